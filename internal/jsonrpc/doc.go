@@ -1,0 +1,34 @@
+// Package jsonrpc is mcphub's data plane: JSON-RPC 2.0 frames as raw bytes.
+//
+// A frame is one line of JSON. It is read once, split into the members of its
+// envelope without copying or decoding them, and written again with another
+// id around the same bytes. Nothing that passes through is turned into a Go
+// value, so nothing is rounded, reordered, renamed or dropped on the way.
+//
+// # Two kinds of peer
+//
+// A strict peer (the client) must send well-formed JSON, valid UTF-8 and
+// unique names at every depth: what is judged later must have one reading.
+// A lenient peer (a child) is relayed as it speaks: only the names of its
+// envelope must be unique; bad UTF-8, lone surrogates and duplicate names
+// below pass as sent. A lenient peer's line that is broken or too long ends
+// the call whose id can still be found in it, with a [BrokenError]; without an
+// id it is skipped and counted. A strict peer is told what was wrong.
+//
+// # Concurrency
+//
+// [NewConn] starts nothing. [Conn.Run] owns the read side: it alone reads,
+// splits and hands out. A request of the peer is served on a goroutine of its
+// own, registered for cancellation before that goroutine exists, at most
+// Options.MaxRequests at a time; notifications are served in order on the read
+// loop and must not block. The write side is a [Writer]: ordered, bounded, and
+// every Send honours its context. Run returns when every goroutine that the
+// Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
+// and never held while writing.
+//
+// # What it refuses to do
+//
+// It knows no MCP method but notifications/cancelled, keeps no sessions,
+// retries nothing, and has no batches (removed from MCP in 2025-06-18): a
+// batch of a strict peer is refused, one of a lenient peer is skipped.
+package jsonrpc

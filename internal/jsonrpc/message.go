@@ -1,0 +1,212 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Error codes of JSON-RPC 2.0, section 5.1.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// A Member is one member of an object: its decoded name and its raw value.
+type Member struct {
+	Name  string
+	Value []byte
+}
+
+// A Message is one frame, split. ID, Params, Result and Error are raw JSON
+// values that alias Frame; nil means that the member is absent. Members holds
+// those of Params when it is an object, in the order sent, so that a relay
+// need not read a large argument a second time to find its name.
+type Message struct {
+	Frame   []byte
+	ID      []byte
+	Method  string
+	Params  []byte
+	Result  []byte
+	Error   []byte
+	Members []Member
+}
+
+// IsRequest reports whether m asks for an answer.
+func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
+
+// IsNotification reports whether m is a method call without an id.
+func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
+
+// IsResponse reports whether m answers a request.
+func (m *Message) IsResponse() bool { return m.Method == "" && m.ID != nil }
+
+// Param returns the raw value of one member of Params, nil when absent.
+func (m *Message) Param(name string) []byte {
+	for i := range m.Members {
+		if m.Members[i].Name == name {
+			return m.Members[i].Value
+		}
+	}
+	return nil
+}
+
+// Offset returns where value, a part of Params or of one of its members,
+// begins within Params.
+func (m *Message) Offset(value []byte) int { return offset(m.Params, value) }
+
+func offset(whole, part []byte) int { return cap(whole) - cap(part) }
+
+// rebase returns m with its parts in frame, a copy of m.Frame or its buffer.
+func (m *Message) rebase(frame []byte) *Message {
+	move := func(part []byte) []byte {
+		if part == nil {
+			return nil
+		}
+		at := offset(m.Frame, part)
+		return frame[at : at+len(part)]
+	}
+	c := &Message{Frame: frame, ID: move(m.ID), Method: m.Method, Params: move(m.Params), Result: move(m.Result), Error: move(m.Error)}
+	if len(m.Members) > 0 {
+		c.Members = make([]Member, len(m.Members))
+		for i, mb := range m.Members {
+			c.Members[i] = Member{mb.Name, move(mb.Value)}
+		}
+	}
+	return c
+}
+
+// An Error is a JSON-RPC error object. Data is raw JSON or nil.
+type Error struct {
+	Code    int64
+	Message string
+	Data    []byte
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Raw returns e as a JSON object.
+func (e *Error) Raw() []byte {
+	b := append([]byte(nil), `{"code":`...)
+	b = strconv.AppendInt(b, e.Code, 10)
+	b = append(b, `,"message":`...)
+	b = AppendString(b, e.Message)
+	if len(e.Data) > 0 {
+		b = append(b, `,"data":`...)
+		b = append(b, e.Data...)
+	}
+	return append(b, '}')
+}
+
+// ParseError reads a raw error object. A malformed one becomes an error with
+// CodeInternal whose message quotes what was sent: it is still an error.
+func ParseError(raw []byte) *Error {
+	var e struct {
+		Code    *int64          `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(raw, &e); err != nil || e.Code == nil {
+		return &Error{Code: CodeInternal, Message: "malformed error object: " + clip(raw, 200)}
+	}
+	return &Error{Code: *e.Code, Message: e.Message, Data: e.Data}
+}
+
+// AppendString appends s to b as a JSON string; invalid UTF-8 becomes U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // its only error is the invalid UTF-8, mended all the same
+	return b
+}
+
+// A Response is what a peer answered to a Call: exactly one of Result and
+// Error is set, raw.
+type Response struct {
+	Result []byte
+	Error  []byte
+
+	buf *buffer
+}
+
+// Err returns the error object of r, nil for a result.
+func (r *Response) Err() *Error {
+	if r.Error == nil {
+		return nil
+	}
+	return ParseError(r.Error)
+}
+
+// Release gives the memory of a large response back for reuse. Nothing may
+// touch Result or Error afterwards. Calling it is optional.
+func (r *Response) Release() {
+	if r.buf != nil {
+		r.buf.release()
+		r.buf = nil
+	}
+	r.Result, r.Error = nil, nil
+}
+
+// An Answer is what a Handler returns to a request: exactly one of Result and
+// Error, raw. The zero Answer is sent as an internal error. Release, where
+// set, is called once the answer has been written or dropped.
+type Answer struct {
+	Result  []byte
+	Error   []byte
+	Release func()
+}
+
+// ResultAnswer answers with a raw JSON value.
+func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
+
+// ErrorAnswer answers with an error object that has no data.
+func ErrorAnswer(code int64, message string) Answer {
+	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
+}
+
+// ErrClosed is matched by every error that means that the peer is gone.
+var ErrClosed = errors.New("connection closed")
+
+// A ClosedError is returned by calls on a Conn that has ended; Reason is why.
+type ClosedError struct{ Reason error }
+
+func (e *ClosedError) Error() string {
+	if e.Reason == nil {
+		return ErrClosed.Error()
+	}
+	return ErrClosed.Error() + ": " + e.Reason.Error()
+}
+
+// Unwrap returns the reason.
+func (e *ClosedError) Unwrap() error { return e.Reason }
+
+// Is reports whether target is [ErrClosed].
+func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
+
+// A BrokenError ends a call whose answer arrived in a line that could not be
+// read: malformed, over the frame limit, or no response at all.
+type BrokenError struct{ Reason string }
+
+func (e *BrokenError) Error() string { return "the peer's answer could not be read: " + e.Reason }
+
+// A CancelledError is the cause of a request's context when the peer sent
+// notifications/cancelled for it. Reason is the peer's text, or "".
+type CancelledError struct{ Reason string }
+
+func (e *CancelledError) Error() string {
+	if e.Reason == "" {
+		return "cancelled by the peer"
+	}
+	return "cancelled by the peer: " + e.Reason
+}
+
+func clip(b []byte, n int) string {
+	if len(b) > n {
+		return string(b[:n]) + "…"
+	}
+	return string(b)
+}
