@@ -1,0 +1,442 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxProblems bounds what one file can make us say.
+const maxProblems = 500
+
+// checker walks the file along the table. It collects every problem and
+// returns the values that are sound.
+type checker struct {
+	src      *source
+	env      func(string) (string, bool)
+	problems []Problem
+	failed   map[string]*Problem // server -> its first error
+	boxes    map[*node]bool      // the objects whose members are servers
+	fatal    bool                // an error outside of mcpServers
+	idle     bool                // inside a disabled entry: variables may be missing
+	soft     bool                // inside a list that skips what cannot be expanded
+}
+
+// report records a problem and draws its consequence.
+func (c *checker) report(sev Severity, keyPath []string, off int, text, hint string) {
+	p := c.src.problem(off, text, hint)
+	p.Severity, p.Key = sev, formatKey(keyPath)
+	if sev == SeverityError {
+		if len(keyPath) >= 2 && keyPath[0] == "mcpServers" {
+			if c.failed[keyPath[1]] == nil {
+				c.failed[keyPath[1]] = p
+			}
+		} else {
+			c.fatal = true
+		}
+	}
+	switch {
+	case len(c.problems) < maxProblems:
+		c.problems = append(c.problems, *p)
+	case len(c.problems) == maxProblems:
+		c.problems = append(c.problems, Problem{File: c.src.name, Line: p.Line, Col: p.Col, Severity: SeverityWarning,
+			Text: fmt.Sprintf("more than %d problems; the rest is not shown", maxProblems)})
+	}
+}
+
+func (c *checker) fail(keyPath []string, off int, text, hint string) {
+	c.report(SeverityError, keyPath, off, text, hint)
+}
+
+// under appends a step without touching the path of a neighbour.
+func under(keyPath []string, step string) []string {
+	return append(keyPath[:len(keyPath):len(keyPath)], step)
+}
+
+// value checks one value. false: it is not sound, and that was reported.
+func (c *checker) value(at []string, n *node, s *spec) (any, bool) {
+	switch s.kind {
+	case kindObject:
+		return c.object(at, n, s)
+	case kindMap:
+		return c.mapping(at, n, s)
+	case kindList:
+		return c.list(at, n, s)
+	case kindString, kindScalar:
+		return c.text(at, n, s)
+	case kindBool:
+		if n.kind == 't' || n.kind == 'f' {
+			return n.kind == 't', true
+		}
+	case kindChoice, kindAllow:
+		if n.kind == '"' {
+			return c.choice(at, n, s)
+		}
+	default:
+		if n.kind == '0' || n.kind == '"' && s.kind != kindInt {
+			return c.quantity(at, n, s)
+		}
+	}
+	return c.wrong(at, n, s)
+}
+
+// wrong reports a value of the wrong type.
+func (c *checker) wrong(at []string, n *node, s *spec) (any, bool) {
+	hint := ""
+	switch {
+	case n.kind == '"' && s.kind == kindBool && (n.text == "true" || n.text == "false"):
+		hint = "write " + n.text + " without quotes"
+	case n.kind == '"' && s.kind == kindInt && isWhole(n.text):
+		hint = "write " + n.text + " without quotes"
+	case (n.kind == '0' || n.kind == 't' || n.kind == 'f') && s.kind == kindString:
+		hint = fmt.Sprintf("write it in quotes: %q", n.text)
+	case n.kind != '[' && n.kind != '{' && n.kind != 'n' && s.kind == kindList:
+		hint = "put it in brackets: [ ... ]"
+	}
+	c.fail(at, n.off, fmt.Sprintf("found %s, want %s", n.what(), s.want()), hint)
+	return nil, false
+}
+
+func isWhole(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 64)
+	return err == nil
+}
+
+// want names a type for a message.
+func (s *spec) want() string {
+	switch s.kind {
+	case kindObject:
+		if s.short != "" {
+			return s.find(s.short).spec.want() + " or an object"
+		}
+		return "an object"
+	case kindMap:
+		return "an object"
+	case kindList:
+		return "a list"
+	case kindString:
+		return "a string"
+	case kindScalar:
+		return "a string, a number or a boolean"
+	case kindBool:
+		return "true or false"
+	case kindInt:
+		return "a whole number"
+	case kindDuration:
+		return `a duration such as "10s", or a number of milliseconds`
+	case kindSize:
+		return `a size such as "64MiB", or a number of bytes`
+	}
+	return oneOf(s.values())
+}
+
+func (s *spec) values() []string {
+	if s.kind == kindAllow {
+		return []string{"allow", "deny"}
+	}
+	return s.choices
+}
+
+func oneOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w)
+	}
+	if len(quoted) == 1 {
+		return quoted[0]
+	}
+	last := len(quoted) - 1
+	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
+}
+
+func (c *checker) object(at []string, n *node, s *spec) (any, bool) {
+	if n.kind != '{' {
+		short := s.find(s.short)
+		if short == nil || !short.spec.takes(n) {
+			return c.wrong(at, n, s)
+		}
+		v, ok := c.value(at, n, short.spec)
+		if !ok {
+			return nil, false
+		}
+		return map[string]any{s.short: v}, true
+	}
+	out, seen, whole := map[string]any{}, map[string]bool{}, true
+	for _, m := range n.members {
+		if seen[m.name] { // reported as a duplicate
+			continue
+		}
+		seen[m.name] = true
+		k := s.find(m.name)
+		if k == nil {
+			c.unknown(at, m, s)
+			continue
+		}
+		if v, ok := c.value(under(at, m.name), m.value, k.spec); ok {
+			out[m.name] = v
+		} else if k.required {
+			whole = false
+		}
+	}
+	for _, k := range s.keys {
+		if k.required && !seen[k.name] {
+			c.fail(at, n.off, fmt.Sprintf("%q is missing", k.name), "want "+k.spec.want())
+			whole = false
+		}
+	}
+	return out, whole
+}
+
+// takes reports whether a value could be meant for s, going by its kind alone.
+func (s *spec) takes(n *node) bool {
+	switch s.kind {
+	case kindList:
+		return n.kind == '['
+	case kindDuration, kindSize:
+		return n.kind == '"' || n.kind == '0'
+	}
+	return n.kind == '"'
+}
+
+// unknown reports a key that the table does not have, with what it may have
+// been meant to be. It is an error where dropping it could open something.
+func (c *checker) unknown(at []string, m member, s *spec) {
+	if strings.HasPrefix(m.name, "//") || s == table && (m.name == "$schema" || slices.Contains(clientSettings, m.name)) {
+		return
+	}
+	sev, hint := SeverityWarning, "it has no effect"
+	if s.closed {
+		sev, hint = SeverityError, "want "+oneOf(s.names())
+	}
+	if best, k := s.meant(m.name); best != "" {
+		hint = fmt.Sprintf("did you mean %q?", best)
+		if k.guard {
+			sev = SeverityError
+		}
+	} else if home, k := elsewhere(s, m.name); home != "" {
+		hint = fmt.Sprintf("it belongs under %q", home)
+		if k.guard {
+			sev = SeverityError
+		}
+	} else if s == table && looksLikeEntry(m.value) {
+		hint = `a server belongs under "mcpServers"`
+	}
+	c.report(sev, under(at, m.name), m.off, "unknown key "+quote(m.name), hint)
+}
+
+func (s *spec) names() []string {
+	out := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		out[i] = k.name
+	}
+	return out
+}
+
+// meant finds the key that an unknown one is likely a misspelling of. In an
+// entry the names that other clients use count too.
+func (s *spec) meant(wrote string) (string, *key) {
+	names := s.names()
+	if s == entryTable {
+		for _, a := range aliases {
+			names = append(names, a.from)
+		}
+	}
+	best := suggest(wrote, names)
+	if best == "" {
+		return "", nil
+	}
+	if k := s.find(best); k != nil {
+		return best, k
+	}
+	to, _, _ := strings.Cut(aliasOf(best).to, ".")
+	return best, s.find(to)
+}
+
+// elsewhere finds the one key directly above or below which has that name.
+func elsewhere(s *spec, wrote string) (string, *key) {
+	if s != table {
+		return "", nil
+	}
+	home, found := "", (*key)(nil)
+	for _, k := range table.keys {
+		if k.spec.kind != kindObject {
+			continue
+		}
+		if in := k.spec.find(wrote); in != nil {
+			if found != nil {
+				return "", nil
+			}
+			home, found = k.name, in
+		}
+	}
+	return home, found
+}
+
+func (c *checker) mapping(at []string, n *node, s *spec) (any, bool) {
+	if n.kind != '{' {
+		return c.wrong(at, n, s)
+	}
+	out, seen := map[string]any{}, map[string]bool{}
+	for _, m := range n.members {
+		if seen[m.name] || strings.HasPrefix(m.name, "//") && s.elem != entryTable {
+			continue
+		}
+		seen[m.name] = true
+		here := under(at, m.name)
+		if s.named != nil {
+			if bad := s.named(m.name); bad != "" {
+				c.fail(here, m.off, quote(m.name)+" "+bad, "")
+				continue
+			}
+		}
+		if s.elem.kind == kindScalar && m.value.kind == 'n' {
+			continue
+		}
+		if v, ok := c.value(here, m.value, s.elem); ok {
+			out[m.name] = v
+		}
+	}
+	return out, true
+}
+
+func (c *checker) list(at []string, n *node, s *spec) (any, bool) {
+	if n.kind != '[' {
+		return c.wrong(at, n, s)
+	}
+	if int64(len(n.elems)) < s.min {
+		c.fail(at, n.off, "the list is empty", "leave the key out where everything is meant")
+		return nil, false
+	}
+	was := c.soft
+	c.soft = c.soft || s.skip
+	defer func() { c.soft = was }()
+	out := make([]any, 0, len(n.elems))
+	for i, e := range n.elems {
+		if v, ok := c.value(under(at, index(i)), e, s.elem); ok {
+			out = append(out, v)
+		}
+	}
+	return out, true
+}
+
+func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
+	values := s.values()
+	if !slices.Contains(values, n.text) {
+		hint := ""
+		if best := suggest(n.text, values); best != "" {
+			hint = fmt.Sprintf("did you mean %q?", best)
+		}
+		c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), oneOf(values)), hint)
+		return nil, false
+	}
+	if s.kind == kindAllow {
+		return n.text == "allow", true
+	}
+	return n.text, true
+}
+
+func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
+	var v int64
+	var bad, hint string
+	show := func(n int64) string { return strconv.FormatInt(n, 10) }
+	switch s.kind {
+	case kindInt:
+		var err error
+		if v, err = strconv.ParseInt(n.text, 10, 64); err != nil {
+			return c.wrongNumber(at, n, s)
+		}
+	case kindDuration:
+		var d time.Duration
+		d, bad, hint = duration(n)
+		v, show = int64(d), func(n int64) string { return time.Duration(n).String() }
+	case kindSize:
+		v, bad = size(n)
+		show = formatSize
+	}
+	switch {
+	case bad != "":
+		c.fail(at, n.off, bad, hint)
+		return nil, false
+	case v < s.min || s.max > 0 && v > s.max:
+		c.fail(at, n.off, fmt.Sprintf("%s is out of range", quote(n.text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
+		return nil, false
+	case s.bare && n.kind == '0' && v < int64(time.Second):
+		c.report(SeverityWarning, at, n.off, n.text+" is taken for milliseconds", fmt.Sprintf("write \"%ss\" if seconds are meant, \"%sms\" if not", n.text, n.text))
+	}
+	switch s.kind {
+	case kindInt:
+		return int(v), true
+	case kindDuration:
+		return time.Duration(v), true
+	}
+	return v, true
+}
+
+func (c *checker) wrongNumber(at []string, n *node, s *spec) (any, bool) {
+	c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), s.want()), "")
+	return nil, false
+}
+
+// foreign matches what other clients replace and we do not. The text is never
+// quoted in the message: it may be a password.
+var foreign = regexp.MustCompile(`^\$(env:)?[A-Za-z_][A-Za-z0-9_]*(/|$)|(^|[^$])\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// text checks a string and replaces the placeholders in it.
+func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
+	scalar := n.kind == '0' || n.kind == 't' || n.kind == 'f'
+	if n.kind != '"' && !(scalar && s.kind == kindScalar) {
+		return c.wrong(at, n, s)
+	}
+	v := n.text
+	if s.expand != expandNone {
+		if foreign.MatchString(v) {
+			c.report(SeverityNote, at, n.off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
+		}
+		var ok bool
+		if v, ok = c.expand(at, n, s); !ok {
+			return nil, false
+		}
+	}
+	if strings.ContainsRune(v, 0) {
+		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", "")
+		return nil, false
+	}
+	if s.valid != nil {
+		if bad := s.valid(v); bad != "" {
+			if s.expand == expandNone && v != "" {
+				bad = quote(v) + " " + bad
+			}
+			if c.soft && v != n.text {
+				c.report(SeverityWarning, at, n.off, bad+" once its variables are replaced; the entry is skipped", "")
+				return nil, false
+			}
+			c.fail(at, n.off, bad, "")
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func (c *checker) expand(at []string, n *node, s *spec) (string, bool) {
+	e := expander{env: c.env, later: s.expand == expandLater}
+	v, bad := e.expand(n.text, 0)
+	if bad == nil && e.roots && !e.later {
+		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}
+	}
+	if bad == nil {
+		if bad = e.unset(); bad != nil && c.idle {
+			return n.text, true
+		} else if bad != nil && c.soft {
+			c.report(SeverityWarning, at, n.off, bad.text+"; the entry is skipped", bad.hint)
+			return "", false
+		}
+	}
+	if bad != nil {
+		c.fail(at, n.off, bad.text, bad.hint)
+		return "", false
+	}
+	return v, true
+}

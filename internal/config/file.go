@@ -1,0 +1,291 @@
+package config
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Values of Server.Type.
+const (
+	TransportStdio = "stdio"
+	TransportHTTP  = "http"
+	TransportSSE   = "sse"
+)
+
+// Values of Rule.Then.
+const (
+	ThenAllow    = "allow"
+	ThenDeny     = "deny"
+	ThenEscalate = "escalate"
+)
+
+// BuiltinFiles is the embedded filesystem server.
+const BuiltinFiles = "files"
+
+// Builtins lists the values of Server.Builtin.
+func Builtins() []string { return []string{BuiltinFiles} }
+
+// File is one configuration, checked, with its defaults filled in. Paths are
+// as written once variables are replaced: "~" and relative ones are untouched.
+type File struct {
+	Path     string   `koanf:"-"` // absolute where Load read it, as named where Parse did; "" for Default
+	Servers  []Server `koanf:"-"` // in the order of the file, disabled and failed ones too
+	Names    Names    `koanf:"names"`
+	Expose   string   `koanf:"expose"` // direct, search or auto
+	Roots    Roots    `koanf:"roots"`
+	Policy   Policy   `koanf:"policy"`
+	Approval Approval `koanf:"approval"`
+	Audit    Audit    `koanf:"audit"`
+	HTTP     HTTP     `koanf:"http"`
+	Limits   Limits   `koanf:"limits"`
+
+	src  *source
+	tree *node // in hub.json's own spelling, for At
+}
+
+// Server is one entry of mcpServers. Without Err exactly one of Builtin,
+// Command and URL is set.
+type Server struct {
+	Name     string `koanf:"-"`
+	Builtin  string `koanf:"builtin"` // one of Builtins, or ""
+	Process  `koanf:",squash"`
+	Remote   `koanf:",squash"`
+	Type     string   `koanf:"type"`  // a Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
+	Roots    string   `koanf:"roots"` // args, list, none; "" = not said
+	Paths    Paths    `koanf:"paths"`
+	Prefix   *string  `koanf:"prefix"` // nil = not said: name and separator; "" = none
+	Tools    Tools    `koanf:"tools"`
+	Share    string   `koanf:"share"` // session, roots, all; "" = not said
+	Start    string   `koanf:"start"` // lazy or eager
+	Era      string   `koanf:"era"`   // auto, legacy or modern
+	Timeout  Timeout  `koanf:"timeout"`
+	Disabled bool     `koanf:"disabled"`
+	Err      *Problem `koanf:"-"` // why it must not be started; the first of its errors
+}
+
+// Process says how to start a child. In Args, Env and Cwd the placeholders
+// ${root}, ${roots} and ${root:NAME} are still to be expanded; where one is
+// meant literally, in the file or in a variable's value, it reads $${root}.
+type Process struct {
+	Command string            `koanf:"command"`
+	Args    []string          `koanf:"args"`
+	Env     map[string]string `koanf:"env"`
+	Inherit []string          `koanf:"inherit"` // names of variables
+	Cwd     string            `koanf:"cwd"`     // "" = not said
+	Local   bool              `koanf:"local"`
+}
+
+// Remote says where a server on the network is.
+type Remote struct {
+	URL     string            `koanf:"url"` // absolute, http or https
+	Headers map[string]string `koanf:"headers"`
+}
+
+// Paths says how paths are found in the arguments of a server's tools.
+type Paths struct {
+	Mode string                        `koanf:"mode"` // strict, declared, off; "" = not said
+	Args map[string]map[string]ArgRule `koanf:"args"` // tool or "*" -> JSON pointer with "*"
+}
+
+// ArgRule is what is known of one argument.
+type ArgRule struct {
+	Role string `koanf:"role"` // read, write, delete or none
+	Base string `koanf:"base"` // JSON pointer of the argument a relative path starts from; ""
+}
+
+// Tools chooses among a server's tools by pattern ("*" any text, "?" one
+// character). Include nil means all.
+type Tools struct {
+	Include []string `koanf:"include"`
+	Exclude []string `koanf:"exclude"`
+}
+
+// Timeout bounds a server's life. All are above zero but Idle.
+type Timeout struct {
+	Start time.Duration  `koanf:"start"`
+	Call  time.Duration  `koanf:"call"`
+	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
+	Stop  time.Duration  `koanf:"stop"`
+}
+
+// Names says how tools are named.
+type Names struct {
+	Separator string `koanf:"separator"`
+	Max       int    `koanf:"max"` // characters
+}
+
+// Roots is what holds for the directories in scope.
+type Roots struct {
+	Timeout  time.Duration `koanf:"timeout"`
+	Debounce time.Duration `koanf:"debounce"`
+	Stale    time.Duration `koanf:"stale"`
+	Fallback []Fallback    `koanf:"fallback"`
+	When     When          `koanf:"when"`
+}
+
+// Fallback is a root for clients that give none.
+type Fallback struct {
+	Path string `koanf:"path"`
+	Name string `koanf:"name"` // may be ""
+}
+
+// When says what holds where no boundary is known: true lets paths pass.
+type When struct {
+	Unsupported bool `koanf:"unsupported"`
+	Empty       bool `koanf:"empty"`
+	Failed      bool `koanf:"failed"`
+}
+
+// Policy is what is decided otherwise than by the boundary.
+type Policy struct {
+	Sandbox   string          `koanf:"sandbox"`
+	Protected []string        `koanf:"protected"`
+	Rules     []Rule          `koanf:"rules"` // in order
+	Raw       json.RawMessage `koanf:"-"`     // the policy as it stands in the file, as plain JSON, variables not replaced; nil = none
+}
+
+// Rule is one rule of a policy.
+type Rule struct {
+	Name  string    `koanf:"name"`  // never empty, no two alike
+	Then  string    `koanf:"then"`  // allow, deny or escalate
+	Serve bool      `koanf:"serve"` // of an escalate rule only
+	If    Condition `koanf:"if"`
+}
+
+// Condition is what a rule asks for; nil means any.
+type Condition struct {
+	Servers []string       `koanf:"servers"` // patterns
+	Tools   []string       `koanf:"tools"`   // patterns
+	Paths   *PathCondition `koanf:"paths"`
+}
+
+// PathCondition is what a rule asks of a path.
+type PathCondition struct {
+	Roles   []string `koanf:"roles"`  // of read, write, delete; nil = any
+	Within  string   `koanf:"within"` // a directory; "" = any
+	Outside bool     `koanf:"outside"`
+}
+
+// Approval says how a human is asked.
+type Approval struct {
+	Timeout time.Duration `koanf:"timeout"`
+	Local   string        `koanf:"local"` // off or tty
+}
+
+// Audit says what is recorded.
+type Audit struct {
+	Dir       string `koanf:"dir"` // "" = default; "off" = see Off
+	Required  bool   `koanf:"required"`
+	Arguments bool   `koanf:"arguments"`
+}
+
+// Off reports that no record is kept.
+func (a Audit) Off() bool { return a.Dir == "off" }
+
+// HTTP is the Streamable HTTP front.
+type HTTP struct {
+	Listen  string   `koanf:"listen"` // host:port
+	Hosts   []string `koanf:"hosts"`
+	Origins []string `koanf:"origins"`
+	Tokens  []Token  `koanf:"tokens"`
+}
+
+// Token admits one client.
+type Token struct {
+	Name  string   `koanf:"name"`
+	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here
+	Roots []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
+}
+
+// Limits is what the hub holds at most.
+type Limits struct {
+	Frame    int64 `koanf:"frame"` // bytes
+	Sessions int   `koanf:"sessions"`
+	Calls    int   `koanf:"calls"`
+	Children int   `koanf:"children"`
+	Starting int   `koanf:"starting"`
+	Depth    int   `koanf:"depth"`
+}
+
+// Server returns the server of that name, or nil.
+func (f *File) Server(name string) *Server {
+	for i := range f.Servers {
+		if f.Servers[i].Name == name {
+			return &f.Servers[i]
+		}
+	}
+	return nil
+}
+
+// Dir is the folder of the file, absolute; "" for Default, and where the
+// working directory is unknown.
+func (f *File) Dir() string {
+	if f.Path == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(f.Path)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(abs)
+}
+
+// At makes a Problem, without Text, that points at a key: At("policy",
+// "rules", "0", "if"). List elements are given by number from 0, keys in
+// hub.json's own spelling, also where the file uses a client's. Where the key
+// is not in the file it points at the nearest one around it.
+func (f *File) At(path ...string) Problem {
+	p := Problem{}
+	n, steps := f.tree, make([]string, 0, len(path))
+	for i, step := range path {
+		steps = append(steps, step)
+		next := n.get(step)
+		if n != nil && n.kind == '[' {
+			if at, err := strconv.Atoi(step); err == nil && at >= 0 {
+				steps[i] = index(at)
+				if at < len(n.elems) {
+					next = n.elems[at]
+				}
+			}
+		}
+		n = next
+	}
+	p.Key = formatKey(steps)
+	if f.src != nil {
+		p.File = f.src.name
+		p.Line, p.Col = f.src.at(f.tree.nearest(path))
+	}
+	return p
+}
+
+// nearest is the offset of the innermost value on the path that exists.
+func (n *node) nearest(path []string) int {
+	if len(path) == 0 || n == nil {
+		return n.offset()
+	}
+	if n.kind == '[' {
+		if at, err := strconv.Atoi(path[0]); err == nil && at >= 0 && at < len(n.elems) {
+			return n.elems[at].nearest(path[1:])
+		}
+		return n.off
+	}
+	for _, m := range n.members {
+		if m.name != path[0] {
+			continue
+		}
+		if len(path) == 1 {
+			return m.off
+		}
+		return m.value.nearest(path[1:])
+	}
+	return n.off
+}
+
+func (n *node) offset() int {
+	if n == nil {
+		return 0
+	}
+	return n.off
+}

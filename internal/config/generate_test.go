@@ -1,0 +1,187 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tailscale/hujson"
+)
+
+// The reference and the schema are made from the table:
+//
+//	go test ./internal/config -run Generated -update
+var update = flag.Bool("update", false, "write docs/config.md and hub.schema.json anew")
+
+const (
+	reference   = "../../docs/config.md"
+	schemaFile  = "hub.schema.json"
+	exampleFile = "../../hub.json.example"
+)
+
+func TestGeneratedReference(t *testing.T) {
+	have, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have = bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n"))
+	part := regexp.MustCompile(`(?s)(<!-- generated: keys -->\n).*(<!-- end -->)`)
+	if !part.Match(have) {
+		t.Fatalf("%s has no generated part", reference)
+	}
+	want := part.ReplaceAllFunc(have, func([]byte) []byte {
+		return []byte("<!-- generated: keys -->\n" + markdown() + "<!-- end -->")
+	})
+	current(t, reference, have, want)
+}
+
+func TestGeneratedSchema(t *testing.T) {
+	want, err := json.MarshalIndent(schemaOf(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current(t, schemaFile, bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n")), append(want, '\n'))
+}
+
+func current(t *testing.T, file string, have, want []byte) {
+	t.Helper()
+	if bytes.Equal(have, want) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not what the table says: go test ./internal/config -run Generated -update", file)
+	}
+	if err := os.WriteFile(file, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func markdown() string {
+	var b strings.Builder
+	b.WriteString("\n| key | type | default | |\n|---|---|---|---|\n")
+	cell := strings.NewReplacer("|", `\|`, "\n", " ").Replace
+	for _, k := range Describe() {
+		def := k.Default
+		if json.Valid([]byte(def)) {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(k.Path), cell(k.Type), cell(def), cell(k.Text))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func schemaOf() map[string]any {
+	s := schemaFor(table)
+	s["$schema"] = "http://json-schema.org/draft-07/schema#"
+	s["title"] = "hub.json, the configuration of mcphub"
+	s["allowComments"], s["allowTrailingCommas"] = true, true // for the editors that know them
+	s["properties"].(map[string]any)["$schema"] = map[string]any{"type": "string"}
+	return s
+}
+
+func schemaFor(s *spec) map[string]any {
+	switch s.kind {
+	case kindObject:
+		props, required := map[string]any{}, []string{}
+		for _, k := range s.keys {
+			p := schemaFor(k.spec)
+			p["description"] = strings.ReplaceAll(k.text, "`", "")
+			p["markdownDescription"] = k.text
+			if k.def != "" {
+				p["default"] = json.RawMessage(k.def)
+			}
+			props[k.name] = p
+			if k.required {
+				required = append(required, k.name)
+			}
+		}
+		out := map[string]any{"type": "object", "properties": props}
+		if len(required) > 0 {
+			out["required"] = required
+		}
+		if s.closed {
+			out["patternProperties"] = map[string]any{"^//": map[string]any{}}
+			out["additionalProperties"] = false
+		}
+		if s.short != "" {
+			return map[string]any{"anyOf": []any{schemaFor(s.find(s.short).spec), out}}
+		}
+		return out
+	case kindMap:
+		return map[string]any{"type": "object", "additionalProperties": schemaFor(s.elem)}
+	case kindList:
+		out := map[string]any{"type": "array", "items": schemaFor(s.elem)}
+		if s.min > 0 {
+			out["minItems"] = s.min
+		}
+		return out
+	case kindString:
+		return map[string]any{"type": "string"}
+	case kindScalar:
+		return map[string]any{"type": []string{"string", "number", "boolean", "null"}}
+	case kindBool:
+		return map[string]any{"type": "boolean"}
+	case kindInt:
+		return map[string]any{"type": "integer", "minimum": s.min, "maximum": s.max}
+	case kindDuration, kindSize:
+		return map[string]any{"type": []string{"string", "number"}}
+	}
+	return map[string]any{"enum": s.values()}
+}
+
+// TestSchemaAgrees holds the schema against what the reader takes and refuses.
+func TestSchemaAgrees(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("hub.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	sch, err := c.Compile("hub.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, text string
+		good       bool
+	}{
+		{"example", string(example), true},
+		{"every key", everyKey, true},
+		{"args as text", `{"mcpServers": {"a": {"command": "x", "args": "y"}}}`, false},
+		{"unknown key of a policy", `{"policy": {"ruls": []}}`, false},
+		{"limit too high", `{"limits": {"depth": 100000}}`, false},
+	} {
+		std, err := hujson.Standardize([]byte(tc.text))
+		if err != nil {
+			t.Fatal(tc.name, err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(std))
+		if err != nil {
+			t.Fatal(tc.name, err)
+		}
+		if err := sch.Validate(v); (err == nil) != tc.good {
+			t.Errorf("%s: schema says %v", tc.name, err)
+		}
+		_, problems, _ := Parse("hub.json", []byte(tc.text), envOf(map[string]string{"GITHUB_TOKEN": "t"}))
+		if good := len(errorsOf(problems)) == 0; good != tc.good {
+			t.Errorf("%s: reader says %v", tc.name, problems)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package config
+
+import "time"
+
+// kind says what a value must be and what it becomes.
+type kind uint8
+
+const (
+	kindObject   kind = iota + 1 // fixed keys
+	kindMap                      // any names, all values alike
+	kindList                     //
+	kindString                   //
+	kindScalar                   // string, number, true or false; becomes a string. null drops the key
+	kindBool                     //
+	kindInt                      // whole number; becomes int
+	kindDuration                 // "10s" or milliseconds; becomes time.Duration
+	kindSize                     // "64MiB" or bytes; becomes int64
+	kindChoice                   // one of a few strings
+	kindAllow                    // "allow" or "deny"; becomes bool
+)
+
+// spec describes one value. Which fields mean anything depends on kind.
+type spec struct {
+	kind    kind
+	keys    []key               // object
+	elem    *spec               // map, list
+	choices []string            // choice
+	min     int64               // int; duration in ns; size in bytes; list: number of elements
+	max     int64               // the same; 0 = none
+	valid   func(string) string // string: what is wrong with it, or ""
+	named   func(string) string // map: what is wrong with a name, or ""
+	short   string              // object: a plain value stands for an object with only this key
+	expand  expansion           // string, scalar: what is replaced in it
+	closed  bool                // object: an unknown key is an error, since dropping it could open something
+	skip    bool                // list: an element whose variable is not set is dropped with a warning
+	bare    bool                // duration: a small bare number is probably meant as seconds
+}
+
+// expansion says which placeholders a string takes.
+type expansion uint8
+
+const (
+	expandNone  expansion = iota
+	expandNow             // variables only: ${root} can have no meaning here
+	expandLater           // variables; ${root}, ${roots} and ${root:NAME} stay for the child's start
+)
+
+// key is one key of an object.
+type key struct {
+	name     string
+	spec     *spec
+	def      string // default as JSON, filled in; "" = none
+	note     string // default in words, where def cannot say it
+	text     string // one sentence for docs/config.md
+	guard    bool   // losing it to a misspelling would open something
+	required bool
+}
+
+func object(keys ...key) *spec   { return &spec{kind: kindObject, keys: keys} }
+func guarding(keys ...key) *spec { return &spec{kind: kindObject, keys: keys, closed: true} }
+func choice(of ...string) *spec  { return &spec{kind: kindChoice, choices: of} }
+func listOf(elem *spec) *spec    { return &spec{kind: kindList, elem: elem} }
+func someOf(elem *spec) *spec    { return &spec{kind: kindList, elem: elem, min: 1} }
+func whole(min, max int64) *spec { return &spec{kind: kindInt, min: min, max: max} }
+func span(min, max time.Duration) *spec {
+	return &spec{kind: kindDuration, min: int64(min), max: int64(max)}
+}
+func str(valid func(string) string) *spec { return &spec{kind: kindString, valid: valid} }
+func place() *spec                        { return &spec{kind: kindString, valid: notEmpty, expand: expandNow} }
+
+const day = 24 * time.Hour
+
+var (
+	flagSpec    = &spec{kind: kindBool}
+	allowSpec   = &spec{kind: kindAllow}
+	nameSpec    = str(notEmpty)
+	patternSpec = str(isPattern)
+	pointerSpec = str(isPointer)
+	argSpec     = &spec{kind: kindString, expand: expandLater}
+	envSpec     = &spec{kind: kindScalar, expand: expandLater}
+	headerSpec  = &spec{kind: kindScalar, expand: expandNow, valid: noBreak}
+	urlSpec     = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
+	commandSpec = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
+)
+
+// table is hub.json: every key, once.
+var table = object(
+	key{name: "mcpServers", text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
+		spec: &spec{kind: kindMap, elem: entryTable}},
+	key{name: "names", text: "How the tools of the children are named.", spec: object(
+		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},
+		key{name: "max", def: `50`, spec: whole(16, 128), text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
+	)},
+	key{name: "expose", def: `"direct"`, spec: choice("direct", "search", "auto"),
+		text: "`direct` lists every tool of every child, `search` only the hub's own tools, which find and call the others, `auto` changes from the first to the second when the list grows long."},
+	key{name: "roots", guard: true, text: "The directories that clients put in scope.", spec: rootsTable},
+	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
+	key{name: "approval", text: "How a human is asked.", spec: object(
+		key{name: "timeout", def: `"2m"`, spec: span(time.Millisecond, day), text: "How long a question stands before it counts as a no."},
+		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty` asks on the terminal of the hub where the client cannot ask."},
+	)},
+	key{name: "audit", text: "The record of every decision.", spec: object(
+		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow}, text: "Where it is kept; `\"off\"` keeps none."},
+		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning."},
+		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
+	)},
+	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
+	key{name: "limits", text: "What the hub holds at most.", spec: object(
+		key{name: "frame", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
+		key{name: "sessions", def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
+		key{name: "calls", def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
+		key{name: "children", def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time."},
+		key{name: "starting", def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
+		key{name: "depth", def: `128`, spec: whole(8, 10_000), text: "Nesting of a call's arguments."},
+	)},
+)
+
+// entryTable is one entry of mcpServers.
+var entryTable = object(
+	key{name: "builtin", spec: choice(Builtins()...), text: "A server that is part of mcphub: `files`, a filesystem server that opens every path inside the roots."},
+	key{name: "command", spec: commandSpec, text: "The program to start; one name or path, not a shell line."},
+	key{name: "args", spec: listOf(argSpec), text: "Its arguments."},
+	key{name: "env", spec: &spec{kind: kindMap, elem: envSpec, named: isVariable}, text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
+	key{name: "inherit", spec: listOf(str(isVariable)), text: "More variables of the hub's own environment that it receives."},
+	key{name: "cwd", note: "the first root that exists", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "Its working directory."},
+	key{name: "local", def: `false`, spec: flagSpec, text: "Let a launcher (npx, uvx, ...) take its program from the working directory."},
+	key{name: "url", spec: urlSpec, text: "The address of a server on the network, http or https."},
+	key{name: "headers", spec: &spec{kind: kindMap, elem: headerSpec, named: isHeader}, text: "HTTP headers sent to it."},
+	key{name: "type", note: "stdio for command; for url HTTP, then SSE", spec: choice(TransportStdio, TransportHTTP, TransportSSE), text: "The transport."},
+	key{name: "roots", note: "recognised, else list", spec: choice("args", "list", "none"),
+		text: "How it learns the roots: `args` puts them in the place of its directory arguments, `list` answers when it asks, `none` tells it nothing."},
+	key{name: "paths", guard: true, text: "How paths are found in the arguments of its tools.", spec: guarding(
+		key{name: "mode", guard: true, note: "strict for a process or a loopback url, else declared", spec: choice("strict", "declared", "off"),
+			text: "`strict` looks everywhere, `declared` only where arguments are declared and at file URIs, `off` nowhere."},
+		key{name: "args", guard: true, text: "What single arguments are: by tool (`*` for all), then by JSON pointer with `*` for any one step.",
+			spec: &spec{kind: kindMap, named: isPatternName, elem: &spec{kind: kindMap, named: isPointer, elem: &spec{
+				kind: kindObject, closed: true, short: "role", keys: []key{
+					{name: "role", guard: true, required: true, spec: choice("read", "write", "delete", "none"), text: "What is done to the path; `none`: it is no path. A plain string is short for an object with only this."},
+					{name: "base", spec: pointerSpec, text: "JSON pointer of the argument that a relative path starts from."},
+				}}}}},
+	)},
+	key{name: "prefix", note: "name and separator", spec: str(isPrefix), text: "What its tools' names begin with; `\"\"` offers them as they are."},
+	key{name: "tools", guard: true, text: "Which of its tools are offered. A plain list is short for `include`.", spec: &spec{kind: kindObject, closed: true, short: "include", keys: []key{
+		{name: "include", guard: true, note: "all", spec: someOf(patternSpec), text: "Patterns of tools to offer (`*` any text, `?` one character)."},
+		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
+	}}},
+	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots, or all."},
+	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: when first needed, or with the hub."},
+	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "Which protocol it is spoken to in."},
+	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
+		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
+		{name: "call", def: `"10m"`, spec: smallIsOdd(time.Millisecond, day), text: "One call; progress begins it anew."},
+		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
+		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
+	}}},
+	key{name: "disabled", guard: true, def: `false`, spec: flagSpec, text: "Leave it out."},
+)
+
+var rootsTable = object(
+	key{name: "timeout", def: `"10s"`, spec: span(time.Millisecond, time.Hour), text: "How long a client may take to list its roots; all waiting of one call together."},
+	key{name: "debounce", def: `"250ms"`, spec: span(0, time.Minute), text: "Quiet time after a change before the client is asked again."},
+	key{name: "stale", def: `"10m"`, spec: span(time.Millisecond, 30*day), text: "How long roots hold that could not be refreshed."},
+	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file.",
+		spec: &spec{kind: kindList, skip: true, elem: &spec{kind: kindObject, short: "path", keys: []key{
+			{name: "path", required: true, spec: place(), text: "The directory."},
+			{name: "name", spec: nameSpec, text: "What it is called."},
+		}}}},
+	key{name: "when", guard: true, text: "What holds for paths where no boundary is known.", spec: guarding(
+		key{name: "unsupported", guard: true, def: `"allow"`, spec: allowSpec, text: "The client cannot give roots, and there is no fallback."},
+		key{name: "empty", guard: true, def: `"deny"`, spec: allowSpec, text: "The client answered that it has none."},
+		key{name: "failed", guard: true, def: `"deny"`, spec: allowSpec, text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
+	)},
+)
+
+var policyTable = guarding(
+	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary."},
+	key{name: "protected", guard: true, spec: listOf(place()), text: "Paths that no rule and no root opens."},
+	key{name: "rules", guard: true, text: "Asked in order; each path takes the first that matches, the call the strictest of its paths.", spec: listOf(guarding(
+		key{name: "name", note: "rule N", spec: nameSpec, text: "Stands in the audit and in refusals; no two alike."},
+		key{name: "then", required: true, guard: true, spec: choice(ThenAllow, ThenDeny, ThenEscalate), text: "`escalate` asks a human."},
+		key{name: "serve", def: `false`, spec: flagSpec, text: "Serve the directory of an `escalate` rule to the children from the start."},
+		key{name: "if", guard: true, note: "always", text: "All that is given must match.", spec: guarding(
+			key{name: "servers", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of server names."},
+			key{name: "tools", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of the children's own tool names."},
+			key{name: "paths", guard: true, note: "any", text: "Which paths.", spec: guarding(
+				key{name: "roles", guard: true, note: "any", spec: someOf(choice("read", "write", "delete")), text: "What is done to them."},
+				key{name: "within", guard: true, spec: place(), text: "The directory that they lie in."},
+				key{name: "outside", guard: true, def: `false`, spec: flagSpec, text: "Only those outside the boundary."},
+			)},
+		)},
+	))},
+)
+
+var httpTable = object(
+	key{name: "listen", def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
+	key{name: "hosts", spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
+	key{name: "origins", spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
+	key{name: "tokens", guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
+		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
+		key{name: "env", required: true, guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token."},
+		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it."},
+	))},
+)
+
+func smallIsOdd(min, max time.Duration) *spec {
+	s := span(min, max)
+	s.bare = true
+	return s
+}
+
+// find returns the key of that name, or nil.
+func (s *spec) find(name string) *key {
+	for i := range s.keys {
+		if s.keys[i].name == name {
+			return &s.keys[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+// maxFile bounds a configuration, in bytes.
+const maxFile = 4 << 20
+
+// delimiter joins koanf's key paths. Names of servers and variables hold dots.
+const delimiter = "\x00"
+
+// Load reads and checks the file at path. env looks up variables, as
+// os.LookupEnv does; nil knows none.
+//
+// Three outcomes:
+//   - error nil, no Problem of SeverityError: all of it is usable.
+//   - error nil, some of SeverityError: each lies in one server of mcpServers,
+//     which has Err set and must not be started. The rest is usable.
+//   - error not nil: the File is nil. The error is a *LoadError; it wraps what
+//     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
+//     Problems, in the order of the file, hold them too, beside the warnings.
+func Load(path string, env func(string) (string, bool)) (*File, []Problem, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, nil, &LoadError{Path: path, Err: err}
+	}
+	f, problems, err := Parse(path, data, env)
+	if f != nil {
+		// The hub protects this path, and the working directory may change.
+		if abs, err := filepath.Abs(path); err == nil {
+			f.Path = abs
+		}
+	}
+	return f, problems, err
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, errors.New("is a folder; name the file in it")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("is larger than %s", formatSize(maxFile))
+	}
+	return data, err
+}
+
+// Parse is Load for text that was read already; name stands in the problems
+// and becomes File.Path as it is.
+func Parse(name string, data []byte, env func(string) (string, bool)) (*File, []Problem, error) {
+	if len(data) > maxFile {
+		return nil, nil, &LoadError{Path: name, Err: fmt.Errorf("is larger than %s", formatSize(maxFile))}
+	}
+	if env == nil {
+		env = func(string) (string, bool) { return "", false }
+	}
+	p := &parser{checker: checker{src: newSource(name, data), env: env, failed: map[string]*Problem{}}}
+	f, err := p.file()
+	slices.SortStableFunc(p.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	if err != nil || p.fatal {
+		var le *LoadError
+		if !errors.As(err, &le) {
+			le = &LoadError{Path: name, Err: err, Errors: errorsOf(p.problems)}
+		}
+		return nil, p.problems, le
+	}
+	return f, p.problems, nil
+}
+
+func errorsOf(all []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return p.Severity != SeverityError })
+}
+
+// Default is the configuration without any file: the embedded child alone.
+func Default() *File {
+	f, _, err := Parse("", []byte(`{"mcpServers": {"files": {"builtin": "files"}}}`), nil)
+	if err != nil {
+		panic(err) // the text is a constant; a test reads it
+	}
+	f.src, f.tree = nil, nil
+	return f
+}
+
+// parser is the koanf.Parser of JSON with comments. Its map holds sound values
+// only, in our spelling, each already of the type that File wants.
+type parser struct {
+	checker
+	tree *node
+}
+
+var errUnusable = errors.New("unusable")
+
+// Unmarshal implements koanf.Parser.
+func (p *parser) Unmarshal([]byte) (map[string]any, error) {
+	raw, bad := p.src.parse()
+	if bad != nil {
+		p.problems, p.fatal = append(p.problems, *bad), true
+		return nil, errUnusable
+	}
+	if raw.kind != '{' {
+		p.fail(nil, raw.off, "found "+raw.what()+", want an object", `the least there can be is {"mcpServers": {}}`)
+		return nil, errUnusable
+	}
+	p.tree = p.gather(raw)
+	p.duplicates(nil, raw)
+	out := map[string]any{}
+	for _, m := range p.tree.members {
+		switch k := table.find(m.name); {
+		case out[m.name] != nil:
+		case k == nil:
+			p.unknown(nil, m, table)
+		case m.name == "mcpServers":
+			out[m.name] = p.servers(m.value)
+		default:
+			if v, ok := p.value([]string{m.name}, m.value, k.spec); ok {
+				out[m.name] = v
+			}
+		}
+	}
+	return out, nil
+}
+
+// servers is value for mcpServers: one bad entry is one bad entry.
+func (p *parser) servers(box *node) map[string]any {
+	out := map[string]any{}
+	for _, m := range box.members {
+		off := m.value.get("disabled")
+		p.idle = off != nil && off.kind == 't'
+		v, _ := p.value([]string{"mcpServers", m.name}, m.value, entryTable)
+		p.idle = false
+		if v == nil {
+			v = map[string]any{}
+		}
+		out[m.name] = v
+	}
+	return out
+}
+
+// Marshal implements koanf.Parser; nothing here writes a configuration.
+func (p *parser) Marshal(m map[string]any) ([]byte, error) { return json.MarshalIndent(m, "", "  ") }
+
+// file loads the text over the defaults and fills a File.
+func (p *parser) file() (*File, error) {
+	conf := koanf.Conf{Delim: delimiter}
+	given := koanf.NewWithConf(conf)
+	if err := given.Load(rawbytes.Provider(p.src.data), p); err != nil {
+		if errors.Is(err, errUnusable) {
+			err = nil
+		}
+		return nil, err
+	}
+	k := koanf.NewWithConf(conf)
+	if err := k.Load(confmap.Provider(defaults(p.tree.get("mcpServers")), ""), nil); err != nil {
+		return nil, err
+	}
+	if err := k.Merge(given); err != nil {
+		return nil, err
+	}
+	var into struct {
+		File    `koanf:",squash"`
+		Servers map[string]*Server `koanf:"mcpServers"`
+	}
+	strict := &mapstructure.DecoderConfig{Result: &into, ErrorUnused: true, TagName: "koanf"}
+	if err := k.UnmarshalWithConf("", &into, koanf.UnmarshalConf{DecoderConfig: strict}); err != nil {
+		return nil, fmt.Errorf("the table and the types of hub.json disagree: %w", err)
+	}
+	f := &into.File
+	f.Path, f.src, f.tree = p.src.name, p.src, p.tree
+	p.finish(f, into.Servers)
+	return f, nil
+}
+
+// defaults is the lowest layer: what the table says, and the same for every
+// server that the file names.
+func defaults(entries *node) map[string]any {
+	out := defaultsOf(table)
+	servers := map[string]any{}
+	if entries != nil {
+		for _, m := range entries.members {
+			servers[m.name] = defaultsOf(entryTable)
+		}
+	}
+	out["mcpServers"] = servers
+	return out
+}
+
+func defaultsOf(s *spec) map[string]any {
+	out := map[string]any{}
+	for _, k := range s.keys {
+		switch {
+		case k.def != "":
+			src := newSource("", []byte(k.def))
+			c := &checker{src: src, failed: map[string]*Problem{}}
+			if n, bad := src.parse(); bad == nil {
+				if v, ok := c.defaultValue(n, k.spec); ok {
+					out[k.name] = v
+				}
+			}
+		case k.spec.kind == kindObject:
+			if in := defaultsOf(k.spec); len(in) > 0 {
+				out[k.name] = in
+			}
+		}
+	}
+	return out
+}
+
+// defaultValue is value for a text of the table, which needs no variables.
+func (c *checker) defaultValue(n *node, s *spec) (any, bool) {
+	plain := *s
+	plain.expand = expandNone
+	return c.value(nil, n, &plain)
+}
+
+// finish checks what no single key can show, and fills what is not a key.
+func (p *parser) finish(f *File, servers map[string]*Server) {
+	entries := p.tree.get("mcpServers")
+	if entries != nil {
+		for _, m := range entries.members {
+			s := servers[m.name]
+			if s == nil {
+				s = &Server{}
+			}
+			s.Name = m.name
+			p.server(s, m.value, m.off, f.Names.Separator)
+			s.Err = p.failed[m.name]
+			f.Servers = append(f.Servers, *s)
+		}
+	}
+	if len(f.Servers) == 0 {
+		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.off, "no server is named", `add one: "files": { "builtin": "files" }`)
+	}
+	if n := p.tree.get("policy"); n != nil && n.kind == '{' {
+		f.Policy.Raw = n.canonical()
+		p.policy(f, n)
+	}
+	p.tokens(f)
+}
+
+func (p *parser) policy(f *File, n *node) {
+	rules := n.get("rules")
+	if rules == nil || len(rules.elems) != len(f.Policy.Rules) { // some were not sound, which was reported
+		return
+	}
+	seen := map[string]int{}
+	for i := range f.Policy.Rules {
+		r, e := &f.Policy.Rules[i], rules.elems[i]
+		at := []string{"policy", "rules", index(i)}
+		if r.Name == "" {
+			r.Name = fmt.Sprintf("rule %d", i+1)
+		}
+		if line, again := seen[r.Name]; again {
+			p.fail(under(at, "name"), e.off, fmt.Sprintf("another rule on line %d is called %s", line, quote(r.Name)), "rename one of them")
+		} else {
+			seen[r.Name], _ = p.src.at(e.off)
+		}
+		if r.Serve && r.Then != ThenEscalate {
+			p.report(SeverityWarning, under(at, "serve"), e.get("serve").off, fmt.Sprintf("has no effect with %q", r.Then), "")
+		}
+		p.ruleServers(f, at, r, e.get("if").get("servers"))
+	}
+}
+
+// ruleServers warns of a rule for a server that is not there.
+func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
+	for i, name := range r.If.Servers {
+		if f.Server(name) != nil || strings.ContainsAny(name, `*?[\`) {
+			continue
+		}
+		names := make([]string, len(f.Servers))
+		for j := range f.Servers {
+			names[j] = f.Servers[j].Name
+		}
+		hint := ""
+		if best := suggest(name, names); best != "" {
+			hint = fmt.Sprintf("did you mean %q?", best)
+		}
+		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, "there is no server "+quote(name), hint)
+	}
+}
+
+func (p *parser) tokens(f *File) {
+	n := p.tree.get("http").get("tokens")
+	if n == nil || len(n.elems) != len(f.HTTP.Tokens) {
+		return
+	}
+	seen := map[string]int{}
+	for i, t := range f.HTTP.Tokens {
+		if line, again := seen[t.Name]; again {
+			p.fail([]string{"http", "tokens", index(i), "name"}, n.elems[i].off, fmt.Sprintf("another token on line %d is called %s", line, quote(t.Name)), "rename one of them")
+			continue
+		}
+		seen[t.Name], _ = p.src.at(n.elems[i].off)
+	}
+}

@@ -1,0 +1,264 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// must parses text that has no problems at all.
+func must(t *testing.T, text string, env map[string]string) *File {
+	t.Helper()
+	f, problems, err := Parse("hub.json", []byte(text), envOf(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+	return f
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
+	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
+	want := &File{
+		Path: "hub.json",
+		Servers: []Server{
+			{Name: "files", Builtin: "files", Start: "lazy", Era: "auto", Timeout: usual},
+			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
+				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual},
+			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
+				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual},
+			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
+				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
+				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
+					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
+				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
+				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
+				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
+		},
+		Names:  Names{"--", 40},
+		Expose: "search",
+		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
+			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}},
+		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
+			{"read-documents", "allow", false, Condition{[]string{"files*"}, []string{"read_*"}, &PathCondition{[]string{"read"}, "~/Documents", false}}},
+			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
+			{"rule 3", "deny", false, Condition{}}}},
+		Approval: Approval{time.Minute, "tty"},
+		Audit:    Audit{"off", true, true},
+		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"},
+			[]Token{{"alice", "ALICE_TOKEN", []string{"/srv/alice"}}, {"bob", "BOB_TOKEN", nil}}},
+		Limits: Limits{1 << 20, 1, 2, 3, 4, 8},
+	}
+	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw")); diff != "" {
+		t.Error("(-want +got)", diff)
+	}
+	if !f.Audit.Off() {
+		t.Error("audit is not off")
+	}
+	var raw struct {
+		Protected []string
+		Rules     []struct{ Then string }
+	}
+	if err := json.Unmarshal(f.Policy.Raw, &raw); err != nil || len(raw.Rules) != 3 || raw.Protected[0] != "~/.ssh" {
+		t.Errorf("raw policy %s: %v", f.Policy.Raw, err)
+	}
+}
+
+// TestTableAndTypesAgree fails when a key of the table has no field or a field
+// has no key: decoding is strict one way, everyKey shows the other.
+func TestTableAndTypesAgree(t *testing.T) {
+	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
+	for _, k := range Describe() {
+		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
+		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") {
+			continue // not in the first entry
+		}
+		if p := f.At(path...); p.Line == 0 || f.tree.nearest(path) == f.tree.nearest(path[:len(path)-1]) {
+			t.Errorf("everyKey does not use %s", k.Path)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	f := Default()
+	want := &File{
+		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
+			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}}},
+		Names: Names{"__", 50}, Expose: "direct",
+		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
+		Approval: Approval{2 * time.Minute, "off"},
+		HTTP:     HTTP{Listen: "127.0.0.1:0"},
+		Limits:   Limits{64 << 20, 1000, 256, 256, 8, 128},
+	}
+	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); diff != "" {
+		t.Error("(-want +got)", diff)
+	}
+	if p := f.At("roots"); p.Line != 0 || p.Key != "roots" || f.Dir() != "" {
+		t.Errorf("Default points at %v in %q", p, f.Dir())
+	}
+}
+
+func TestExampleLoadsWithoutProblems(t *testing.T) {
+	f, problems, err := Load(exampleFile, envOf(nil))
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	if abs, _ := filepath.Abs(exampleFile); f.Path != abs || f.Dir() != filepath.Dir(abs) || f.At("roots").File != exampleFile {
+		t.Errorf("path %q, folder %q, problems in %q", f.Path, f.Dir(), f.At("roots").File)
+	}
+	for _, name := range []string{"filesystem", "everything", "files"} {
+		if s := f.Server(name); s == nil || s.Disabled || s.Err != nil {
+			t.Errorf("server %s: %+v", name, s)
+		}
+	}
+	// What stands in comments must be right too.
+	text, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, l := range lines {
+		if in := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(l), "//"), " "); strings.HasPrefix(strings.TrimSpace(l), "//") &&
+			(strings.HasPrefix(in, `"`) || strings.HasPrefix(in, "{") || strings.HasPrefix(in, "]") || strings.HasPrefix(in, "}")) {
+			lines[i] = in
+		}
+	}
+	f, problems, err = Parse("hub.json.example", []byte(strings.Join(lines, "\n")), envOf(nil))
+	if err != nil || len(problems) > 0 || len(f.Policy.Rules) != 1 || len(f.Roots.Fallback) != 2 {
+		t.Fatal(problems, err)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := Load(filepath.Join(dir, "none.json"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, _, err := Load(dir, nil); err == nil || !strings.Contains(err.Error(), "folder") {
+		t.Error(err)
+	}
+	big := filepath.Join(dir, "big.json")
+	if err := os.WriteFile(big, append([]byte("{}"), make([]byte, maxFile)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(big, nil); err == nil || !strings.Contains(err.Error(), "larger than 4MiB") {
+		t.Error(err)
+	}
+	var le *LoadError
+	f, problems, err := Parse("hub.json", []byte(`{"expose": 1, "names": []}`), nil)
+	if f != nil || !errors.As(err, &le) || len(le.Errors) != 2 || len(problems) != 3 {
+		t.Errorf("%v %v %v", f, problems, err)
+	}
+	if want := "hub.json:1:12: error: expose: found a number, want \"direct\", \"search\" or \"auto\" (and 1 more)"; err.Error() != want {
+		t.Errorf("got  %s\nwant %s", err, want)
+	}
+}
+
+func TestJSONC(t *testing.T) {
+	f := must(t, "\xef\xbb\xbf// first\n{ /* in */ \"mcpServers\": { \"b\": { \"command\": \"x\", }, \"a\": { \"command\": \"y\" }, }, } // last, without newline", nil)
+	if f.Servers[0].Name != "b" || f.Servers[1].Name != "a" {
+		t.Error("servers are not in the order of the file")
+	}
+	if p := f.At("mcpServers", "b"); p.Line != 2 || p.Col != 28 {
+		t.Error(p)
+	}
+}
+
+// TestOneBadServer: an error in an entry fails that entry; one elsewhere fails
+// the file.
+func TestOneBadServer(t *testing.T) {
+	f, problems, err := Parse("hub.json", []byte(`{"mcpServers": {
+  "good": { "command": "x" },
+  "typed": { "command": "x", "args": "y" },
+  "unset": { "command": "x", "env": { "TOKEN": "${TOKEN}" } },
+  "off": { "command": "x", "env": { "TOKEN": "${TOKEN}" }, "disabled": true },
+  "last": { "builtin": "files" }
+}}`), envOf(nil))
+	if err != nil || len(f.Servers) != 5 || len(problems) != 2 {
+		t.Fatal(problems, err)
+	}
+	for _, s := range f.Servers {
+		if bad := s.Name == "typed" || s.Name == "unset"; (s.Err != nil) != bad {
+			t.Errorf("%s: %v", s.Name, s.Err)
+		}
+	}
+	want := "hub.json:4:48: error: mcpServers.unset.env.TOKEN: the variable TOKEN is not set; set it for the hub, or give a default: ${TOKEN:-...}"
+	if got := f.Server("unset").Err.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if f, _, err := Parse("hub.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, "policy": {"protected": "~/.ssh"}}`), nil); f != nil || err == nil {
+		t.Error("a policy that cannot be read was passed over")
+	}
+}
+
+func TestAt(t *testing.T) {
+	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
+	for _, tc := range []struct {
+		path      []string
+		key       string
+		line, col int
+	}{
+		{[]string{"policy", "rules", "1"}, "policy.rules[1]", 25, 26},
+		{[]string{"policy", "rules", "1", "if"}, "policy.rules[1].if", 25, 63},
+		{[]string{"mcpServers", "git.hub", "url"}, `mcpServers["git.hub"].url`, 6, 18},
+		{[]string{"mcpServers", "git", "paths", "args", "none"}, "mcpServers.git.paths.args.none", 11, 33}, // the object around it
+		{[]string{"nothing"}, "nothing", 1, 1},
+	} {
+		p := f.At(tc.path...)
+		if p.Key != tc.key || p.Line != tc.line || p.Col != tc.col || p.File != "hub.json" {
+			t.Errorf("%v: %+v", tc.path, p)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	home := t.TempDir()
+	xdg := filepath.Join(home, "xdg", "mcphub", "hub.json")
+	dot := filepath.Join(home, ".config", "mcphub", "hub.json")
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, flag   string
+		env          map[string]string
+		exist        []string
+		path, unused string
+	}{
+		{"nothing", "", nil, nil, "", ""},
+		{"flag wins", "f.json", map[string]string{"MCPHUB_CONFIG": "e.json", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, "f.json", ""},
+		{"variable next, even if it is not there", "", map[string]string{"MCPHUB_CONFIG": "e.json", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, "e.json", ""},
+		{"an empty variable is none", "", map[string]string{"MCPHUB_CONFIG": "", "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, []string{xdg}, xdg, ""},
+		{"home", "", map[string]string{homeVariable(): home}, []string{dot}, dot, ""},
+		{"a relative XDG folder does not count", "", map[string]string{"XDG_CONFIG_HOME": "xdg", homeVariable(): home}, []string{dot, filepath.Join("xdg", "mcphub", "hub.json")}, dot, ""},
+		{"the working directory is not read", "", map[string]string{homeVariable(): home}, []string{"hub.json"}, "", "hub.json"},
+		{"and mentioned beside another", "f.json", nil, []string{"hub.json"}, "f.json", "hub.json"},
+		{"unless it is named", "./hub.json", nil, []string{"hub.json"}, "./hub.json", ""},
+		{"in any spelling", "", map[string]string{"MCPHUB_CONFIG": filepath.Join(wd, "hub.json")}, []string{"hub.json"}, filepath.Join(wd, "hub.json"), ""},
+	} {
+		path, unused := Find(tc.flag, envOf(tc.env), func(p string) bool {
+			for _, e := range tc.exist {
+				if e == p {
+					return true
+				}
+			}
+			return false
+		})
+		if path != tc.path || unused != tc.unused {
+			t.Errorf("%s: %q %q, want %q %q", tc.name, path, unused, tc.path, tc.unused)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// everyKey uses every key of hub.json, in our own spelling.
+const everyKey = `{
+  "$schema": "./hub.schema.json",
+  "mcpServers": {
+    "files": { "builtin": "files" },
+    "filesystem": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem"], "roots": "args" },
+    "git.hub": { "url": "https://example.com/mcp", "type": "http", "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" },
+                 "paths": { "mode": "declared" } },
+    "git": { "command": "uvx", "args": ["mcp-server-git"], "cwd": "${root}", "env": { "LANG": "C.UTF-8", "a.b": 1, "gone": null },
+             "inherit": ["GIT_SSH_COMMAND"], "local": true,
+             "paths": { "mode": "strict",
+                        "args": { "git_add": { "/files/*": { "role": "write", "base": "/repo_path" } }, "git_diff": { "/target": "none" } } },
+             "prefix": "", "tools": { "include": ["*"], "exclude": ["git_reset"] },
+             "share": "roots", "start": "eager", "era": "legacy",
+             "timeout": { "start": "30s", "call": 90000, "idle": "0", "stop": "1s" },
+             "disabled": true },
+  },
+  "names": { "separator": "--", "max": 40 },
+  "expose": "search",
+  "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
+             "fallback": [".", { "path": "/shared/media", "name": "Media" }],
+             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" } },
+  "policy": { "sandbox": "/tmp/sandbox", "protected": ["~/.ssh"],
+              "rules": [ { "name": "read-documents", "then": "allow",
+                           "if": { "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },
+                         { "then": "escalate", "serve": true, "if": { "paths": { "roles": ["read", "write"], "outside": true } } },
+                         { "then": "deny" } ] },
+  "approval": { "timeout": "1m", "local": "tty" },
+  "audit": { "dir": "off", "required": true, "arguments": true },
+  "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"],
+            "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "env": "BOB_TOKEN" } ] },
+  "limits": { "frame": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
+}`
+
+func envOf(m map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
+}

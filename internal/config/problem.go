@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Severity says what a Problem costs. The zero value is the worst.
+type Severity uint8
+
+const (
+	// SeverityError fails the server that it lies in or, outside of
+	// mcpServers, the whole file.
+	SeverityError Severity = iota
+	// SeverityWarning is very likely a mistake; the file loads all the same.
+	SeverityWarning
+	// SeverityNote is a key that works in other clients and has no effect here.
+	SeverityNote
+)
+
+// String returns "error", "warning" or "note".
+func (s Severity) String() string {
+	switch s {
+	case SeverityWarning:
+		return "warning"
+	case SeverityNote:
+		return "note"
+	}
+	return "error"
+}
+
+// Problem is one thing wrong in a configuration file.
+type Problem struct {
+	File     string   // as it was named to Load or Parse
+	Line     int      // from 1; 0 where the problem has no place in the file
+	Col      int      // from 1, in characters; a byte order mark counts for nothing
+	Key      string   // the key path in hub.json's own spelling, `mcpServers.git.args[0]`; may be empty
+	Severity Severity // what it costs
+	Text     string   // what is wrong; never holds the value of a variable
+	Hint     string   // what to do; may be empty
+}
+
+// String formats the problem on one line, as compilers do:
+//
+//	hub.json:12:7: error: mcpServers.git.args: found a string, want a list; write ["..."]
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		b.WriteByte(':')
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", p.Line, p.Col)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	b.WriteString(p.Severity.String())
+	b.WriteString(": ")
+	if p.Key != "" {
+		b.WriteString(p.Key)
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Text)
+	if p.Hint != "" {
+		b.WriteString("; ")
+		b.WriteString(p.Hint)
+	}
+	return b.String()
+}
+
+// Error makes a Problem usable as an error; it is String.
+func (p Problem) Error() string { return p.String() }
+
+// LoadError says that nothing usable came out of a file.
+type LoadError struct {
+	Path   string    // as it was named
+	Errors []Problem // what is wrong in it; empty when it could not be read
+	Err    error     // why it could not be read; nil when it could
+}
+
+// Error gives the first error in full and the number of the others.
+func (e *LoadError) Error() string {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("configuration %s: %v", e.Path, e.Err)
+	case len(e.Errors) == 0:
+		return fmt.Sprintf("configuration %s is unusable", e.Path)
+	case len(e.Errors) == 1:
+		return e.Errors[0].String()
+	}
+	return fmt.Sprintf("%s (and %d more)", e.Errors[0], len(e.Errors)-1)
+}
+
+// Unwrap returns the reading error, so that errors.Is(err, fs.ErrNotExist) holds.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
+
+// index is the path step of a list element.
+func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+var indexStep = regexp.MustCompile(`^\[[0-9]+\]$`)
+
+// formatKey writes a key path so that it can be read back without doubt:
+// names that are not plain words stand in quotes.
+func formatKey(path []string) string {
+	var b strings.Builder
+	for i, s := range path {
+		switch {
+		case indexStep.MatchString(s):
+			b.WriteString(s)
+		case !plainKey.MatchString(s):
+			b.WriteString("[" + quote(s) + "]")
+		case i == 0:
+			b.WriteString(s)
+		default:
+			b.WriteString("." + s)
+		}
+	}
+	return b.String()
+}
+
+// quote quotes text from a file for a message: control characters escaped,
+// long text clipped.
+func quote(s string) string {
+	const most = 60
+	if utf8.RuneCountInString(s) > most {
+		s = string([]rune(s)[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// suggest returns the candidate that key was most likely meant to be, or "".
+func suggest(key string, candidates []string) string {
+	best, bestAt := "", 1+max(1, min(3, utf8.RuneCountInString(key)/3))
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(key), strings.ToLower(c), bestAt); d < bestAt {
+			best, bestAt = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits (insert, delete, replace, swap of neighbours)
+// between two words; a result of limit or more may be too small.
+func distance(a, b string, limit int) int {
+	x, y := []rune(a), []rune(b)
+	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {
+		return limit
+	}
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}

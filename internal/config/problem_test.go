@@ -1,0 +1,193 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestProblems: the exact line for every kind of mistake. Rows hold one
+// mistake each unless several are the point.
+func TestProblems(t *testing.T) {
+	in := func(entry string) string { return `{"mcpServers": {"a": ` + entry + `}}` } // the entry begins in column 22
+	deep := strings.Repeat("[", maxDepth+1)
+	for _, tc := range []struct{ name, text, want string }{
+		// Syntax
+		{"empty", "", `1:1: error: the file is empty; the least there can be is {"mcpServers": {}}`},
+		{"blank", " \n ", `1:1: error: the file is empty; the least there can be is {"mcpServers": {}}`},
+		{"no object", "[]", `1:1: error: found a list, want an object; the least there can be is {"mcpServers": {}}`},
+		{"missing comma", "{\n  \"expose\": \"direct\"\n  \"names\": {}\n}", `3:3: error: invalid character '"' after object value (expecting ',' or '}'); a comma may be missing before this`},
+		{"column counts characters", `{"é": "ü" x`, `1:11: error: invalid character 'x' after object value (expecting ',' or '}'); a comma may be missing before this`},
+		{"byte order mark does not count", "\xef\xbb\xbf{x", `1:2: error: invalid literal "x"; names and strings stand in double quotes, a backslash is written twice`},
+		{"backslash", `{"a": "C:\Users"}`, `1:7: error: invalid literal "\"C:\\Users\""; names and strings stand in double quotes, a backslash is written twice`},
+		{"single quotes", "{'a': 1}", `1:2: error: invalid character '\'' at start of value; strings stand in double quotes`},
+		{"end in object", "{\"a\": {\n", `2:1: error: the file ends too early; a brace or bracket is not closed`},
+		{"end in comment", "{ /* ", `1:3: error: the file ends too early; a comment is not closed`},
+		{"end in string", `{"a": "b`, `1:9: error: the file ends too early; a string is not closed`},
+		{"not UTF-8", "{\n \"a\": \"\xff\"}", `2:8: error: byte 0xff is not UTF-8; save the file as UTF-8`},
+		{"UTF-16", "\xff\xfe{\x00", `1:1: error: the file is UTF-16; save it as UTF-8`},
+		{"too deep", deep, `1:101: error: more than 100 levels of nesting`},
+		{"no server", "{}", `1:1: warning: mcpServers: no server is named; add one: "files": { "builtin": "files" }`},
+
+		// Types
+		{"servers a list", `{"mcpServers": []}`, `1:16: error: mcpServers: found a list, want an object of servers by name
+1:1: warning: mcpServers: no server is named; add one: "files": { "builtin": "files" }`},
+		{"entry a string", in(`"npx"`), `1:22: error: mcpServers.a: found a string, want an object`},
+		{"string for list", in(`{"command": "x", "args": "y"}`), `1:47: error: mcpServers.a.args: found a string, want a list; put it in brackets: [ ... ]`},
+		{"number in list", in(`{"command": "x", "args": ["-p", 80]}`), `1:54: error: mcpServers.a.args[1]: found a number, want a string; write it in quotes: "80"`},
+		{"null in list", in(`{"command": "x", "args": [null]}`), `1:48: error: mcpServers.a.args[0]: found null, want a string`},
+		{"string for boolean", in(`{"command": "x", "local": "true"}`), `1:48: error: mcpServers.a.local: found a string, want true or false; write true without quotes`},
+		{"list as variable", in(`{"command": "x", "env": {"A": []}}`), `1:52: error: mcpServers.a.env.A: found a list, want a string, a number or a boolean`},
+		{"name with dots", `{"mcpServers": {"a.b": {"command": "x", "env": {"c.d": {}}}}}`, `1:56: error: mcpServers["a.b"].env["c.d"]: found an object, want a string, a number or a boolean`},
+		{"string for number", `{"mcpServers": {"f": {"builtin": "files"}}, "names": {"max": "40"}}`, `1:62: error: names.max: found a string, want a whole number; write 40 without quotes`},
+		{"fraction", `{"mcpServers": {"f": {"builtin": "files"}}, "names": {"max": 40.5}}`, `1:62: error: names.max: found "40.5", want a whole number`},
+		{"number for shorthand", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"fallback": [3]}}`, `1:68: error: roots.fallback[0]: found a number, want a string or an object`},
+		{"null for a policy", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": null}`, `1:55: error: policy: found null, want an object`},
+		{"timeout a list", in(`{"command": "x", "timeout": []}`), `1:50: error: mcpServers.a.timeout.call: found a list, want a duration such as "10s", or a number of milliseconds`},
+
+		// Values
+		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
+		{"allow", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"empty": "yes"}}}`, `1:73: error: roots.when.empty: found "yes", want "allow" or "deny"`},
+		{"duration without unit", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "10"}}`, `1:66: error: roots.timeout: "10" is no duration; write "10s" for seconds, or a bare number for milliseconds`},
+		{"duration out of range", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "2h"}}`, `1:66: error: roots.timeout: "2h" is out of range; want 1ms to 1h0m0s`},
+		{"negative", in(`{"command": "x", "timeout": {"call": -1}}`), `1:59: error: mcpServers.a.timeout.call: "-1" is out of range; want 1ms to 24h0m0s`},
+		{"huge", in(`{"command": "x", "timeout": 1e300}`), `1:50: error: mcpServers.a.timeout.call: number out of range`},
+		{"few milliseconds", in(`{"command": "x", "timeout": 30}`), `1:50: warning: mcpServers.a.timeout.call: 30 is taken for milliseconds; write "30s" if seconds are meant, "30ms" if not`},
+		{"size", `{"mcpServers": {"f": {"builtin": "files"}}, "limits": {"frame": "64M"}}`, `1:65: error: limits.frame: unit "M" is not one of B, KiB, MiB, GiB, kB, MB, GB`},
+		{"size out of range", `{"mcpServers": {"f": {"builtin": "files"}}, "limits": {"frame": 1}}`, `1:65: error: limits.frame: "1" is out of range; want 64KiB to 1GiB`},
+		{"pointer", in(`{"command": "x", "paths": {"args": {"t": {"files": "read"}}}}`), `1:64: error: mcpServers.a.paths.args.t.files: "files" is no JSON pointer: it starts with "/"`},
+		{"role missing", in(`{"command": "x", "paths": {"args": {"t": {"/f": {"base": "/g"}}}}}`), `1:70: error: mcpServers.a.paths.args.t["/f"]: "role" is missing; want "read", "write", "delete" or "none"`},
+		{"pattern", in(`{"command": "x", "tools": {"exclude": ["["]}}`), `1:61: error: mcpServers.a.tools.exclude[0]: "[" is no pattern`},
+		{"nothing included", in(`{"command": "x", "tools": []}`), `1:48: error: mcpServers.a.tools.include: the list is empty; leave the key out where everything is meant`},
+		{"NUL", in(`{"command": "x", "args": ["a\u0000b"]}`), `1:48: error: mcpServers.a.args[0]: holds a NUL character, which no program, path or name can`},
+		{"line break in header", in(`{"url": "http://h/", "headers": {"A": "b\r\nc"}}`), `1:60: error: mcpServers.a.headers.A: holds a line break, which no HTTP header can`},
+		{"variable name", in(`{"command": "x", "env": {"A=B": "c"}}`), `1:47: error: mcpServers.a.env["A=B"]: "A=B" is no name of a variable`},
+		{"listen", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"listen": "8080"}}`, `1:64: error: http.listen: is no address: want HOST:PORT`},
+		{"prefix", in(`{"command": "x", "prefix": "a/b"}`), `1:49: error: mcpServers.a.prefix: "a/b" must be at most 64 of A-Z a-z 0-9 _ . -`},
+
+		// Unknown keys
+		{"unknown in entry", in(`{"command": "x", "argz": []}`), `1:39: warning: mcpServers.a.argz: unknown key "argz"; did you mean "args"?`},
+		{"unknown, far from all", in(`{"command": "x", "zzzzzz": []}`), `1:39: warning: mcpServers.a.zzzzzz: unknown key "zzzzzz"; it has no effect`},
+		{"unknown at the top", `{"mcpServers": {"f": {"builtin": "files"}}, "exposed": "direct"}`, `1:45: warning: exposed: unknown key "exposed"; did you mean "expose"?`},
+		{"another letter case", `{"mcpServers": {"f": {"builtin": "files"}}, "Limits": {}}`, `1:45: warning: Limits: unknown key "Limits"; did you mean "limits"?`},
+		{"misspelt client key", in(`{"command": "x", "enviroment": {}}`), `1:39: warning: mcpServers.a.enviroment: unknown key "enviroment"; did you mean "environment"?`},
+		{"wrong place", `{"mcpServers": {"f": {"builtin": "files"}}, "debounce": 1}`, `1:45: warning: debounce: unknown key "debounce"; it belongs under "roots"`},
+		{"bare entry", `{"git": {"command": "x"}}`, `1:1: warning: mcpServers: no server is named; add one: "files": { "builtin": "files" }
+1:2: warning: git: unknown key "git"; a server belongs under "mcpServers"`},
+		// ... that would open something if they were passed over
+		{"misspelt policy", `{"mcpServers": {"f": {"builtin": "files"}}, "polcy": {}}`, `1:45: error: polcy: unknown key "polcy"; did you mean "policy"?`},
+		{"rules at the top", `{"mcpServers": {"f": {"builtin": "files"}}, "rules": []}`, `1:45: error: rules: unknown key "rules"; it belongs under "policy"`},
+		{"misspelt condition", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "allow", "if": {"paths": {"wihtin": "/a"}}}]}}`, `1:101: error: policy.rules[0].if.paths.wihtin: unknown key "wihtin"; did you mean "within"?`},
+		{"misspelt case", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"unsuported": "deny"}}}`, `1:64: error: roots.when.unsuported: unknown key "unsuported"; did you mean "unsupported"?`},
+		{"misspelt exclude", in(`{"command": "x", "tools": {"hide": ["y"]}}`), `1:49: error: mcpServers.a.tools.hide: unknown key "hide"; want "include" or "exclude"`},
+		{"misspelt disabled", in(`{"command": "x", "disabeld": true}`), `1:39: error: mcpServers.a.disabeld: unknown key "disabeld"; did you mean "disabled"?`},
+		{"misspelt client filter", in(`{"command": "x", "disabledTool": ["y"]}`), `1:39: error: mcpServers.a.disabledTool: unknown key "disabledTool"; did you mean "disabledTools"?`},
+		{"misspelt ceiling", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n", "env": "E", "root": ["/a"]}]}}`, `1:91: error: http.tokens[0].root: unknown key "root"; did you mean "roots"?`},
+		{"empty condition", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"tools": []}}]}}`, `1:99: error: policy.rules[0].if.tools: the list is empty; leave the key out where everything is meant`},
+
+		// Duplicates
+		{"duplicate in entry", "{\"mcpServers\": {\"a\": {\n\"command\": \"x\",\n\"command\": \"x\"}}}", `3:1: error: mcpServers.a.command: key "command" stands twice, on lines 2 and 3; remove one of them`},
+		{"duplicate server", "{\"mcpServers\": {\n\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", `3:1: error: mcpServers.a: key "a" stands twice, on lines 2 and 3; remove one of them`},
+		{"duplicate at the top", "{\"mcpServers\": {\"f\": {\"builtin\": \"files\"}},\n\"policy\": {},\n\"policy\": {}}", `3:1: error: policy: key "policy" stands twice, on lines 2 and 3; remove one of them`},
+		{"duplicate by escape", in(`{"command": "x", "\u0063ommand": "y"}`), `1:39: error: mcpServers.a.command: key "command" stands twice, on lines 1 and 1; remove one of them`},
+		{"two containers", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}},\n\"servers\": {\"a\": {\"command\": \"y\"}}}", `2:13: error: mcpServers.a: there is another server "a" on line 1; rename one of them`},
+		{"two rules", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"name": "r", "then": "deny"}, {"name": "r", "then": "deny"}]}}`, `1:97: error: policy.rules[1].name: another rule on line 1 is called "r"; rename one of them`},
+		{"two tokens", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n", "env": "E"}, {"name": "n", "env": "F"}]}}`, `1:92: error: http.tokens[1].name: another token on line 1 is called "n"; rename one of them`},
+
+		// Entries as a whole
+		{"nothing to start", in(`{"args": []}`), `1:17: error: mcpServers.a: one of "command", "url" or "builtin" is missing; say what to start or where to connect`},
+		{"two things to start", in(`{"command": "x", "url": "http://h/"}`), `1:46: error: mcpServers.a: has both "command" and "url"; keep the one that is meant`},
+		{"empty command", in(`{"command": " "}`), `1:34: error: mcpServers.a.command: must not be empty`},
+		{"unknown builtin", in(`{"builtin": "file"}`), `1:34: error: mcpServers.a.builtin: found "file", want "files"; did you mean "files"?`},
+		{"blank in name", `{"mcpServers": {"My Server": {"command": "x"}}}`, `1:17: error: mcpServers["My Server"]: the name of a server is made of A-Z a-z 0-9 _ . -; rename it, "My-Server" for one`},
+		{"separator in name", `{"mcpServers": {"a__b": {"command": "x"}}}`, `1:17: error: mcpServers.a__b: the name of a server cannot contain the separator "__"; rename it, or set "names.separator"`},
+		{"shell line", in(`{"command": "npx -y pkg"}`), `1:34: warning: mcpServers.a.command: the whole text is taken for the name of one program; write "command": "npx", "args": ["-y", "pkg"]`},
+		{"shell line with quotes", in(`{"command": "sh -c 'a b'"}`), `1:34: warning: mcpServers.a.command: the whole text is taken for the name of one program; write "command": "sh", and the other words each on its own under "args"`},
+		{"shell line with a path", in(`{"command": "/usr/bin/node /srv/x.js"}`), `1:34: warning: mcpServers.a.command: the whole text is taken for the name of one program; write "command": "/usr/bin/node", "args": ["/srv/x.js"]`},
+		{"a folder with a blank", in(`{"command": "C:\\Program Files\\nodejs\\node.exe"}`), ""},
+		{"an app with a blank", in(`{"command": "/Applications/My App/bin/x"}`), ""},
+		{"type and command", in(`{"command": "x", "type": "sse"}`), `1:47: error: mcpServers.a.type: "sse" does not go with "command"; leave it out`},
+		{"type and url", in(`{"url": "http://h/", "type": "stdio"}`), `1:51: error: mcpServers.a.type: "stdio" does not go with "url"; leave it out`},
+		{"url scheme", in(`{"url": "unix:///s"}`), `1:30: error: mcpServers.a.url: the text is no http or https URL; want "https://HOST/PATH"`},
+		{"url without host", in(`{"url": "https:///mcp"}`), `1:30: error: mcpServers.a.url: the text has no host; want "https://HOST/PATH"`},
+		{"no effect", in(`{"url": "http://h/", "args": ["x"], "env": {}}`), `1:51: warning: mcpServers.a.args: has no effect with "url"`},
+		{"roots and url", in(`{"url": "http://h/", "roots": "args"}`), `1:52: error: mcpServers.a.roots: "args" does not go with "url"; a server on the network can be told by "list" only`},
+		{"rule for nobody", `{"mcpServers": {"files": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "if": {"servers": ["file"]}}]}}`, `1:106: warning: policy.rules[0].if.servers[0]: there is no server "file"; did you mean "files"?`},
+		{"serve", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"then": "deny", "serve": true}]}}`, `1:92: warning: policy.rules[0].serve: has no effect with "deny"`},
+
+		// All at once
+		{"several", "{\n \"mcpServers\": {\n  \"a\": { \"command\": 1, \"local\": 2 },\n  \"b\": { \"comand\": \"x\" } },\n \"names\": { \"max\": 1 }\n}",
+			`3:21: error: mcpServers.a.command: found a number, want a string; write it in quotes: "1"
+3:33: error: mcpServers.a.local: found a number, want true or false
+4:3: error: mcpServers.b: one of "command", "url" or "builtin" is missing; say what to start or where to connect
+4:10: warning: mcpServers.b.comand: unknown key "comand"; did you mean "command"?
+5:20: error: names.max: "1" is out of range; want 16 to 128`},
+		{"control characters", in(`{"command": "x", "\u001b[31m": 1}`), `1:39: warning: mcpServers.a["\x1b[31m"]: unknown key "\x1b[31m"; it has no effect`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, problems, _ := Parse("", []byte(tc.text), envOf(nil))
+			var got []string
+			for _, p := range problems {
+				got = append(got, strings.TrimSpace(p.String()))
+			}
+			want := tc.want
+			if tc.name == "servers a list" { // by place, not as written above
+				lines := strings.Split(want, "\n")
+				want = lines[1] + "\n" + lines[0]
+			}
+			if g := strings.Join(got, "\n"); g != want {
+				t.Errorf("%s\ngot  %s\nwant %s", tc.text, g, want)
+			}
+		})
+	}
+}
+
+func TestProblemString(t *testing.T) {
+	for want, p := range map[string]Problem{
+		"hub.json:3:4: warning: a.b: text; hint": {File: "hub.json", Line: 3, Col: 4, Key: "a.b", Severity: SeverityWarning, Text: "text", Hint: "hint"},
+		"hub.json: error: text":                  {File: "hub.json", Text: "text"},
+		"note: text":                             {Severity: SeverityNote, Text: "text"},
+	} {
+		if got := p.String(); got != want || p.Error() != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"mcpServers": {`)
+	for i := range 2 * maxProblems {
+		fmt.Fprintf(&b, `"s%d": {"command": 1},`, i)
+	}
+	b.WriteString("}}")
+	f, problems, err := Parse("hub.json", []byte(b.String()), nil)
+	if err != nil || len(problems) != maxProblems+1 || !strings.Contains(problems[maxProblems].Text, "not shown") {
+		t.Fatal(len(problems), err)
+	}
+	for _, s := range f.Servers {
+		if s.Err == nil {
+			t.Fatalf("%s did not fail", s.Name)
+		}
+	}
+}
+
+// TestNoValueOfAVariableIsShown: messages go to logs.
+func TestNoValueOfAVariableIsShown(t *testing.T) {
+	env := map[string]string{"S": "s3cret\r\n://", "N": "s3cret\x00"}
+	for _, text := range []string{
+		`{"mcpServers": {"a": {"url": "${S}"}}}`,
+		`{"mcpServers": {"a": {"url": "http://h/", "headers": {"A": "${S}"}}}}`,
+		`{"mcpServers": {"a": {"command": "x", "args": ["${N}"]}}}`,
+		`{"mcpServers": {"a": {"command": "x", "env": {"A": "$s3cret", "B": "{env:s3cret}"}}}}`,
+		`{"http": {"listen": "${S}"}}`,
+	} {
+		_, problems, err := Parse("hub.json", []byte(text), envOf(env))
+		if len(problems) == 0 {
+			t.Errorf("%s: no problem", text)
+		}
+		if all := fmt.Sprint(problems, err); strings.Contains(all, "s3cret") {
+			t.Errorf("%s: %s", text, all)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// looksLikeEntry reports that a value has what makes a server.
+func looksLikeEntry(n *node) bool {
+	if n.kind != '{' {
+		return false
+	}
+	for _, k := range []string{"command", "url", "builtin", "httpUrl", "serverUrl", "baseUrl", "executable"} {
+		if n.get(k) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// gather makes the tree in our own spelling: every container becomes
+// mcpServers, every entry is normalised.
+func (c *checker) gather(raw *node) *node {
+	entries := &node{kind: '{', off: raw.off}
+	out := &node{kind: '{', off: raw.off}
+	c.boxes = map[*node]bool{}
+	inside := map[string]bool{} // keys taken for containers
+	found := false
+	for _, name := range containers {
+		i := slices.IndexFunc(raw.members, func(m member) bool { return m.name == name })
+		if i < 0 {
+			continue
+		}
+		m := raw.members[i]
+		box := m.value
+		if name == "mcp" {
+			if in := box.get("servers"); in != nil && !looksLikeEntry(in) {
+				box = in
+			} else if !slices.ContainsFunc(box.members, func(e member) bool { return looksLikeEntry(e.value) }) {
+				continue
+			}
+		}
+		inside[name] = true
+		if box.kind != '{' {
+			c.fail([]string{"mcpServers"}, box.off, fmt.Sprintf("found %s, want an object of servers by name", box.what()), "")
+			continue
+		}
+		if !found {
+			entries.off, found = box.off, true
+			out.members = append(out.members, member{"mcpServers", m.off, entries})
+		}
+		c.boxes[box] = true
+		c.entries(entries, box)
+	}
+	for _, m := range raw.members {
+		if !inside[m.name] {
+			out.members = append(out.members, m)
+		}
+	}
+	return out
+}
+
+func (c *checker) entries(into, box *node) {
+	for _, m := range box.members {
+		if strings.HasPrefix(m.name, "//") {
+			continue
+		}
+		at := []string{"mcpServers", m.name}
+		if have := slices.IndexFunc(into.members, func(e member) bool { return e.name == m.name }); have >= 0 {
+			line, _ := c.src.at(into.members[have].off)
+			if slices.ContainsFunc(box.members, func(e member) bool { return e.off == into.members[have].off }) {
+				continue // within one object: reported as a duplicate key
+			}
+			c.fail(at, m.off, fmt.Sprintf("there is another server %s on line %d", quote(m.name), line), "rename one of them")
+			continue
+		}
+		into.members = append(into.members, member{m.name, m.off, c.normalise(at, m.value)})
+	}
+}
+
+// duplicates reports names that stand twice in one object. Which of the two
+// counts differs from reader to reader, so neither does.
+func (c *checker) duplicates(at []string, n *node) {
+	if c.boxes[n] { // whatever it is called, what is wrong inside counts for the server
+		at = []string{"mcpServers"}
+	}
+	first := make(map[string]int, len(n.members))
+	for _, m := range n.members {
+		if strings.HasPrefix(m.name, "//") {
+			continue
+		}
+		here := under(at, m.name)
+		if off, again := first[m.name]; again {
+			line, _ := c.src.at(off)
+			second, _ := c.src.at(m.off)
+			c.fail(here, m.off, fmt.Sprintf("key %s stands twice, on lines %d and %d", quote(m.name), line, second), "remove one of them")
+		} else {
+			first[m.name] = m.off
+		}
+		c.duplicates(here, m.value)
+	}
+	for i, e := range n.elems {
+		c.duplicates(under(at, index(i)), e)
+	}
+}
+
+// server checks what one key alone cannot show. n is the entry in our spelling.
+func (c *checker) server(s *Server, n *node, nameOff int, separator string) {
+	at := []string{"mcpServers", s.Name}
+	switch {
+	case !serverName.MatchString(s.Name):
+		c.fail(at, nameOff, "the name of a server is made of A-Z a-z 0-9 _ . -", "rename it"+renamed(s.Name))
+	case strings.Contains(s.Name, separator):
+		c.fail(at, nameOff, fmt.Sprintf("the name of a server cannot contain the separator %q", separator), `rename it, or set "names.separator"`)
+	}
+	if n.kind != '{' {
+		return
+	}
+	var kinds []string
+	for _, k := range []string{"builtin", "command", "url"} {
+		if n.get(k) != nil {
+			kinds = append(kinds, k)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		c.fail(at, nameOff, `one of "command", "url" or "builtin" is missing`, "say what to start or where to connect")
+	case 1:
+		c.fits(at, s, n, kinds[0])
+	default:
+		c.fail(at, n.get(kinds[1]).off, fmt.Sprintf("has both %q and %q", kinds[0], kinds[1]), "keep the one that is meant")
+	}
+}
+
+// renamed proposes a name made of what a name may hold.
+func renamed(s string) string {
+	proposal := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 128 && serverName.MatchString(string(r)) {
+			return r
+		}
+		return '-'
+	}, path.Base(s)), "-.")
+	if !serverName.MatchString(proposal) || len(proposal) > 40 {
+		return ""
+	}
+	return fmt.Sprintf(", %q for one", proposal)
+}
+
+// fits checks that the rest of an entry goes with its kind.
+func (c *checker) fits(at []string, s *Server, n *node, kind string) {
+	if t := n.get("type"); t != nil && s.Type != "" && (s.Type == TransportStdio) != (kind == "command") {
+		c.fail(under(at, "type"), t.off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
+	}
+	useless := []string{"url", "headers"}
+	if kind == "url" {
+		useless = []string{"args", "env", "inherit", "cwd", "local"}
+		if v := n.get("roots"); v != nil && s.Roots == "args" {
+			c.fail(under(at, "roots"), v.off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
+		}
+		if bad := isURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
+			c.fail(under(at, "url"), n.get("url").off, "the text "+bad, `want "https://HOST/PATH"`)
+		}
+	}
+	for _, k := range useless {
+		if v := n.get(k); v != nil && len(v.members)+len(v.elems)+len(v.text) > 0 && v.kind != 'f' {
+			c.report(SeverityWarning, under(at, k), v.off, fmt.Sprintf("has no effect with %q", kind), "")
+		}
+	}
+	if kind == "command" {
+		c.shellLine(at, n)
+	}
+}
+
+// shellLine warns of a command that was meant as a line for a shell.
+func (c *checker) shellLine(at []string, n *node) {
+	v := n.get("command")
+	args := n.get("args")
+	words := strings.Fields(v.text)
+	if v.kind != '"' || args != nil && len(args.elems) > 0 || len(words) < 2 {
+		return
+	}
+	// A program may lie below a folder with a blank in its name.
+	if strings.ContainsAny(words[0], `/\`) {
+		for _, w := range words[1:] {
+			if strings.LastIndexAny(w, `/\`) > 0 && !strings.HasPrefix(w, "/") || strings.HasSuffix(strings.ToLower(w), ".exe") {
+				return
+			}
+		}
+	}
+	hint := fmt.Sprintf(`write "command": %q, and the other words each on its own under "args"`, words[0])
+	if !strings.ContainsAny(v.text, "\"'\\`$") {
+		quoted := make([]string, 0, len(words)-1)
+		for _, w := range words[1:] {
+			quoted = append(quoted, fmt.Sprintf("%q", w))
+		}
+		hint = fmt.Sprintf(`write "command": %q, "args": [%s]`, words[0], strings.Join(quoted, ", "))
+	}
+	c.report(SeverityWarning, under(at, "command"), v.off, "the whole text is taken for the name of one program", hint)
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The functions here say what is wrong with a text, or "". They never repeat
+// the text: it may hold a secret.
+
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+)
+
+func notEmpty(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty"
+	}
+	return ""
+}
+
+// isVariable leaves other systems their names, ProgramFiles(x86) among them.
+func isVariable(s string) string {
+	if s == "" || strings.ContainsAny(s, "=\x00") {
+		return "is no name of a variable"
+	}
+	return ""
+}
+
+func isHeader(s string) string {
+	if !headerName.MatchString(s) {
+		return "is no name of an HTTP header"
+	}
+	return ""
+}
+
+func noBreak(s string) string {
+	if strings.ContainsAny(s, "\r\n") {
+		return "holds a line break, which no HTTP header can"
+	}
+	return ""
+}
+
+// isPattern keeps to what path.Match refuses: an unclosed class, a lone backslash.
+func isPattern(s string) string {
+	if s == "" {
+		return "must not be empty"
+	}
+	if _, err := path.Match(s, ""); err != nil {
+		return "is no pattern"
+	}
+	return ""
+}
+
+func isPatternName(s string) string {
+	if s == "" || strings.ContainsRune(s, 0) {
+		return "is no name of a tool"
+	}
+	return ""
+}
+
+// isPointer checks a JSON pointer (RFC 6901) to something inside the arguments.
+func isPointer(s string) string {
+	if !strings.HasPrefix(s, "/") {
+		return `is no JSON pointer: it starts with "/"`
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return "holds a NUL character"
+		}
+		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
+			return `is no JSON pointer: "~" is written "~0"`
+		}
+	}
+	return ""
+}
+
+func isSeparator(s string) string {
+	if !serverName.MatchString(s) || len(s) > 8 {
+		return "must be 1 to 8 of A-Z a-z 0-9 _ . -"
+	}
+	return ""
+}
+
+func isPrefix(s string) string {
+	if s != "" && !serverName.MatchString(s) || len(s) > 64 {
+		return "must be at most 64 of A-Z a-z 0-9 _ . -"
+	}
+	return ""
+}
+
+func isListen(s string) string {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return "is no address: want HOST:PORT"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > math.MaxUint16 {
+		return "has no port from 0 to 65535"
+	}
+	return ""
+}
+
+func isURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "is no URL" // err would repeat it
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "is no http or https URL"
+	case u.Hostname() == "":
+		return "has no host"
+	}
+	return ""
+}
+
+// duration reads a number of milliseconds or text such as "1m30s".
+func duration(n *node) (time.Duration, string, string) {
+	if n.kind == '0' {
+		ms, err := strconv.ParseFloat(n.text, 64)
+		if err != nil || math.Abs(ms) > 1e12 {
+			return 0, "number out of range", ""
+		}
+		return time.Duration(ms * float64(time.Millisecond)), "", ""
+	}
+	v, err := time.ParseDuration(strings.TrimSpace(n.text))
+	if err != nil {
+		hint := `write it as "90s", "2m" or "1h30m"`
+		if _, err := strconv.ParseFloat(n.text, 64); err == nil {
+			hint = fmt.Sprintf(`write "%ss" for seconds, or a bare number for milliseconds`, n.text)
+		}
+		return 0, quote(n.text) + " is no duration", hint
+	}
+	return v, "", ""
+}
+
+var (
+	sizeText  = regexp.MustCompile(`^([0-9]+)\s*([A-Za-z]*)$`)
+	sizeUnits = map[string]int64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 1e3, "mb": 1e6, "gb": 1e9}
+)
+
+// size reads a number of bytes or text such as "64MiB".
+func size(n *node) (int64, string) {
+	m := sizeText.FindStringSubmatch(strings.TrimSpace(n.text))
+	if m == nil {
+		return 0, quote(n.text) + " is no size"
+	}
+	unit, known := sizeUnits[strings.ToLower(m[2])]
+	if !known {
+		return 0, fmt.Sprintf("unit %q is not one of B, KiB, MiB, GiB, kB, MB, GB", m[2])
+	}
+	v, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || v > math.MaxInt64/unit {
+		return 0, "number out of range"
+	}
+	return v * unit, ""
+}
+
+// formatSize writes bytes as a person would.
+func formatSize(n int64) string {
+	for _, u := range []struct {
+		name string
+		by   int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.by && n%u.by == 0 {
+			return strconv.FormatInt(n/u.by, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
