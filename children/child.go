@@ -1,0 +1,451 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+const (
+	// patience is how long a call waits for a back-off to end before it fails.
+	patience = time.Second
+	// drainWait bounds how long calls under way may go on when their run is
+	// replaced.
+	drainWait = 5 * time.Second
+)
+
+var (
+	errStartTimeout = errors.New("start timeout")
+	errShutdown     = errors.New("the hub is stopping")
+	errDropped      = errors.New("the session has ended")
+)
+
+// nest is what all children of a Supervisor share; nothing in it changes once
+// Run runs.
+type nest struct {
+	launcher Launcher
+	observer Observer
+	version  string
+	machine  host
+	slots    chan struct{} // one token for each child that is starting
+	jitter   func() float64
+}
+
+// child is one instance. live runs on one goroutine, the owner of everything
+// below "owned"; the rest is a snapshot (view), a channel, or under mu.
+type child struct {
+	key  Key
+	spec Spec
+	host *nest
+	log  zerolog.Logger
+
+	kick    chan struct{} // want has changed
+	settled chan struct{} // ready and listed, or failed its first start
+	view    atomic.Pointer[view]
+	cancel  context.CancelCauseFunc // ends live
+	ctx     context.Context
+
+	mu   sync.Mutex
+	want want
+
+	// owned by the goroutine of live
+	hist     history
+	starts   int
+	next     time.Time // no start before
+	offer    *Offer
+	wasReady bool
+	badPlan  bool // the last start failed before anything was started
+	settle   sync.Once
+}
+
+// want is what others ask of an instance.
+type want struct {
+	roots  []rootsmgr.Root
+	gen    uint64 // counts changes of roots
+	known  bool   // the first roots are known
+	demand bool   // somebody waits for it
+}
+
+// view is what others see of an instance: immutable.
+type view struct {
+	status  Status
+	offer   *Offer
+	run     *run // nil unless Ready
+	served  []string
+	gen     uint64            // of roots, that are applied
+	failed  int               // how many starts have failed
+	err     *UnavailableError // why it is not ready; nil while it is or may become so
+	final   bool              // it will not come back
+	changed chan struct{}     // closed when a newer view is there
+}
+
+func newChild(k Key, s Spec, h *nest, log zerolog.Logger) *child {
+	c := &child{key: k, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+	c.log = log.With().Str("child", k.Child).Logger()
+	if k.Instance != "" {
+		c.log = c.log.With().Str("instance", k.Instance).Logger()
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.view.Store(&view{status: Status{Key: k, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
+	return c
+}
+
+// ask changes what is wanted, and wakes the owner where that is news.
+func (c *child) ask(change func(w *want) bool) {
+	c.mu.Lock()
+	news := change(&c.want)
+	c.mu.Unlock()
+	if news {
+		poke(c.kick)
+	}
+}
+
+func (c *child) wanted() want {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.want
+}
+
+// setRoots notes new roots; the owner applies them.
+func (c *child) setRoots(roots []rootsmgr.Root, demand bool) {
+	roots = slices.Clone(roots)
+	c.ask(func(w *want) bool {
+		news := demand && !w.demand
+		w.demand = w.demand || demand
+		if !w.known || !sameRoots(w.roots, roots) {
+			w.roots, w.known, news = roots, true, true
+			w.gen++
+		}
+		return news
+	})
+}
+
+func (c *child) demand() {
+	c.ask(func(w *want) bool {
+		news := !w.demand
+		w.demand = true
+		return news
+	})
+}
+
+// acquire waits until the child is ready with the roots set last.
+func (c *child) acquire(ctx context.Context) (*Lease, error) {
+	gen := c.wanted().gen
+	first := c.view.Load()
+	for v := first; ; {
+		if v.run != nil && v.gen >= gen && v.run.enter() {
+			return &Lease{r: v.run, v: v}, nil
+		}
+		if err := v.refuses(first); err != nil {
+			return nil, err
+		}
+		if v.run == nil {
+			c.demand()
+		}
+		select {
+		case <-v.changed:
+			v = c.view.Load()
+		case <-ctx.Done():
+			return nil, c.notYet(ctx)
+		}
+	}
+}
+
+// refuses says why somebody who came at first need not wait at v.
+func (v *view) refuses(first *view) error {
+	switch {
+	case v.final:
+		return v.err
+	case v.status.State != BackingOff || v.err == nil:
+		return nil
+	}
+	wait := time.Until(v.status.NextStart)
+	if v.failed == first.failed && wait <= patience {
+		return nil
+	}
+	e := *v.err
+	e.RetryAfter = max(0, wait)
+	return &e
+}
+
+// notYet is the error of a call whose context ended while it waited.
+func (c *child) notYet(ctx context.Context) error {
+	v := c.view.Load()
+	reason := "it is still " + v.status.State.String()
+	if v.status.State == Ready {
+		reason = "it has not yet applied the new roots"
+	}
+	if v.status.Err != "" {
+		reason += ": " + v.status.Err
+	}
+	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: c.stderr(v), Err: context.Cause(ctx)}
+}
+
+func (c *child) stderr(v *view) string {
+	if v.run != nil {
+		return v.run.link.Facts().Stderr
+	}
+	return v.status.Stderr
+}
+
+// status is the view's, with what changes without notice read now.
+func (c *child) status() Status {
+	v := c.view.Load()
+	st := v.status
+	if v.run != nil {
+		f := v.run.link.Facts()
+		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.everAsked.Load()
+	}
+	return st
+}
+
+// publish makes a new view from the last one. A change of state or offer is
+// reported to the Observer.
+func (c *child) publish(change func(v *view)) {
+	old := c.view.Load()
+	v := *old
+	v.changed = make(chan struct{})
+	change(&v)
+	if v.status.State != old.status.State {
+		v.status.Since = time.Now()
+	}
+	v.status.Failures, v.status.CircuitOpen = c.hist.failures, c.hist.open()
+	v.status.Restarts = max(0, c.starts-1)
+	v.offer = c.offer
+	if v.offer != nil {
+		v.status.Tools = len(v.offer.Tools)
+	}
+	c.view.Store(&v)
+	close(old.changed)
+	if v.status.State != old.status.State || v.offer != old.offer {
+		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
+		c.host.observer.ChildChanged(v.status, v.offer)
+	}
+}
+
+func (c *child) state(s State, why string) {
+	c.publish(func(v *view) {
+		v.status.State, v.status.Err = s, why
+		v.run = nil
+		if s != BackingOff {
+			v.err = nil
+			v.status.NextStart = time.Time{}
+		}
+		if s != Starting && s != Draining {
+			v.status.PID = 0
+		}
+	})
+}
+
+// live is the life of the instance, until its context ends.
+func (c *child) live() {
+	defer c.finish()
+	for c.mayStart() {
+		r, err := c.start()
+		switch {
+		case c.ctx.Err() != nil:
+			if r != nil {
+				c.end(r, context.Cause(c.ctx).Error())
+			}
+			return
+		case err != nil:
+			c.backOff(err, nil)
+			continue
+		}
+		c.wasReady = true
+		c.serve(r)
+	}
+}
+
+// finish is the last view.
+func (c *child) finish() {
+	reason := errShutdown
+	if cause := context.Cause(c.ctx); errors.Is(cause, errDropped) {
+		reason = errDropped
+	}
+	c.publish(func(v *view) {
+		v.status.State, v.status.Err, v.status.PID = Stopped, reason.Error(), 0
+		v.run, v.final = nil, true
+		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
+	})
+	c.settle.Do(func() { close(c.settled) })
+}
+
+// mayStart waits until the child is to be started; false when its life ends.
+func (c *child) mayStart() bool {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		w := c.wanted()
+		wait := time.Until(c.next)
+		blocked := !w.known && c.spec.NeedsRoots()
+		ask := w.demand || (!c.wasReady && !c.hist.open())
+		switch {
+		case c.ctx.Err() != nil:
+			return false
+		case blocked:
+			if c.view.Load().status.State != Waiting {
+				c.state(Waiting, "waits for the client's roots")
+			}
+			wait = time.Hour
+		case ask && wait <= 0:
+			return true
+		case !ask:
+			wait = time.Hour
+		}
+		timer.Reset(wait)
+		select {
+		case <-c.ctx.Done():
+			return false
+		case <-timer.C:
+		case <-c.kick:
+			if c.badPlan && c.wanted().gen != w.gen {
+				c.next = time.Time{} // other roots may be what was missing
+				c.demand()
+			}
+		}
+	}
+}
+
+// backOff counts a failure and says so. r is the run that was ready and died;
+// nil for a start that failed, which is news to everybody who waits.
+func (c *child) backOff(err *UnavailableError, r *run) {
+	lived := time.Duration(0)
+	if r != nil {
+		lived = time.Since(r.since)
+	}
+	c.hist.failed(lived)
+	delay := c.hist.delay(c.host.jitter())
+	c.next = time.Now().Add(delay)
+	c.ask(func(w *want) bool { w.demand = false; return false })
+	why := err.Reason
+	if c.hist.open() {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.hist.failures, why)
+	}
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.hist.failures).Dur("delay", delay).Msg("child failed")
+	c.publish(func(v *view) {
+		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
+		v.status.Stderr, v.status.NextStart = err.Stderr, c.next
+		v.run, v.err = nil, err
+		if r == nil {
+			v.failed++
+		}
+	})
+	c.settle.Do(func() { close(c.settled) })
+}
+
+// start takes a slot and brings a run to where it can be called.
+func (c *child) start() (*run, *UnavailableError) {
+	select {
+	case c.host.slots <- struct{}{}:
+	default:
+		c.state(Waiting, "waits for its turn: many children are starting")
+		select {
+		case c.host.slots <- struct{}{}:
+		case <-c.ctx.Done():
+			return nil, nil
+		}
+	}
+	defer func() { <-c.host.slots }()
+	var w want
+	c.ask(func(now *want) bool { now.demand = false; w = *now; return false })
+	c.starts++
+	c.state(Starting, "")
+	l, err := plan(c.spec, w.roots, c.host.machine)
+	c.badPlan = err != nil
+	if err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+	}
+	r := newRun(c, l, !w.known)
+	r.served = w.roots
+	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.cancel = cancel
+	go func() {
+		r.err = r.link.Run(ctx)
+		close(r.ended)
+	}()
+	c.publish(func(v *view) {
+		v.status.PID = r.link.Facts().PID
+		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
+	})
+	if err := c.introduce(r); err != nil {
+		return r, c.unstarted(r, err)
+	}
+	return r, nil
+}
+
+// introduce does the handshake, lists the tools and sees the first roots
+// applied, all within the start timeout.
+func (c *child) introduce(r *run) error {
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
+	defer cancel()
+	base, err := handshake(ctx, r.link, c.host.version, c.spec.Roots != RootsNone)
+	if err != nil {
+		return err
+	}
+	offer, note, err := listed(ctx, r.link, base)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		c.log.Warn().Msg(note)
+	}
+	r.probe = c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
+	if r.probe && len(r.served) > 0 {
+		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
+		defer cancel()
+		if err := probeUntil(ctx, r.link, c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
+			return err
+		} else if err != nil {
+			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
+		}
+	}
+	c.offer = offer
+	return nil
+}
+
+var errNotApplied = errors.New("the roots were not applied in time")
+
+// unstarted ends a run that did not become ready, and says why it did not.
+func (c *child) unstarted(r *run, cause error) *UnavailableError {
+	if errors.Is(cause, jsonrpc.ErrClosed) {
+		// Its end, rather than that of its pipe, is what people want to know.
+		r.endedWithin(time.Second)
+	}
+	early := r.endedWithin(0)
+	r.cancel(cause)
+	<-r.ended
+	e := &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	switch {
+	case early && r.err != nil:
+		e.Reason, e.Err = r.err.Error()+" while starting", r.err
+	case errors.Is(cause, errStartTimeout):
+		e.Reason = fmt.Sprintf("did not start within %s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout)
+	}
+	return e
+}
+
+// gone is what a call gets when its run has ended under it.
+func (r *run) gone(cause error) *UnavailableError {
+	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	if r.endedWithin(0) {
+		e.Reason = "was stopped during the call"
+		if r.err != nil {
+			e.Reason, e.Err = r.err.Error(), r.err
+		}
+		e.Reason += "; the next call starts it again"
+	}
+	return e
+}

@@ -1,0 +1,395 @@
+package childtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// envScript is the variable that turns the test binary into a child.
+const envScript = "MCPHUB_CHILDTEST"
+
+// Script says how a child behaves. The zero Script is a well-behaved server
+// with the tools of [serveTool] on one page.
+type Script struct {
+	StartDelay  time.Duration // before it reads anything
+	Exit        int           // ends at once with this status, unless 0
+	Mute        bool          // never answers anything
+	Garbage     int           // lines of garbage on stdout before and after each message
+	FloodStderr int           // lines on stderr at the start
+	FloodNotes  int           // notifications after initialized
+	IgnoreTERM  bool
+	IgnoreEOF   bool // goes on living when stdin ends
+	CloseOut    bool // closes stdout after initialize and lives on
+	Grandchild  bool // starts one that holds the pipes and outlives it
+	NoTools     bool // does not declare tools
+	Pages       int  // of tools/list, 3 tools each, after the first
+	LoopCursor  bool // its second page points to itself
+	FailPage    int  // this page (from 1) is answered with an error
+	OddTools    bool // entries that are no tools among them
+	AskRoots    bool // asks roots/list after initialized
+	DeafRoots   bool // does not ask again on list_changed
+	ApplyDelay  time.Duration
+	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
+	Hold        bool // does nothing but live, and hold what it inherited
+	Dirs        bool // its arguments are its first directories
+}
+
+// MainIfChild turns this process into the child that its environment
+// describes, and does not return then. It must come first in TestMain.
+func MainIfChild() {
+	raw, ok := os.LookupEnv(envScript)
+	if !ok {
+		return
+	}
+	var s Script
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		fmt.Fprintln(os.Stderr, "childtest: bad script:", err)
+		os.Exit(2)
+	}
+	os.Exit(s.process())
+}
+
+// Env returns the variable that makes the test binary follow the script.
+func (s Script) Env() map[string]string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{envScript: string(raw)}
+}
+
+// process follows the script as a process of its own.
+func (s Script) process() int {
+	if s.IgnoreTERM {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if s.Hold {
+		signal.Ignore(syscall.SIGTERM)
+		holdForEver()
+	}
+	if s.Exit != 0 {
+		fmt.Fprintln(os.Stderr, "exiting as told")
+		return s.Exit
+	}
+	if s.Grandchild {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), envScript+`={"Hold":true}`)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := c.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, "childtest:", err)
+			return 2
+		}
+		fmt.Fprintln(os.Stderr, "grandchild", c.Process.Pid)
+	}
+	var dirs []string
+	if s.Dirs {
+		dirs = os.Args[1:]
+	}
+	code := s.Serve(os.Stdin, os.Stdout, os.Stderr, dirs)
+	if s.IgnoreEOF {
+		holdForEver()
+	}
+	return code
+}
+
+func holdForEver() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// player is one child at play.
+type player struct {
+	s      Script
+	w      *bufio.Writer
+	wmu    sync.Mutex
+	mu     sync.Mutex
+	asked  map[string]chan json.RawMessage // our requests, by id
+	cancel map[string]chan struct{}        // calls under way, by raw id
+	next   int
+	dirs   []string
+	extra  []string // tools that came later
+	notes  []string // what it noticed, for the tool "noticed"
+	out    io.Writer
+	wg     sync.WaitGroup
+}
+
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// Serve follows the script over any pair of streams until in ends, and returns
+// the exit status. dirs are the directories it starts with.
+func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
+	for i := range s.FloodStderr {
+		fmt.Fprintf(stderr, "\x1b[31mline %d\x1b[0m of a flood \x07\x9b\n", i)
+	}
+	if s.StartDelay > 0 {
+		time.Sleep(s.StartDelay)
+	}
+	p := &player{s: s, w: bufio.NewWriter(out), out: out, asked: map[string]chan json.RawMessage{}, cancel: map[string]chan struct{}{}, dirs: dirs}
+	sc := bufio.NewScanner(in)
+	sc.Buffer(nil, 64<<20)
+	for sc.Scan() {
+		var m message
+		if err := json.Unmarshal(sc.Bytes(), &m); err != nil {
+			continue
+		}
+		p.handle(m)
+	}
+	p.mu.Lock()
+	for id, c := range p.asked {
+		close(c)
+		delete(p.asked, id)
+	}
+	for id, c := range p.cancel {
+		close(c)
+		delete(p.cancel, id)
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return 0
+}
+
+func (p *player) send(format string, args ...any) {
+	p.wmu.Lock()
+	defer p.wmu.Unlock()
+	for i := range p.s.Garbage {
+		fmt.Fprintf(p.w, "[%d] Server listening {not json\n", i)
+	}
+	fmt.Fprintf(p.w, format+"\n", args...)
+	_ = p.w.Flush()
+}
+
+func (p *player) answer(id json.RawMessage, result any) {
+	raw, err := json.Marshal(result)
+	if err != nil {
+		panic(err)
+	}
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, raw)
+}
+
+func (p *player) refuse(id json.RawMessage, code int, text string) {
+	p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, text)
+}
+
+func (p *player) handle(m message) {
+	if p.s.Mute {
+		return
+	}
+	switch m.Method {
+	case "":
+		p.mu.Lock()
+		c := p.asked[string(m.ID)]
+		delete(p.asked, string(m.ID))
+		p.mu.Unlock()
+		if c != nil {
+			c <- m.Result
+		}
+	case "initialize":
+		caps := map[string]any{"logging": map[string]any{}}
+		if !p.s.NoTools {
+			caps["tools"] = map[string]any{"listChanged": true}
+		}
+		var params struct{ ProtocolVersion string }
+		_ = json.Unmarshal(m.Params, &params)
+		p.answer(m.ID, map[string]any{
+			"protocolVersion": params.ProtocolVersion, "capabilities": caps,
+			"serverInfo": map[string]any{"name": "scripted", "version": "1.2.3"}, "instructions": "Be kind.",
+		})
+		if p.s.CloseOut {
+			if c, ok := p.out.(io.Closer); ok {
+				_ = c.Close()
+			}
+		}
+	case "notifications/initialized":
+		for i := range p.s.FloodNotes {
+			p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%d}}`, i)
+		}
+		if p.s.AskRoots {
+			p.wg.Go(p.askRoots)
+		}
+	case "notifications/roots/list_changed":
+		if p.s.AskRoots && !p.s.DeafRoots {
+			p.wg.Go(p.askRoots)
+		}
+	case "notifications/cancelled":
+		var params struct{ RequestID json.RawMessage }
+		_ = json.Unmarshal(m.Params, &params)
+		p.mu.Lock()
+		if c := p.cancel[string(params.RequestID)]; c != nil {
+			close(c)
+			delete(p.cancel, string(params.RequestID))
+		}
+		p.notes = append(p.notes, "cancelled")
+		p.mu.Unlock()
+	case "tools/list":
+		p.list(m)
+	case "tools/call":
+		c := make(chan struct{})
+		p.mu.Lock()
+		p.cancel[string(m.ID)] = c
+		p.mu.Unlock()
+		p.wg.Go(func() { p.call(m, c) })
+	case "ping":
+		p.answer(m.ID, struct{}{})
+	default:
+		if m.ID != nil {
+			p.refuse(m.ID, -32601, "no such method")
+		}
+	}
+}
+
+// request asks the client something; nil when stdin ended.
+func (p *player) request(method string) json.RawMessage {
+	c := make(chan json.RawMessage, 1)
+	p.mu.Lock()
+	p.next++
+	id := fmt.Sprintf(`"q%d"`, p.next)
+	p.asked[id] = c
+	p.mu.Unlock()
+	p.send(`{"jsonrpc":"2.0","id":%s,"method":%q}`, id, method)
+	return <-c
+}
+
+// askRoots asks for the roots and applies them, as the official filesystem
+// server does: later, and not at all when there are none.
+func (p *player) askRoots() {
+	raw := p.request("roots/list")
+	var r struct{ Roots []struct{ URI string } }
+	if raw == nil || json.Unmarshal(raw, &r) != nil {
+		return
+	}
+	if p.s.ApplyDelay > 0 {
+		time.Sleep(p.s.ApplyDelay)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(r.Roots) == 0 && p.s.KeepOnEmpty {
+		return
+	}
+	p.dirs = nil
+	for _, root := range r.Roots {
+		p.dirs = append(p.dirs, filepath.FromSlash(strings.TrimPrefix(root.URI, "file://")))
+	}
+}
+
+func (p *player) list(m message) {
+	var params struct{ Cursor string }
+	_ = json.Unmarshal(m.Params, &params)
+	page := 1
+	if params.Cursor != "" {
+		_, _ = fmt.Sscanf(params.Cursor, "page-%d", &page)
+	}
+	if page == p.s.FailPage {
+		p.refuse(m.ID, -32000, "this page is lost")
+		return
+	}
+	var tools []any
+	if page == 1 {
+		p.mu.Lock()
+		names := append([]string{"echo", "allowed", "roots", "sleep", "exit", "progress", "change", "broken", "env", "noticed"}, p.extra...)
+		p.mu.Unlock()
+		for _, n := range names {
+			tools = append(tools, tool(n))
+		}
+		if p.s.OddTools {
+			tools = append(tools, nil, 7, map[string]any{"name": 5}, map[string]any{"name": "odd", "inputSchema": map[string]any{"type": []string{"object", "null"}, "anyOf": []any{true}}})
+		}
+	} else {
+		for i := range 3 {
+			tools = append(tools, tool(fmt.Sprintf("page%d_%d", page, i)))
+		}
+	}
+	result := map[string]any{"tools": tools}
+	switch {
+	case p.s.LoopCursor && page == 2:
+		result["nextCursor"] = "page-2"
+	case page <= p.s.Pages:
+		result["nextCursor"] = fmt.Sprintf("page-%d", page+1)
+	}
+	p.answer(m.ID, result)
+}
+
+func tool(name string) any {
+	return map[string]any{"name": name, "description": "does " + name, "inputSchema": map[string]any{"type": "object"}, "x-kept": json.RawMessage("12345678901234567890")}
+}
+
+func text(s string) any {
+	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
+}
+
+func (p *player) call(m message, cancelled chan struct{}) {
+	defer func() {
+		p.mu.Lock()
+		delete(p.cancel, string(m.ID))
+		p.mu.Unlock()
+	}()
+	var params struct {
+		Name      string
+		Arguments json.RawMessage
+		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	var args struct {
+		Code  int
+		Steps int
+		Every time.Duration
+		Name  string
+	}
+	_ = json.Unmarshal(params.Arguments, &args)
+	switch params.Name {
+	case "echo":
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": params.Arguments})
+	case "allowed":
+		p.mu.Lock()
+		dirs := strings.Join(p.dirs, "\n")
+		p.mu.Unlock()
+		p.answer(m.ID, text("Allowed directories:\n"+dirs))
+	case "roots":
+		p.answer(m.ID, text(string(p.request("roots/list"))))
+	case "sleep":
+		<-cancelled
+	case "exit":
+		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
+		os.Exit(args.Code)
+	case "progress":
+		for i := range args.Steps {
+			time.Sleep(args.Every)
+			p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, i)
+		}
+		p.answer(m.ID, text("done"))
+	case "change":
+		p.mu.Lock()
+		p.extra = append(p.extra, args.Name)
+		p.mu.Unlock()
+		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		p.answer(m.ID, text("changed"))
+	case "broken":
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
+	case "env":
+		wd, _ := os.Getwd()
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:]}})
+	case "noticed":
+		p.mu.Lock()
+		notes := strings.Join(p.notes, "\n")
+		p.mu.Unlock()
+		p.answer(m.ID, text(notes))
+	default:
+		p.refuse(m.ID, -32602, "no such tool")
+	}
+}

@@ -1,0 +1,123 @@
+package children
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRootsDecision(t *testing.T) {
+	base := rootsChange{list: true}
+	for _, c := range []struct {
+		name string
+		set  func(*rootsChange)
+		want rootsAction
+	}{
+		{"never asked", func(*rootsChange) {}, rootsKeep},
+		{"asked", func(c *rootsChange) { c.asked = true }, rootsTell},
+		{"asked, the same", func(c *rootsChange) { c.asked, c.sameRoots = true, true }, rootsKeep},
+		{"not served", func(c *rootsChange) { c.asked, c.list = true, false }, rootsKeep},
+		{"rewritten, asked", func(c *rootsChange) { c.rewritten, c.asked = true, true }, rootsTell},
+		{"rewritten, never asked", func(c *rootsChange) { c.rewritten = true }, rootsReplace},
+		{"rewritten, same arguments", func(c *rootsChange) { c.rewritten, c.sameArgs = true, true }, rootsKeep},
+		{"rewritten, to nothing", func(c *rootsChange) { c.rewritten, c.asked, c.empty = true, true, true }, rootsReplace},
+		{"probe, to nothing", func(c *rootsChange) { c.probe, c.asked, c.empty = true, true, true }, rootsReplace},
+		{"probe, not yet asked", func(c *rootsChange) { c.probe = true }, rootsTell},
+		{"probe, rewritten, not yet asked", func(c *rootsChange) { c.probe, c.rewritten = true, true }, rootsReplace},
+		{"asked, to nothing", func(c *rootsChange) { c.asked, c.empty = true, true }, rootsTell},
+		{"placeholder", func(c *rootsChange) { c.placeholder, c.asked = true, true }, rootsReplace},
+		{"placeholder, same arguments", func(c *rootsChange) { c.placeholder, c.sameArgs = true, true }, rootsKeep},
+		{"working directory gone", func(c *rootsChange) { c.cwdGone, c.asked, c.sameArgs = true, true, true }, rootsReplace},
+		{"early, other launch", func(c *rootsChange) { c.early, c.sameArgs, c.sameRoots = true, true, true }, rootsReplace},
+		{"early, same launch", func(c *rootsChange) { c.early, c.sameLaunch, c.sameRoots = true, true, true }, rootsKeep},
+	} {
+		x := base
+		c.set(&x)
+		if got := x.decide(); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	var h history
+	if h.delay(0.5) != 0 || h.open() {
+		t.Error("without a failure there is no delay")
+	}
+	last := time.Duration(0)
+	for n := 1; n <= 40; n++ {
+		h.failed(0)
+		low, high := h.delay(0), h.delay(0.999)
+		if low < last/2 || high < low || high > maxDelay || low > maxDelay/2 {
+			t.Errorf("failure %d: %s to %s", n, low, high)
+		}
+		if h.open() != (n >= maxFailures) {
+			t.Errorf("failure %d: open %t", n, h.open())
+		}
+		last = low
+	}
+	if last != maxDelay/2 {
+		t.Errorf("it does not grow to the bound: %s", last)
+	}
+	h.failed(soundAfter)
+	if h.failures != 1 || h.delay(0) != firstDelay/2 {
+		t.Errorf("a sound run clears the count: %+v", h)
+	}
+}
+
+func TestProbeShows(t *testing.T) {
+	result := func(text string) []byte {
+		return []byte(`{"content":[{"type":"image","data":""},{"type":"text","text":"` + text + `"}]}`)
+	}
+	for _, c := range []struct {
+		raw   []byte
+		paths []string
+		want  bool
+	}{
+		{result(`Allowed directories:\n/a\n/b c/`), []string{"/b c", "/a"}, true},
+		{result(`Allowed directories:\n/a\n/a`), []string{"/a", "/a"}, true},
+		{result(`Allowed directories:\n/a\n/b`), []string{"/a"}, false},
+		{result(`Allowed directories:\n/a`), []string{"/a", "/b"}, false},
+		{result(`Allowed directories:\n/ab`), []string{"/a"}, false},
+		{[]byte(`{"content":7}`), nil, false},
+		{[]byte(`{}`), nil, false},
+	} {
+		if got := probeShows(c.raw, c.paths); got != c.want {
+			t.Errorf("%s for %q: %t", c.raw, c.paths, got)
+		}
+	}
+}
+
+func TestCleaner(t *testing.T) {
+	var lines []string
+	var c cleaner
+	for _, part := range []string{"pla", "in\n\n \x1b[31;1mred\x1b[0m\x07\x9b\r\n", "\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\n", "t\tb \xff \u202eevil\u202c\n", "\x1bPunfinished", "\nnext"} {
+		c.feed([]byte(part), func(s string) { lines = append(lines, s) })
+	}
+	c.flush(func(s string) { lines = append(lines, s) })
+	if got := strings.Join(lines, "|"); got != "plain| red\ufffd|ab|t b \ufffd evil|next" {
+		t.Errorf("%q", got)
+	}
+	lines = nil
+	c.feed([]byte(strings.Repeat("x", 3*tailLine)+"\n"), func(s string) { lines = append(lines, s) })
+	if len(lines) != 1 || len(lines[0]) > tailLine+8 || !strings.HasSuffix(lines[0], "…") {
+		t.Errorf("a long line: %d of %d bytes", len(lines), len(lines[0]))
+	}
+}
+
+func TestBucket(t *testing.T) {
+	b := bucket{tokens: logBurst}
+	now := time.Unix(1, 0)
+	n := 0
+	for range 10 * logBurst {
+		if b.take(now) {
+			n++
+		}
+	}
+	if n != logBurst {
+		t.Errorf("%d at once", n)
+	}
+	if !b.take(now.Add(time.Second/logRate + 1)) {
+		t.Error("it does not fill again")
+	}
+}

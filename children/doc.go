@@ -1,0 +1,65 @@
+// Package children keeps child MCP servers running and speaks to them.
+//
+// A [Spec] says how to run one child, a [Key] names one instance of it, the
+// [Supervisor] owns the set of instances, and a [Lease] is the right to call
+// one that is ready. What a child offers and answers stays raw bytes; only the
+// handshake goes through mcp-go.
+//
+// # The life of an instance
+//
+//	Configured --asked for--> Waiting     for its turn among those that start,
+//	                                      or for roots that it cannot start without
+//	Waiting ----its turn----> Starting    process, handshake, tools/list, first roots
+//	Starting ---in time-----> Ready       leases are given
+//	Starting ---failed------> BackingOff
+//	Ready ------died--------> BackingOff  calls under way fail with its last words
+//	Ready ------replaced----> Draining    other roots, which it does not follow
+//	Ready ------idle--------> Draining
+//	Ready ------dropped-----> Draining    its session, or the hub, has ended
+//	Draining ---replaced----> Waiting     started again at once
+//	Draining ---idle--------> Stopped     started by the next call
+//	Draining ---dropped-----> Stopped     for good
+//	BackingOff -its delay---> Waiting     see below
+//
+// The delay grows from 250 ms to a minute with the failures in a row, spread
+// by jitter; a run that was ready for 30 s clears them. A child that has been
+// ready before is started again when it is called, not sooner. One that never
+// was is tried again by itself, until five failures in a row open the circuit:
+// then it, too, waits for a call. A call waits for a delay of up to a second
+// and is refused at once with the reason when it is longer.
+//
+// # Roots
+//
+// [Supervisor.SetRoots] gives a change a generation. The instance decides what
+// it means to the run (rootsChange.decide, a pure function): nothing, a
+// notifications/roots/list_changed, or a replacement. [Supervisor.Acquire]
+// gives no lease before the run has applied the generation that was current
+// when it was called: a child that is told must ask roots/list again, and
+// where a probe is known, the probe must show exactly the paths served. All
+// that is bounded by 3 s. Afterwards a child whose arguments hold the roots is
+// replaced, and another is called all the same, marked in its Status: then the
+// hub's own judgement is what holds.
+//
+// # Concurrency
+//
+// [NewSupervisor] starts nothing. Run starts one goroutine for each instance
+// and returns when they have ended. That goroutine alone changes the
+// instance's state; others ask (want, a kick) and see immutable views, each
+// with a channel that is closed when the next one is there. A process is
+// waited for by the one goroutine that started it. The mutexes are leaves:
+// nothing is called, sent or waited for under one. An [Observer] is called
+// from these goroutines and must not block.
+//
+// # What it refuses to do
+//
+// It judges no call and knows no boundary. It passes no variable of the hub's
+// environment on that is not listed. It starts no program out of a working
+// directory that may be somebody else's clone, unless the Spec says Local. It
+// trusts nothing that a child says: lines, lists, pages, stderr and rates are
+// bounded, and one odd entry of a list spoils no other.
+//
+// What it cannot promise: a child that leaves its process group on purpose
+// outlives the stop ladder, unless it heeds the end of its stdin. A kill -9 of
+// the hub reaches each child itself on Linux and Windows; what the child has
+// started is ended on Windows, elsewhere by the end of stdin only.
+package children

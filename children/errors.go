@@ -1,0 +1,51 @@
+package children
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// An UnavailableError says why a child cannot be called, or did not answer:
+// what happened, its last words, and when to try again.
+type UnavailableError struct {
+	Child      string
+	Reason     string        // "exited with status 1", "did not start within 60s", ...
+	Stderr     string        // tail of its stderr, plain text, may be ""
+	RetryAfter time.Duration // 0: the next call starts it again
+	Err        error         // the cause, where there is one
+}
+
+func (e *UnavailableError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "child %q is not available: %s", e.Child, e.Reason)
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, "; it is started again in %s", e.RetryAfter.Round(time.Second/10))
+	}
+	if e.Stderr != "" {
+		fmt.Fprintf(&b, "; the end of its stderr:\n%s", lastLines(e.Stderr, 10))
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// A TimeoutError ends a call that has been silent for too long.
+type TimeoutError struct {
+	Child  string
+	Method string
+	After  time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("child %q did not answer %s within %s, nor report progress; raise \"timeout\": {\"call\": ...} of this server where that is too short", e.Child, e.Method, e.After)
+}
+
+// Timeout marks e as a timeout.
+func (e *TimeoutError) Timeout() bool { return true }
+
+func lastLines(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

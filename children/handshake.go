@@ -1,0 +1,186 @@
+package children
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// An Offer is what a child offers: immutable, raw, in the child's order.
+type Offer struct {
+	ServerName    string
+	ServerVersion string
+	Protocol      string   // the version agreed on
+	Instructions  string   //
+	Capabilities  []byte   // raw object, nil when the child sent none
+	ServerInfo    []byte   // raw object
+	Tools         [][]byte // raw entries of tools/list, all pages
+}
+
+// handshake introduces the hub to a child. Versions and their negotiation are
+// mcp-go's; what the child said is kept raw beside what mcp-go made of it.
+func handshake(ctx context.Context, link Link, version string, roots bool) (*Offer, error) {
+	hop := &hop{link: link}
+	c := client.NewClient(hop, client.WithLegacyProtocolOnly()) //nolint:staticcheck // the modern era comes with its own step
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	var req mcp.InitializeRequest
+	req.Params.ProtocolVersion = mcp.LATEST_LEGACY_PROTOCOL_VERSION
+	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
+	if roots {
+		req.Params.Capabilities.Roots = &struct {
+			ListChanged bool `json:"listChanged,omitempty"`
+		}{ListChanged: true}
+	}
+	res, err := c.Initialize(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	info := jsonrpc.Get(hop.raw, "serverInfo")
+	return &Offer{
+		ServerName:    res.ServerInfo.Name,
+		ServerVersion: res.ServerInfo.Version,
+		Protocol:      res.ProtocolVersion,
+		Instructions:  res.Instructions,
+		Capabilities:  slices.Clone(jsonrpc.Get(hop.raw, "capabilities")),
+		ServerInfo:    slices.Clone(info),
+	}, nil
+}
+
+// hop carries mcp-go's handshake over a Link. Nothing else goes through it:
+// what the child sends is served by the Link's own handler.
+type hop struct {
+	link Link
+	raw  []byte // the last result
+}
+
+var _ transport.BidirectionalInterface = (*hop)(nil)
+
+func (h *hop) Start(context.Context) error                          { return nil }
+func (h *hop) Close() error                                         { return nil }
+func (h *hop) GetSessionId() string                                 { return "" }
+func (h *hop) SetNotificationHandler(func(mcp.JSONRPCNotification)) {}
+func (h *hop) SetRequestHandler(transport.RequestHandler)           {}
+func (h *hop) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	if len(n.Params.AdditionalFields) == 0 && len(n.Params.Meta) == 0 {
+		return h.link.Notify(ctx, n.Method)
+	}
+	raw, err := json.Marshal(n.Params)
+	if err != nil {
+		return err
+	}
+	return h.link.Notify(ctx, n.Method, raw)
+}
+
+func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	var params [][]byte
+	if r.Params != nil {
+		raw, err := json.Marshal(r.Params)
+		if err != nil {
+			return nil, err
+		}
+		params = [][]byte{raw}
+	}
+	res, err := h.link.Call(ctx, r.Method, params...)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Release()
+	if e := res.Err(); e != nil {
+		return nil, e
+	}
+	h.raw = slices.Clone(res.Result)
+	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(h.raw)), nil
+}
+
+// declares reports whether a raw capabilities object has a member that is not
+// null.
+func declares(capabilities []byte, name string) bool {
+	v := jsonrpc.Get(capabilities, name)
+	return v != nil && string(v) != "null"
+}
+
+// Bounds of one tools/list with all its pages.
+const (
+	maxPages     = 1000
+	maxEntries   = 20_000
+	maxListBytes = 256 << 20
+)
+
+var errNoSuchMethod = errors.New("the child does not know the method")
+
+// listTools asks for all pages. Entries stay as the child sent them, odd ones
+// too: who uses one says what is wrong with it. Where a later page fails, a
+// cursor comes back, or a bound is reached, note says so and the entries so
+// far stand.
+func listTools(ctx context.Context, link Link) (tools [][]byte, note string, err error) {
+	const method = "tools/list"
+	seen := map[string]bool{}
+	var cursor []byte
+	size := 0
+	for page := 0; ; page++ {
+		entries, next, err := listPage(ctx, link, method, "tools", cursor)
+		switch {
+		case errors.Is(err, errNoSuchMethod) && page == 0:
+			return nil, "it declares tools but does not know tools/list", nil
+		case err != nil && page == 0:
+			return nil, "", err
+		case err != nil:
+			return tools, fmt.Sprintf("page %d of tools/list failed: %v", page+1, err), nil
+		}
+		for _, e := range entries {
+			size += len(e)
+			tools = append(tools, e)
+		}
+		switch {
+		case next == nil:
+			return tools, "", nil
+		case seen[string(next)]:
+			return tools, "tools/list gave the same cursor twice", nil
+		case page+1 >= maxPages || len(tools) >= maxEntries || size >= maxListBytes:
+			return tools, fmt.Sprintf("tools/list does not end: cut after %d pages, %d tools", page+1, len(tools)), nil
+		}
+		seen[string(next)] = true
+		cursor = next
+	}
+}
+
+// listPage asks for one page of a list. next is the raw cursor, nil at the end.
+func listPage(ctx context.Context, link Link, method, member string, cursor []byte) (entries [][]byte, next []byte, err error) {
+	var params [][]byte
+	if cursor != nil {
+		params = [][]byte{[]byte(`{"cursor":`), cursor, []byte(`}`)}
+	}
+	res, err := link.Call(ctx, method, params...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", method, err)
+	}
+	if e := res.Err(); e != nil {
+		if e.Code == jsonrpc.CodeMethodNotFound {
+			return nil, nil, errNoSuchMethod
+		}
+		return nil, nil, fmt.Errorf("%s: %w", method, e)
+	}
+	raw := slices.Clone(res.Result) // entries are kept for long
+	res.Release()
+	err = jsonrpc.Elements(jsonrpc.Get(raw, member), func(v []byte) bool {
+		entries = append(entries, v)
+		return true
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: the result has no list of %s", method, member)
+	}
+	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 2 && c[0] == '"' {
+		next = c
+	}
+	return entries, next, nil
+}

@@ -1,0 +1,257 @@
+package children
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// A Launch is everything that decides how one run of a child starts; equal
+// Launches start the same thing.
+type Launch struct {
+	Command string   // absolute path of the program
+	Args    []string // without the program's own name
+	Env     []string // NAME=value, sorted; the whole environment
+	Dir     string   // the working directory that the program is to have
+	Enter   string   // where the process starts instead; "" is Dir
+
+	// RootsFile is the text of the file that MCP_ROOTS_FILE is to name; nil
+	// where the environment holds the roots themselves.
+	RootsFile []byte
+
+	cwdRoot string // the root that Dir comes from; "" where it comes from none
+	rewrote bool   // directory arguments were replaced by roots
+}
+
+// sameAs reports whether starting o instead of l would make a difference.
+func (l Launch) sameAs(o Launch) bool {
+	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args) &&
+		slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile)
+}
+
+// host is what a Launch is computed from besides Spec and roots.
+type host struct {
+	environ []string // the hub's environment
+	home    string
+	dir     string // the hub's own working directory
+	goos    string
+	scratch string // an empty directory of ours, for launchers; "" where there is none
+	shell   string // npmShell as a file; "" where there is none
+	isDir   func(path string) bool
+	isProg  func(path string) bool // an executable regular file
+}
+
+// newHost fills in what is not given from this machine.
+func newHost(o Options) host {
+	h := host{environ: o.Environ, home: o.Home, dir: o.Dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram}
+	if h.environ == nil {
+		h.environ = os.Environ()
+	}
+	if h.home == "" {
+		h.home, _ = os.UserHomeDir()
+	}
+	if h.dir == "" {
+		h.dir, _ = os.Getwd()
+	}
+	return h
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// plan computes how a child starts with these roots. Its error says what the
+// operator or the person at the client can do.
+func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
+	args, err := expander{roots, " "}.args(rewriteArgs(s, rootPaths(roots)))
+	if err != nil {
+		return Launch{}, fmt.Errorf("args: %w", err)
+	}
+	env, file, err := childEnv(s, roots, h)
+	if err != nil {
+		return Launch{}, err
+	}
+	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(roots) > 0}
+	if l.Dir, l.cwdRoot, err = workingDir(s, roots, h); err != nil {
+		return Launch{}, err
+	}
+	t, err := tame(s, args, h.scratch, h.shell)
+	if err != nil {
+		return Launch{}, err
+	}
+	l.Args = t.args
+	if t.neutral && h.scratch == "" {
+		return Launch{}, errors.New("no private directory to start the launcher in: the cache folder cannot be written; set XDG_CACHE_HOME, or allow the project's own tools with \"local\": true")
+	}
+	switch {
+	case t.enter:
+		l.Enter = h.scratch
+		env.set("MCPHUB_WORKDIR", l.Dir)
+	case t.neutral:
+		l.Dir, l.cwdRoot = h.scratch, ""
+	}
+	if _, set := s.Env["PYTHONSAFEPATH"]; t.safe && !set {
+		env.set("PYTHONSAFEPATH", "1")
+	}
+	if !s.Local {
+		dropRelativePath(env)
+	}
+	l.Env = env.list()
+	l.Command, err = findProgram(s, env, l.Dir, h)
+	return l, err
+}
+
+// childEnv builds the environment: what is passed on, the child's own, the
+// roots (C4, C7). A variable that names a root where none is known stays unset.
+func childEnv(s Spec, roots []rootsmgr.Root, h host) (*environment, []byte, error) {
+	env := inherited(h.environ, s.Inherit, h.goos)
+	sep := ":"
+	if h.goos == "windows" {
+		sep = ";"
+	}
+	x := expander{roots, sep}
+	for name, value := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
+		}
+		v, err := x.text(value)
+		var missing *missingRootError
+		switch {
+		case errors.As(err, &missing) && missing.known == "":
+			env.unset(name)
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("env %s: %w", name, err)
+		}
+		env.set(name, v)
+	}
+	file := env.setRoots(roots)
+	return env, file, nil
+}
+
+// workingDir chooses the working directory, and says which root it is.
+func workingDir(s Spec, roots []rootsmgr.Root, h host) (dir, root string, err error) {
+	if s.Cwd != "" && !(s.Cwd == "${root}" && len(roots) == 0) {
+		x := expander{roots: roots}
+		dir, err := x.expand(s.Cwd, firstPath(roots))
+		if err != nil {
+			return "", "", fmt.Errorf("cwd: %w", err)
+		}
+		if !filepath.IsAbs(dir) {
+			return "", "", fmt.Errorf("cwd: %q is not an absolute path", dir)
+		}
+		if !h.isDir(dir) {
+			return "", "", fmt.Errorf("cwd: %s is not a directory that can be entered", dir)
+		}
+		if namesRoots(s.Cwd) {
+			root = dir
+		}
+		return dir, root, nil
+	}
+	for _, r := range roots {
+		if h.isDir(r.Path) {
+			return r.Path, r.Path, nil
+		}
+	}
+	if h.dir != "" && !isTop(h.dir) && h.isDir(h.dir) {
+		return h.dir, "", nil
+	}
+	if h.home != "" && h.isDir(h.home) {
+		return h.home, "", nil
+	}
+	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
+}
+
+func firstPath(roots []rootsmgr.Root) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	return roots[0].Path
+}
+
+// isTop reports whether dir is a file system's top.
+func isTop(dir string) bool { return filepath.Dir(dir) == dir }
+
+// dropRelativePath removes entries of PATH that mean the working directory.
+func dropRelativePath(env *environment) {
+	v, ok := env.get("PATH")
+	if !ok {
+		return
+	}
+	var keep []string
+	for _, p := range filepath.SplitList(v) {
+		if filepath.IsAbs(p) {
+			keep = append(keep, p)
+		}
+	}
+	env.set("PATH", strings.Join(keep, string(filepath.ListSeparator)))
+}
+
+// findProgram finds the command as the child's own environment would. A name
+// with a separator must be absolute, or start from a directory that the
+// operator chose.
+func findProgram(s Spec, env *environment, dir string, h host) (string, error) {
+	switch c := s.Command; {
+	case c == "":
+		return "", errors.New("no command: set \"command\"")
+	case strings.ContainsRune(c, 0):
+		return "", errors.New("command: NUL cannot be part of a path")
+	case filepath.IsAbs(c):
+		if found := withExtensions(c, env, h); found != "" {
+			return found, nil
+		}
+		return "", fmt.Errorf("command %s is not an executable file", c)
+	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
+		if !s.Local && (s.Cwd == "" || namesRoots(s.Cwd)) {
+			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
+		}
+		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
+			return found, nil
+		}
+		return "", fmt.Errorf("command %s is not an executable file below %s", c, dir)
+	}
+	list, _ := env.get("PATH")
+	for _, p := range filepath.SplitList(list) {
+		if !filepath.IsAbs(p) {
+			if !s.Local {
+				continue
+			}
+			p = filepath.Join(dir, p)
+		}
+		if found := withExtensions(filepath.Join(p, s.Command), env, h); found != "" {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("command %q was not found in PATH (%s); install it, or write its absolute path", s.Command, list)
+}
+
+// withExtensions returns path, or on Windows path with an ending of PATHEXT,
+// if that is a program; "" if there is none.
+func withExtensions(path string, env *environment, h host) string {
+	if h.goos != "windows" {
+		if h.isProg(path) {
+			return path
+		}
+		return ""
+	}
+	if filepath.Ext(path) != "" && h.isProg(path) {
+		return path
+	}
+	exts, ok := env.get("PATHEXT")
+	if !ok {
+		exts = ".COM;.EXE;.BAT;.CMD"
+	}
+	for _, ext := range strings.Split(exts, ";") {
+		if ext != "" && h.isProg(path+ext) {
+			return path + ext
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package children
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// A Lease is the right to call one ready child until Release. The run it is
+// for does not drain before; should the child die, calls fail.
+type Lease struct {
+	r    *run
+	v    *view
+	once sync.Once
+}
+
+// Release gives the right back. Calling it again does nothing.
+func (l *Lease) Release() { l.once.Do(l.r.leave) }
+
+// Where tells the working directory of the process that serves the lease, and
+// the root paths that it is known to have applied, or was started with. The
+// slice must not be changed.
+func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l.v.served }
+
+// Offer returns what the child offered when the lease was given.
+func (l *Lease) Offer() *Offer { return l.v.offer }
+
+// Notify sends a notification to the child.
+func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if err := l.r.link.Notify(ctx, method, params...); err != nil {
+		return l.failed(ctx, err)
+	}
+	return nil
+}
+
+// Call sends a request. params are parts of one raw JSON value, written one
+// after the other. The error is the cause of ctx when that ended (the child is
+// told), a *TimeoutError when the child was silent for Spec.CallTimeout
+// (progress that it reports for this call starts the time anew), a
+// *jsonrpc.BrokenError when its answer could not be read, and an
+// *UnavailableError when it is gone. An error object that the child answered
+// with is no error: it is in the Response.
+func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	limit := l.r.c.spec.CallTimeout
+	if limit > 0 {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(limit, func() {
+			cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
+		})
+		defer timer.Stop()
+		if token := progressToken(ctx, params); token != "" {
+			l.r.watch(token, func() { timer.Reset(limit) })
+			defer l.r.unwatch(token)
+		}
+	}
+	res, err := l.r.link.Call(ctx, method, params...)
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	return res, nil
+}
+
+// failed turns an error of the link into one that says what became of the
+// child.
+func (l *Lease) failed(ctx context.Context, err error) error {
+	var broken *jsonrpc.BrokenError
+	if errors.As(err, &broken) {
+		return err
+	}
+	if ctx.Err() != nil && !errors.Is(err, jsonrpc.ErrClosed) {
+		return err // the cause of ctx
+	}
+	if !l.r.endedWithin(time.Second) && !errors.Is(err, jsonrpc.ErrClosed) {
+		// It lives on but cannot be written to: this run serves nobody any more.
+		l.r.cancel(errDeafInput)
+		l.r.endedWithin(l.r.c.spec.StopTimeout)
+	}
+	return l.r.gone(err)
+}
+
+var errDeafInput = errors.New("closed its input")
+
+type progressKey struct{}
+
+// WithProgressToken tells Call the raw progress token that the params hold, so
+// that Call need not look for it. nil says that there is none.
+func WithProgressToken(ctx context.Context, raw []byte) context.Context {
+	return context.WithValue(ctx, progressKey{}, string(raw))
+}
+
+// progressToken returns the raw token under which the child reports progress
+// for these params, "" where there is none.
+func progressToken(ctx context.Context, params [][]byte) string {
+	if known, ok := ctx.Value(progressKey{}).(string); ok {
+		return known
+	}
+	const name = `"progressToken"`
+	if !slices.ContainsFunc(params, func(p []byte) bool { return bytes.Contains(p, []byte(name)) }) {
+		return ""
+	}
+	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
+}

@@ -1,0 +1,458 @@
+//go:build unix
+
+package children_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+var one = children.Key{Child: "kid", Instance: "s"}
+
+// startOne runs one child in a Supervisor of its own.
+func startOne(t *testing.T, spec children.Spec, roots ...rootsmgr.Root) (*children.Supervisor, *watcher) {
+	t.Helper()
+	w := newWatcher()
+	s := start(t, w, children.Options{Specs: []children.Spec{spec}})
+	s.Ensure(one, roots)
+	return s, w
+}
+
+func statusOf(t *testing.T, s *children.Supervisor, child string) children.Status {
+	t.Helper()
+	for _, st := range s.Status() {
+		if st.Child == child {
+			return st
+		}
+	}
+	t.Fatalf("no status of %s", child)
+	return children.Status{}
+}
+
+// One bad, slow or missing child never delays or hides the others (C1).
+func TestBadChildrenHarmNobody(t *testing.T) {
+	missing := children.Spec{Name: "missing", Command: "mcphub-no-such-program"}
+	silent := childtest.Spec("silent", childtest.Script{Mute: true})
+	silent.StartTimeout = 700 * time.Millisecond
+	specs := []children.Spec{
+		childtest.Spec("good", childtest.Script{}),
+		childtest.Spec("slow", childtest.Script{StartDelay: 500 * time.Millisecond}),
+		childtest.Spec("garbage", childtest.Script{Garbage: 20}),
+		childtest.Spec("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),
+		childtest.Spec("exit", childtest.Script{Exit: 3}),
+		childtest.Spec("toolless", childtest.Script{NoTools: true}),
+		missing, silent,
+	}
+	w := newWatcher()
+	s := start(t, w, children.Options{Specs: specs, MaxStarting: len(specs)})
+	key := func(name string) children.Key { return children.Key{Child: name, Instance: "s"} }
+	for _, spec := range specs {
+		s.Ensure(key(spec.Name), nil)
+	}
+	if got := call(t, acquire(t, s, key("good")), "echo", `{"a":1}`); !strings.Contains(got, `{"a":1}`) {
+		t.Errorf("good: %s", got)
+	}
+	if st := statusOf(t, s, "slow"); st.State == children.Ready {
+		t.Error("slow was ready before good had answered: the test shows nothing")
+	}
+	for _, name := range []string{"slow", "garbage", "flood"} {
+		if got := call(t, acquire(t, s, key(name)), "echo", `{"a":1}`); !strings.Contains(got, `{"a":1}`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if st := statusOf(t, s, "garbage"); st.Skipped < 20 {
+		t.Errorf("garbage: %d lines skipped", st.Skipped)
+	}
+	if st := statusOf(t, s, "flood"); len(st.Stderr) > 10<<10 || strings.ContainsAny(st.Stderr, "\x1b\x07") || !strings.Contains(st.Stderr, "line 4999 of a flood") {
+		t.Errorf("stderr of flood: %d bytes, %q", len(st.Stderr), st.Stderr[max(0, len(st.Stderr)-80):])
+	}
+	if o := acquire(t, s, key("toolless")).Offer(); len(o.Tools) != 0 {
+		t.Errorf("a child that declares no tools was listed: %s", o.Tools)
+	}
+	for name, want := range map[string]string{"exit": "exited with status 3", "missing": "not found in PATH", "silent": "did not start within 700ms"} {
+		<-s.Settled(key(name))
+		if st := statusOf(t, s, name); !strings.Contains(st.Err, want) || st.PID != 0 {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+	if st := statusOf(t, s, "exit"); !strings.Contains(st.Stderr, "exiting as told") {
+		t.Errorf("exit: stderr %q", st.Stderr)
+	}
+}
+
+func TestCrashMidCall(t *testing.T) {
+	s, w := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	slept := make(chan error, 1)
+	go func() {
+		_, err := callErr(t.Context(), l, "sleep", "")
+		slept <- err
+	}()
+	_, err := callErr(t.Context(), l, "exit", `{"code":7}`)
+	for _, err := range []error{err, <-slept} {
+		var gone *children.UnavailableError
+		if !errors.As(err, &gone) || !strings.Contains(gone.Reason, "exited with status 7") || !strings.Contains(gone.Stderr, "in the middle of a call") {
+			t.Fatalf("error: %v", err)
+		}
+		var exit *children.ExitError
+		if !errors.As(err, &exit) || exit.Code != 7 {
+			t.Errorf("exit: %v", exit)
+		}
+	}
+	l.Release()
+	again := acquire(t, s, one)
+	call(t, again, "echo", "")
+	if st := statusOf(t, s, "kid"); st.Restarts != 1 || st.Failures != 1 {
+		t.Errorf("status after the restart: %+v", st)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got := fmt.Sprint(w.states[one.String()]); got != "[starting ready backing off starting ready]" {
+		t.Errorf("reported: %s", got)
+	}
+}
+
+func TestKilledFromOutside(t *testing.T) {
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	if err := syscall.Kill(statusOf(t, s, "kid").PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := callErr(t.Context(), l, "sleep", ""); err == nil || !strings.Contains(err.Error(), "killed by signal 9") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+// A child that ignores everything is gone within the ladder, with what it
+// started and what holds its pipes.
+func TestStubbornChildrenAreStopped(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		script childtest.Script
+		procs  int
+	}{
+		{"heeds the end of stdin", childtest.Script{}, 1},
+		{"ignores TERM and the end of stdin", childtest.Script{IgnoreTERM: true, IgnoreEOF: true}, 1},
+		{"has a stubborn grandchild", childtest.Script{Grandchild: true}, 2},
+		{"both", childtest.Script{Grandchild: true, IgnoreTERM: true, IgnoreEOF: true}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			spec, left := mark(t, childtest.Spec("kid", c.script))
+			w := newWatcher()
+			s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}, Observer: w})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- s.Run(ctx) }()
+			s.Ensure(one, nil)
+			l, err := s.Acquire(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Release()
+			if n := left(); len(n) != c.procs {
+				t.Fatalf("%d processes, want %d", len(n), c.procs)
+			}
+			begun := time.Now()
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(begun); d > children.DefaultStopTimeout+300*time.Millisecond {
+				t.Errorf("stopping took %s", d)
+			}
+			if n := left(); len(n) != 0 {
+				t.Errorf("left behind: %v", n)
+			}
+		})
+	}
+}
+
+// A child that crashes leaves nothing of its group behind either.
+func TestCrashTakesTheGroupAlong(t *testing.T) {
+	spec, left := mark(t, childtest.Spec("kid", childtest.Script{Grandchild: true}))
+	s, w := startOne(t, spec)
+	l := acquire(t, s, one)
+	if _, err := callErr(t.Context(), l, "exit", `{"code":1}`); err == nil {
+		t.Fatal("no error")
+	}
+	w.until(t, "it backs off", func() bool { return slices.Contains(w.states[one.String()], children.BackingOff) })
+	if n := left(); len(n) != 0 {
+		t.Errorf("left behind: %v", n)
+	}
+}
+
+func TestChildThatClosesItsOutput(t *testing.T) {
+	spec, left := mark(t, childtest.Spec("kid", childtest.Script{CloseOut: true, IgnoreEOF: true}))
+	spec.StopTimeout = 500 * time.Millisecond
+	s, w := startOne(t, spec)
+	<-s.Settled(one)
+	if st := statusOf(t, s, "kid"); st.State == children.Ready {
+		t.Errorf("status: %+v", st)
+	}
+	s.Drop("s")
+	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
+	if n := left(); len(n) != 0 {
+		t.Errorf("left behind: %v", n)
+	}
+}
+
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		script childtest.Script
+		tools  int
+	}{
+		{"many pages", childtest.Script{Pages: 40}, 10 + 40*3},
+		{"a cursor that loops", childtest.Script{Pages: 2, LoopCursor: true}, 10 + 3},
+		{"a page that fails", childtest.Script{Pages: 5, FailPage: 3}, 10 + 3},
+		{"odd entries", childtest.Script{OddTools: true}, 14},
+	} {
+		s, _ := startOne(t, childtest.Spec("kid", c.script))
+		if o := acquire(t, s, one).Offer(); len(o.Tools) != c.tools {
+			t.Errorf("%s: %d tools, want %d", c.name, len(o.Tools), c.tools)
+		}
+	}
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{FailPage: 1}))
+	<-s.Settled(one)
+	if st := statusOf(t, s, "kid"); !strings.Contains(st.Err, "this page is lost") {
+		t.Errorf("no list at all: %+v", st)
+	}
+}
+
+func TestListChangedIsFollowed(t *testing.T) {
+	s, w := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() { _, _ = callErr(t.Context(), l, "change", fmt.Sprintf(`{"name":"later%d"}`, i)) })
+	}
+	wg.Wait()
+	w.until(t, "all tools are on offer", func() bool { o := w.offers[one.String()]; return o != nil && len(o.Tools) == 30 })
+	if o := acquire(t, s, one).Offer(); len(o.Tools) != 30 {
+		t.Errorf("a new lease sees %d tools", len(o.Tools))
+	}
+	if len(l.Offer().Tools) != 10 {
+		t.Error("an offer must never change")
+	}
+}
+
+// The child asks the hub for its roots during each of 120 parallel calls.
+func TestRootsDuringCalls(t *testing.T) {
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}), root("/", "a b"))
+	l := acquire(t, s, one)
+	var wg sync.WaitGroup
+	for range 120 {
+		wg.Go(func() {
+			got, err := callErr(t.Context(), l, "roots", "")
+			if err != nil || !strings.Contains(got, `{\"roots\":[{\"uri\":\"file:///\",\"name\":\"a b\"}]}`) {
+				t.Errorf("%s, %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if st := statusOf(t, s, "kid"); !st.AskedRoots {
+		t.Errorf("status: %+v", st)
+	}
+}
+
+func TestBrokenAnswer(t *testing.T) {
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	var broken *jsonrpc.BrokenError
+	if _, err := callErr(t.Context(), l, "broken", ""); !errors.As(err, &broken) {
+		t.Errorf("error: %v", err)
+	}
+	call(t, l, "echo", "")
+}
+
+func TestCancelReachesTheChild(t *testing.T) {
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the person thought better of it")
+	done := make(chan error)
+	go func() {
+		_, err := callErr(ctx, l, "sleep", "")
+		done <- err
+	}()
+	call(t, l, "echo", "") // sleep was written before
+	cancel(why)
+	if err := <-done; !errors.Is(err, why) {
+		t.Errorf("error: %v", err)
+	}
+	if got := text(t, call(t, l, "noticed", "")); got != "cancelled" {
+		t.Errorf("the child noticed %q", got)
+	}
+}
+
+func TestCallTimeoutAndProgress(t *testing.T) {
+	spec := childtest.Spec("kid", childtest.Script{})
+	spec.CallTimeout = 400 * time.Millisecond
+	s, w := startOne(t, spec)
+	l := acquire(t, s, one)
+	var late *children.TimeoutError
+	if _, err := callErr(t.Context(), l, "sleep", ""); !errors.As(err, &late) || late.After != spec.CallTimeout {
+		t.Errorf("error: %v", err)
+	}
+	steps := []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-1"}}`)
+	res, err := l.Call(t.Context(), "tools/call", steps)
+	if err != nil {
+		t.Fatalf("a call that reports progress ended: %v", err)
+	}
+	res.Release()
+	w.mu.Lock()
+	n := 0
+	for _, note := range w.notes {
+		if strings.Contains(note, `"progressToken":"t-1"`) {
+			n++
+		}
+	}
+	w.mu.Unlock()
+	if n != 8 {
+		t.Errorf("%d progress notifications were handed on", n)
+	}
+	if _, err := l.Call(children.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
+		t.Errorf("with a token told: %v", err)
+	}
+	// The control: progress for another call helps nobody.
+	if _, err := l.Call(children.WithProgressToken(t.Context(), nil), "tools/call", steps); !errors.As(err, &late) {
+		t.Errorf("control: %v", err)
+	}
+}
+
+// A child that does not read its input blocks nobody past their deadline.
+func TestChildThatDoesNotRead(t *testing.T) {
+	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
+	l := acquire(t, s, one)
+	if err := syscall.Kill(statusOf(t, s, "kid").PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	big := []byte(`"` + strings.Repeat("x", 4<<20) + `"`)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	for range 5 {
+		if _, err := callErr(ctx, l, "echo", string(big)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error: %v", err)
+		}
+	}
+	if d := time.Since(begun); d > 2*time.Second {
+		t.Errorf("blocked for %s", d)
+	}
+}
+
+func TestIdleStop(t *testing.T) {
+	spec, left := mark(t, childtest.Spec("kid", childtest.Script{}))
+	spec.IdleTimeout = 200 * time.Millisecond
+	s, w := startOne(t, spec)
+	l := acquire(t, s, one)
+	call(t, l, "echo", "")
+	first := statusOf(t, s, "kid").PID
+	l.Release()
+	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
+	if n := left(); len(n) != 0 {
+		t.Errorf("left behind: %v", n)
+	}
+	l = acquire(t, s, one)
+	call(t, l, "echo", "")
+	if st := statusOf(t, s, "kid"); st.PID == first || st.Failures != 0 {
+		t.Errorf("status: %+v", st)
+	}
+}
+
+func TestEnvironmentAndRootsFile(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("GIT_SSH_COMMAND", "ssh -v")
+	t.Setenv("no_proxy", "localhost")
+	spec := childtest.Spec("kid", childtest.Script{}, "${roots}", "x")
+	spec.Inherit = []string{"GIT_SSH_COMMAND"}
+	dir := t.TempDir()
+	s, _ := startOne(t, spec, root(dir, ""))
+	got := call(t, acquire(t, s, one), "env", "")
+	for _, want := range []string{`"cwd":"` + dir + `"`, `"args":["` + dir + `","x"]`, "GIT_SSH_COMMAND=ssh -v", "no_proxy=localhost", "MCP_ROOTS_PATHS=" + dir, "MCP_ROOTS_COUNT=1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "AWS_SECRET") {
+		t.Error("a secret of the hub's environment was passed on")
+	}
+	if names := statusOf(t, s, "kid").EnvNames; !slices.Contains(names, "GIT_SSH_COMMAND") || slices.Contains(names, "AWS_SECRET_ACCESS_KEY") {
+		t.Errorf("status: %q", names)
+	}
+
+	var many []rootsmgr.Root
+	for i := range 1500 {
+		many = append(many, root(fmt.Sprintf("%s/some/rather/long/name/%d", dir, i), ""))
+	}
+	w := newWatcher()
+	big := start(t, w, children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}})
+	big.Ensure(one, many)
+	got = call(t, acquire(t, big, one), "env", "")
+	_, file, ok := strings.Cut(got, "MCP_ROOTS_FILE=")
+	file, _, _ = strings.Cut(file, `"`)
+	fi, err := os.Stat(file)
+	if !ok || strings.Contains(got, "MCP_ROOTS_JSON") || err != nil || (runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600) || fi.Size() < 64<<10 {
+		t.Fatalf("file %q: %v, %v", file, fi, err)
+	}
+	big.Drop("s")
+	w.until(t, "it has stopped", func() bool { return slices.Contains(w.states[one.String()], children.Stopped) })
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+// Opening and closing many instances leaves no descriptor and no process.
+func TestNoLeaks(t *testing.T) {
+	spec, left := mark(t, childtest.Spec("kid", childtest.Script{}))
+	w := newWatcher()
+	s := start(t, w, children.Options{Specs: []children.Spec{spec}})
+	round := func(n int) {
+		for i := range n {
+			k := children.Key{Child: "kid", Instance: strconv.Itoa(i)}
+			s.Ensure(k, nil)
+			l, err := s.Acquire(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Release()
+			s.Drop(k.Instance)
+			w.until(t, k.String()+" has stopped", func() bool { l := w.states[k.String()]; return len(l) > 0 && l[len(l)-1] == children.Stopped })
+			w.tell(func() { w.states[k.String()] = nil })
+		}
+	}
+	round(3)
+	before := descriptors(t)
+	round(30)
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+	if n := left(); len(n) != 0 {
+		t.Errorf("left behind: %v", n)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("descriptors can be counted on Linux only")
+	}
+	return len(entries)
+}

@@ -1,0 +1,85 @@
+//go:build unix
+
+package children
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is a process group whose leader is the child.
+type group struct {
+	cmd *exec.Cmd
+
+	mu   sync.Mutex
+	pgid int // 0 before the start and once the leader has been reaped
+}
+
+// start starts cmd as the leader of a group of its own.
+func (g *group) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = sysProcAttr()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pgid, g.cmd = cmd.Process.Pid, cmd
+	return nil
+}
+
+// reap waits for the leader, ends who is left of its group (TERM, then rest,
+// which waits a moment, then KILL), and takes the leader's status. Where the
+// system can wait without reaping, the leader's id names its group and nothing
+// else until all this is done.
+func (g *group) reap(rest func()) error {
+	waited, err := awaitExit(g.cmd)
+	g.terminate()
+	rest()
+	g.kill()
+	g.mu.Lock()
+	g.pgid = 0
+	g.mu.Unlock()
+	if waited {
+		return err
+	}
+	return g.cmd.Wait()
+}
+
+func (g *group) terminate() { g.signal(unix.SIGTERM) }
+func (g *group) kill()      { g.signal(unix.SIGKILL) }
+
+// signal reaches every member of the group; one that is gone already (ESRCH)
+// or of another user (EPERM) is not ours to end.
+func (g *group) signal(s unix.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pgid > 1 {
+		_ = unix.Kill(-g.pgid, s)
+	}
+}
+
+func describeExit(s *os.ProcessState) string {
+	if ws, ok := s.Sys().(interface {
+		Signaled() bool
+	}); ok && ws.Signaled() {
+		if w, ok := s.Sys().(interface{ Signal() unix.Signal }); ok {
+			return fmt.Sprintf("was killed by signal %d (%s)", int(w.Signal()), w.Signal())
+		}
+	}
+	return fmt.Sprintf("exited with status %d", s.ExitCode())
+}
+
+// isProgram reports whether path is a regular file that we may execute.
+func isProgram(path string) bool {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	err = unix.Access(path, unix.X_OK)
+	return err == nil || (!errors.Is(err, unix.EACCES) && fi.Mode()&0o111 != 0)
+}

@@ -1,0 +1,18 @@
+//go:build unix && !linux
+
+package children
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// holdThread has no purpose where there is no signal on a parent's death.
+func holdThread() (release func()) { return func() {} }
+
+// awaitExit reaps, as there is no waiting without it here. The id of a leader
+// that was alone in its group could in theory be given to a new process before
+// the group is signalled.
+func awaitExit(cmd *exec.Cmd) (waited bool, err error) { return true, cmd.Wait() }

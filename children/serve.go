@@ -1,0 +1,298 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/rootsmgr"
+)
+
+// applying is a change of roots that a run has been told of and has not yet
+// applied. It belongs to the instance's goroutine.
+type applying struct {
+	gen    uint64
+	roots  []rootsmgr.Root
+	bound  *time.Timer
+	shown  chan error // result of the probe; nil until it runs
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (a *applying) stop() {
+	if a != nil {
+		a.bound.Stop()
+		a.cancel()
+	}
+}
+
+// serving is one run while it is Ready, seen from the instance's goroutine.
+type serving struct {
+	c  *child
+	r  *run
+	a  *applying      // nil when nothing is being applied
+	wg sync.WaitGroup // goroutines that send to the child for a
+	// mute: it did not ask again in time after the last notification. It is
+	// still told, but no call waits for it any more until it asks.
+	mute bool
+}
+
+// serve keeps one run going until it ends, is replaced, idles or its
+// instance's life ends. It returns when nothing of the run is left.
+func (c *child) serve(r *run) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		r.follow(ctx, c.offer)
+	}()
+	s := &serving{c: c, r: r}
+	r.since = time.Now()
+	s.ready()
+	c.settle.Do(func() { close(c.settled) })
+	why := s.loop()
+	s.a.stop()
+	cancel(nil)
+	<-followed
+	s.wg.Wait()
+	switch {
+	case c.ctx.Err() != nil:
+		c.end(r, context.Cause(c.ctx).Error())
+	case why == "":
+		r.close()
+		r.cancel(nil)
+		c.backOff(&UnavailableError{Child: c.key.Child, Reason: r.reason(), Stderr: r.link.Facts().Stderr, Err: r.err}, r)
+	case why == idle:
+		c.end(r, why)
+		c.state(Stopped, why)
+	default:
+		c.log.Info().Str("reason", why).Msg("child is replaced")
+		c.end(r, why)
+		c.demand()
+		c.state(Waiting, why)
+	}
+}
+
+const idle = "stopped after being idle; the next call starts it"
+
+// reason is how a run that was not asked to ended.
+func (r *run) reason() string {
+	if r.err == nil {
+		return errDeafInput.Error()
+	}
+	return r.err.Error()
+}
+
+// end drains and stops a run.
+func (c *child) end(r *run, why string) {
+	r.close()
+	c.state(Draining, why)
+	if c.ctx.Err() == nil {
+		t := time.NewTimer(drainWait)
+		select {
+		case <-r.idle:
+		case <-r.ended:
+		case <-t.C:
+			c.log.Warn().Msg("calls are still under way in a child that must be replaced; they are ended")
+		case <-c.ctx.Done():
+		}
+		t.Stop()
+	}
+	r.cancel(errors.New(why))
+	<-r.ended
+	c.publish(func(v *view) { v.status.Stderr = r.link.Facts().Stderr })
+}
+
+// loop returns why the run must end: "" when it has ended by itself.
+func (s *serving) loop() string {
+	c, r := s.c, s.r
+	if why := s.review(); why != "" {
+		return why
+	}
+	rest, stopRest := idleTimer(c.spec.IdleTimeout)
+	defer stopRest()
+	for {
+		var late <-chan time.Time
+		var shown chan error
+		if s.a != nil {
+			late, shown = s.a.bound.C, s.a.shown
+		}
+		why := ""
+		select {
+		case <-c.ctx.Done():
+			return errShutdown.Error()
+		case <-r.ended:
+			return ""
+		case <-c.kick:
+			why = s.review()
+		case o := <-r.offers:
+			c.offer = o
+			c.publish(func(*view) {})
+		case <-r.asked:
+			why = s.wasAsked()
+		case err := <-shown:
+			why = s.wasShown(err)
+		case <-late:
+			why = s.late()
+		case <-rest:
+			if r.idleFor(time.Now()) >= c.spec.IdleTimeout {
+				return idle
+			}
+			rest, stopRest = idleTimer(c.spec.IdleTimeout - r.idleFor(time.Now()))
+		}
+		if why != "" {
+			return why
+		}
+	}
+}
+
+func idleTimer(d time.Duration) (<-chan time.Time, func()) {
+	if d <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// ready publishes the run as one that may be called, with the roots that it
+// was started with applied as far as that can be known.
+func (s *serving) ready() {
+	w := s.c.wanted()
+	gen := w.gen
+	if !sameRoots(w.roots, s.r.served) {
+		gen = 0 // changed since; review comes next
+	}
+	s.publish(gen, true, "")
+}
+
+func (s *serving) publish(gen uint64, applied bool, why string) {
+	s.c.publish(func(v *view) {
+		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
+		v.status.PID = s.r.link.Facts().PID
+		v.status.AskedRoots, v.status.RootsApplied = s.r.everAsked.Load(), applied
+		v.run, v.err, v.gen, v.served = s.r, nil, gen, rootPaths(s.r.served)
+	})
+}
+
+// review compares what is wanted with what the run has, and acts. It returns
+// why the run must be replaced, if it must.
+func (s *serving) review() (why string) {
+	c, r := s.c, s.r
+	w := c.wanted()
+	c.ask(func(now *want) bool { now.demand = false; return false })
+	if v := c.view.Load(); v.gen == w.gen && s.a == nil && !(r.early && w.known) {
+		return ""
+	}
+	if s.a != nil && s.a.gen == w.gen {
+		return ""
+	}
+	next, err := plan(c.spec, w.roots, c.host.machine)
+	change := rootsChange{
+		early:       r.early && w.known,
+		sameLaunch:  err != nil || next.sameAs(r.launch),
+		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
+		sameRoots:   sameRoots(w.roots, r.served),
+		placeholder: slices.ContainsFunc(c.spec.Args, namesRoots),
+		rewritten:   r.launch.rewrote || next.rewrote,
+		cwdGone:     r.launch.cwdRoot != "" && !slices.Contains(rootPaths(w.roots), r.launch.cwdRoot),
+		empty:       len(w.roots) == 0,
+		probe:       r.probe,
+		asked:       r.everAsked.Load(),
+		list:        c.spec.Roots != RootsNone,
+	}
+	if w.known {
+		r.early = false
+	}
+	switch change.decide() {
+	case rootsReplace:
+		return "the roots have changed"
+	case rootsTell:
+		s.tell(w)
+	case rootsKeep:
+		s.a.stop()
+		s.a = nil
+		r.served = w.roots
+		s.publish(w.gen, true, "")
+	}
+	return ""
+}
+
+// tell announces new roots and begins to wait until they are applied.
+func (s *serving) tell(w want) {
+	s.a.stop()
+	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(applyWait)}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	s.a = a
+	s.r.served = w.roots
+	s.wg.Go(func() {
+		if err := s.r.link.Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
+			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
+		}
+	})
+	if s.mute {
+		s.publish(a.gen, false, muteText)
+		return
+	}
+	s.c.publish(func(v *view) { v.status.RootsApplied = false })
+}
+
+const muteText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
+
+// wasAsked follows an answer to roots/list that has been written.
+func (s *serving) wasAsked() (why string) {
+	answered := s.r.answer.Load()
+	switch {
+	case s.a == nil && answered < s.c.wanted().gen:
+		return s.review()
+	case s.a == nil:
+		s.c.publish(func(v *view) { v.status.AskedRoots = true })
+		return ""
+	case answered < s.a.gen || s.a.shown != nil:
+		return ""
+	}
+	s.mute = false
+	if !s.r.probe {
+		s.applied()
+		return ""
+	}
+	shown := make(chan error, 1)
+	ctx, paths := s.a.ctx, rootPaths(s.a.roots)
+	s.a.shown = shown
+	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.link, s.c.spec.Probe, paths) })
+	return ""
+}
+
+// wasShown follows the end of the probe.
+func (s *serving) wasShown(err error) (why string) {
+	if err == nil {
+		s.applied()
+		return ""
+	}
+	s.c.log.Warn().Err(err).Msg("the child cannot show which roots it has applied")
+	return s.late()
+}
+
+func (s *serving) applied() {
+	gen := s.a.gen
+	s.a.stop()
+	s.a = nil
+	s.publish(gen, true, "")
+}
+
+// late ends the waiting for a child that has not applied new roots in time.
+func (s *serving) late() (why string) {
+	gen := s.a.gen
+	if s.a.shown == nil {
+		s.mute = true
+	}
+	s.a.stop()
+	s.a = nil
+	if s.r.launch.rewrote {
+		return "it did not apply the new roots when told of them"
+	}
+	s.c.log.Warn().Msg(muteText)
+	s.publish(gen, false, muteText)
+	return ""
+}

@@ -1,0 +1,154 @@
+package children
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RootsMode says how a child is told which directories are open (the entry's
+// "roots" in hub.json).
+type RootsMode uint8
+
+const (
+	// RootsAuto lets the command decide: a filesystem-like one gets its
+	// directory arguments rewritten, every child may ask roots/list.
+	RootsAuto RootsMode = iota
+	// RootsArgs rewrites directory arguments whatever the command is (C3).
+	RootsArgs
+	// RootsList answers roots/list and leaves the arguments alone.
+	RootsList
+	// RootsNone declares no roots to the child and leaves its arguments alone.
+	RootsNone
+)
+
+func (m RootsMode) String() string {
+	switch m {
+	case RootsArgs:
+		return "args"
+	case RootsList:
+		return "list"
+	case RootsNone:
+		return "none"
+	}
+	return "auto"
+}
+
+// Share says who shares one process of a child (C5).
+type Share uint8
+
+const (
+	// ShareSession gives each session its own process.
+	ShareSession Share = iota
+	// ShareRoots shares one process among sessions with the very same roots.
+	ShareRoots
+	// ShareAll has one process for everybody.
+	ShareAll
+)
+
+func (s Share) String() string {
+	switch s {
+	case ShareRoots:
+		return "roots"
+	case ShareAll:
+		return "all"
+	}
+	return "session"
+}
+
+// Defaults of a Spec's limits.
+const (
+	DefaultStartTimeout = 60 * time.Second
+	DefaultCallTimeout  = 10 * time.Minute
+	DefaultStopTimeout  = 2500 * time.Millisecond
+	DefaultFrameLimit   = 64 << 20
+)
+
+// A Spec says how to run one child. Args, Cwd and the values of Env may hold
+// ${roots}, ${root} and ${root:NAME} (C4). It is a value: two Specs for which
+// Equal holds run the same child, and a reload leaves it alone.
+type Spec struct {
+	Name    string            // the entry's name in hub.json
+	Command string            // a name looked up in the child's PATH, or an absolute path
+	Args    []string          //
+	Env     map[string]string // the child's own variables, over what is passed on
+	Inherit []string          // more names of the hub's environment to pass on (C7)
+	Cwd     string            // absolute; "": the first root that exists
+	Roots   RootsMode
+	Share   Share
+	Local   bool // the program may come from the working directory
+
+	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
+	CallTimeout  time.Duration // of one call without progress; 0: 10 min, negative: none
+	IdleTimeout  time.Duration // stop after this long without a call; 0: never
+	StopTimeout  time.Duration // of the whole stop ladder; 0: 2.5 s
+	FrameLimit   int           // bytes of one line of the child; 0: 64 MiB
+
+	// Probe names a tool, called without arguments, whose text result lists the
+	// directories that the child has applied. "" uses none, except for the
+	// official filesystem server, whose tool is known.
+	Probe string
+}
+
+// Key names one instance of a child: Instance is the session for
+// ShareSession, a digest of the root set for ShareRoots, "" for ShareAll.
+type Key struct{ Child, Instance string }
+
+func (k Key) String() string {
+	if k.Instance == "" {
+		return k.Child
+	}
+	return k.Child + "/" + k.Instance
+}
+
+// withDefaults fills in the limits that are not set, and the probe of a
+// server that is known.
+func (s Spec) withDefaults() Spec {
+	if s.StartTimeout <= 0 {
+		s.StartTimeout = DefaultStartTimeout
+	}
+	if s.CallTimeout == 0 {
+		s.CallTimeout = DefaultCallTimeout
+	}
+	if s.StopTimeout <= 0 {
+		s.StopTimeout = DefaultStopTimeout
+	}
+	if s.FrameLimit <= 0 {
+		s.FrameLimit = DefaultFrameLimit
+	}
+	if s.Probe == "" && s.Roots != RootsNone && isOfficial(s) {
+		s.Probe = officialProbe
+	}
+	return s
+}
+
+// Equal reports whether s and o run the same child in the same way, defaults
+// and the difference between empty and absent left aside.
+func (s Spec) Equal(o Spec) bool {
+	a, b := s.withDefaults(), o.withDefaults()
+	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
+		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
+		a.Roots == b.Roots && a.Share == b.Share && a.Local == b.Local &&
+		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
+		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.Probe == b.Probe
+}
+
+// NeedsRoots reports whether the child cannot be started sensibly before the
+// first roots are known: its arguments, cwd or environment name them, or its
+// directory arguments are rewritten (C4).
+func (s Spec) NeedsRoots() bool {
+	if rewritesArgs(s) || namesRoots(s.Cwd) || slices.ContainsFunc(s.Args, namesRoots) {
+		return true
+	}
+	for _, v := range s.Env {
+		if namesRoots(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func namesRoots(s string) bool {
+	return strings.Contains(s, "${roots}") || strings.Contains(s, "${root}") || strings.Contains(s, "${root:")
+}

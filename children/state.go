@@ -1,0 +1,96 @@
+package children
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// State is where one instance is in its life; doc.go draws the ways between.
+type State uint8
+
+const (
+	Configured State = iota // known, not yet asked for
+	Waiting                 // asked for: waits for its turn, or for the first roots
+	Starting                // its process runs; handshake, list, first roots
+	Ready                   // may be called
+	BackingOff              // it failed; started again after a while, or when called
+	Draining                // calls under way end, no new ones; stops
+	Stopped                 // not running; started when called, unless dropped
+)
+
+func (s State) String() string {
+	switch s {
+	case Configured:
+		return "configured"
+	case Waiting:
+		return "waiting"
+	case Starting:
+		return "starting"
+	case Ready:
+		return "ready"
+	case BackingOff:
+		return "backing off"
+	case Draining:
+		return "draining"
+	case Stopped:
+		return "stopped"
+	}
+	return "unknown"
+}
+
+// Status is what can be told about one instance at one moment. A copy.
+type Status struct {
+	Key
+	State    State
+	PID      int       // 0 when no process runs
+	Since    time.Time // of this state
+	Restarts int       // starts after the first
+	Err      string    // why it is not ready, or what is wrong with it although it is
+	Stderr   string    // tail, plain text
+	Command  string    // as started: absolute path
+	Args     []string  // as started: rewritten
+	Cwd      string
+	EnvNames []string // names of all variables passed, sorted
+	Tools    int
+	Skipped  uint64 // lines on stdout that were no message
+
+	AskedRoots   bool      // it has asked roots/list in this run
+	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
+	Failures     int       // in a row
+	CircuitOpen  bool      // too many in a row: started only when called
+	NextStart    time.Time // when backing off: not before
+}
+
+// String is one line for logs and tests.
+func (st Status) String() string {
+	return fmt.Sprintf("%s %s pid=%d restarts=%d failures=%d asked=%t applied=%t %q", st.Key, st.State, st.PID, st.Restarts, st.Failures, st.AskedRoots, st.RootsApplied, st.Err)
+}
+
+// Observer is told what happens to children. Its methods must not block.
+// ChildChanged is called from the instance's own goroutine, ChildNotification
+// from the goroutine that reads what the child sends, ChildRequest from a
+// goroutine of each request.
+type Observer interface {
+	// ChildChanged follows every change of state and every new offer. offer is
+	// nil until the child was listed for the first time; later, while it is down,
+	// it is what it offered last.
+	ChildChanged(st Status, offer *Offer)
+	// ChildNotification hands over what the child announces, in order; m is valid
+	// until it returns. tools/list_changed is followed up here and comes as
+	// ChildChanged.
+	ChildNotification(k Key, m *jsonrpc.Message)
+	// ChildRequest answers what is not answered here (roots/list and ping are).
+	ChildRequest(ctx context.Context, k Key, m *jsonrpc.Message) jsonrpc.Answer
+}
+
+// deaf is the Observer of a Supervisor that was given none.
+type deaf struct{}
+
+func (deaf) ChildChanged(Status, *Offer)             {}
+func (deaf) ChildNotification(Key, *jsonrpc.Message) {}
+func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
+}

@@ -1,0 +1,334 @@
+package children
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/rootsmgr"
+)
+
+// DefaultMaxStarting bounds how many children start at a time.
+const DefaultMaxStarting = 8
+
+// Options shape a Supervisor. Specs and Version are needed, the rest has
+// defaults.
+type Options struct {
+	Specs       []Spec
+	Observer    Observer // nil: nobody is told, and children's requests are refused
+	Log         zerolog.Logger
+	Version     string   // of the hub, told to children
+	MaxStarting int      // 0: DefaultMaxStarting
+	Environ     []string // what children inherit from; nil: this process's
+	Home, Dir   string   // "": this user's home, this process's working directory
+	Launcher    Launcher // nil: Stdio
+}
+
+// A Supervisor keeps child servers running and hands out the right to call
+// them. Its methods may be called from any goroutine, before Run as well; what
+// they ask for happens once Run runs.
+type Supervisor struct {
+	nest  nest
+	log   zerolog.Logger
+	fresh chan struct{} // there are children whose life has not begun
+
+	mu       sync.Mutex
+	specs    map[string]Spec
+	children map[Key]*child
+	unborn   []*child
+	closed   bool
+}
+
+// NewSupervisor returns a Supervisor. It starts nothing.
+func NewSupervisor(o Options) *Supervisor {
+	s := &Supervisor{
+		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64},
+	}
+	if s.nest.launcher == nil {
+		s.nest.launcher = Stdio{}
+	}
+	if s.nest.observer == nil {
+		s.nest.observer = deaf{}
+	}
+	if o.MaxStarting <= 0 {
+		o.MaxStarting = DefaultMaxStarting
+	}
+	s.nest.slots = make(chan struct{}, o.MaxStarting)
+	for _, spec := range o.Specs {
+		s.specs[spec.Name] = spec.withDefaults()
+	}
+	return s
+}
+
+// Run keeps the children until ctx ends, then stops them, all at once. It
+// returns when nothing of them is left.
+func (s *Supervisor) Run(ctx context.Context) error {
+	s.prepare()
+	var lives sync.WaitGroup
+	for {
+		for _, c := range s.takeUnborn() {
+			lives.Go(c.live)
+		}
+		select {
+		case <-s.fresh:
+		case <-ctx.Done():
+			for _, c := range s.close() {
+				c.cancel(errShutdown)
+			}
+			lives.Wait()
+			return nil
+		}
+	}
+}
+
+func (s *Supervisor) takeUnborn() []*child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	born := s.unborn
+	s.unborn = nil
+	return born
+}
+
+// close ends the taking of children. One whose life has not begun gets its
+// last view here.
+func (s *Supervisor) close() []*child {
+	s.mu.Lock()
+	s.closed = true
+	unborn := s.unborn
+	s.unborn = nil
+	all := make([]*child, 0, len(s.children))
+	for _, c := range s.children {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range unborn {
+		c.cancel(errShutdown)
+		c.finish()
+	}
+	return all
+}
+
+// Ensure sees to it that the instance runs, with these roots, which are known:
+// none is an answer too. It returns at once; a Key without a Spec is ignored.
+func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
+	if c := s.instance(k); c != nil {
+		c.setRoots(roots, true)
+	}
+}
+
+// Prestart starts the instance although the first roots are not known yet
+// (C4). One that needs them to start waits for Ensure or SetRoots; another is
+// replaced once then, if they give it another working directory, other
+// arguments or another environment.
+func (s *Supervisor) Prestart(k Key) {
+	if c := s.instance(k); c != nil {
+		c.demand()
+	}
+}
+
+// instance returns the child of a key, made if it is new; nil where there is
+// no such Spec or the Supervisor has ended.
+func (s *Supervisor) instance(k Key) *child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.children[k]; c != nil {
+		return c
+	}
+	spec, ok := s.specs[k.Child]
+	if !ok || s.closed {
+		return nil
+	}
+	c := newChild(k, spec, &s.nest, s.log)
+	s.children[k] = c
+	s.unborn = append(s.unborn, c)
+	poke(s.fresh)
+	return c
+}
+
+func (s *Supervisor) child(k Key) *child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.children[k]
+}
+
+// SetRoots tells an instance of a change of roots (C2, C3, C4). Calls acquired
+// from now on wait, bounded, until the child has applied it.
+func (s *Supervisor) SetRoots(k Key, roots []rootsmgr.Root) {
+	if c := s.child(k); c != nil {
+		c.setRoots(roots, false)
+	}
+}
+
+// Acquire waits until the instance is ready and has applied the roots last
+// set, starting it if need be. The error is an *UnavailableError, with ctx's
+// cause inside where that ended the waiting.
+func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
+	c := s.child(k)
+	if c == nil {
+		return nil, s.unknown(k)
+	}
+	return c.acquire(ctx)
+}
+
+func (s *Supervisor) unknown(k Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reason := "it was not started for this session"
+	if _, ok := s.specs[k.Child]; !ok {
+		reason = "no server of this name is configured"
+	}
+	if s.closed {
+		reason = errShutdown.Error()
+	}
+	return &UnavailableError{Child: k.Child, Reason: reason}
+}
+
+// Drop stops the instances of a session that has ended. It returns at once.
+// Instance "" names no session: shared children stay.
+func (s *Supervisor) Drop(instance string) {
+	if instance == "" {
+		return
+	}
+	s.mu.Lock()
+	var gone, unborn []*child
+	for k, c := range s.children {
+		if k.Instance == instance {
+			gone = append(gone, c)
+			delete(s.children, k)
+		}
+	}
+	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
+		if c.key.Instance == instance {
+			unborn = append(unborn, c)
+			return true
+		}
+		return false
+	})
+	s.mu.Unlock()
+	for _, c := range gone {
+		c.cancel(errDropped)
+	}
+	for _, c := range unborn {
+		c.finish()
+	}
+}
+
+// Status returns the state of every instance, by name.
+func (s *Supervisor) Status() []Status {
+	s.mu.Lock()
+	all := make([]*child, 0, len(s.children))
+	for _, c := range s.children {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	out := make([]Status, 0, len(all))
+	for _, c := range all {
+		out = append(out, c.status())
+	}
+	slices.SortFunc(out, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Child, b.Child), cmp.Compare(a.Instance, b.Instance))
+	})
+	return out
+}
+
+// Settled is closed once the instance is ready and listed, has failed its
+// first start, or has ended; at once where there is no such instance.
+func (s *Supervisor) Settled(k Key) <-chan struct{} {
+	if c := s.child(k); c != nil {
+		return c.settled
+	}
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
+
+// prepare makes the directory in which launchers start that are not trusted
+// with the working directory, and the shell that leads them there (C4). Where
+// that fails, those children fail with the reason; nothing else does.
+func (s *Supervisor) prepare() {
+	s.mu.Lock()
+	needed := false
+	for _, spec := range s.specs {
+		if t, err := tame(spec, spec.Args, "x", "x"); err == nil && t.neutral {
+			needed = true
+		}
+	}
+	s.mu.Unlock()
+	if !needed {
+		return
+	}
+	dir, shell, err := scratch(s.nest.machine)
+	if err != nil {
+		s.log.Warn().Err(err).Msg("no private directory for launchers")
+		return
+	}
+	s.nest.machine.scratch, s.nest.machine.shell = dir, shell
+}
+
+// scratch makes an empty directory below the cache folder, and the shell
+// script beside it.
+func scratch(h host) (dir, shell string, err error) {
+	env := inherited(h.environ, nil, h.goos)
+	base := cacheDir(env, h)
+	if base == "" {
+		return "", "", errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
+	}
+	base = filepath.Join(base, "mcphub")
+	dir = filepath.Join(base, "launch")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", err
+	}
+	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() {
+		return "", "", fmt.Errorf("%s is not a directory", dir)
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		return "", "", fmt.Errorf("%s must be empty: launchers start there; remove what is in it", dir)
+	}
+	if runtime.GOOS == "windows" {
+		return dir, "", nil
+	}
+	shell = filepath.Join(base, "npm-shell")
+	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && isProgram(shell) {
+		return dir, shell, nil
+	}
+	f, err := os.CreateTemp(base, "npm-shell-*")
+	if err != nil {
+		return "", "", err
+	}
+	_, err = f.WriteString(npmShell)
+	err = errors.Join(err, f.Chmod(0o700), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), shell)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", "", err
+	}
+	return dir, shell, nil
+}
+
+func cacheDir(env *environment, h host) string {
+	if v, ok := env.get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
+		return v
+	}
+	if v, ok := env.get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
+		return v
+	}
+	if h.home == "" || !filepath.IsAbs(h.home) {
+		return ""
+	}
+	if h.goos == "darwin" {
+		return filepath.Join(h.home, "Library", "Caches")
+	}
+	return filepath.Join(h.home, ".cache")
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/jsonrpc"
+)
+
+type callFlags struct {
+	args    string
+	roots   []string
+	raw     bool
+	timeout time.Duration
+}
+
+func callCommand() *cobra.Command {
+	var src sources
+	var logs logFlags
+	var f callFlags
+	cmd := &cobra.Command{
+		Use:   "call TOOL [key=value]...",
+		Short: "Call one tool through the hub, judged as in serve",
+		Long: "Starts the hub, connects as a client whose roots are the --root directories, calls one\n" +
+			"tool and prints its result. A value is taken as the tool's schema says: text, or JSON\n" +
+			"for numbers, booleans, lists and objects.",
+		Example: "  mcphub call files__read_text_file path=README.md --root .\n" +
+			"  mcphub call get-roots --root . --root ../docs\n" +
+			"  mcphub call git__git_log --json '{\"repo_path\":\".\",\"max_count\":3}' --root .",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return call(cmd, &src, &logs, &f, args[0], args[1:])
+		},
+	}
+	cmd.Flags().StringVar(&f.args, "json", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated. Without one the client declares no roots")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "for starting the servers and the call together")
+	src.register(cmd)
+	logs.register(cmd, "warn")
+	return cmd
+}
+
+func call(cmd *cobra.Command, src *sources, logs *logFlags, f *callFlags, tool string, pairs []string) error {
+	if f.args != "" && len(pairs) > 0 {
+		return exitf(exitUsage, "give the arguments either by --json or as key=value, not both")
+	}
+	log, err := logs.logger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	roots := make([]string, 0, len(f.roots))
+	for _, r := range f.roots {
+		abs, err := filepath.Abs(r)
+		if err != nil {
+			return exitf(exitUsage, "--root %s: %w", r, err)
+		}
+		if _, err := os.Stat(abs); err != nil {
+			return exitf(exitUsage, "--root %s: %w", r, err)
+		}
+		roots = append(roots, abs)
+	}
+	cfg, err := src.hubConfig(os.Stderr, log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+	defer cancel()
+	err = withClient(ctx, cfg, log, "mcphub-call", roots, func(ctx context.Context, c *client) error {
+		args, err := callArguments(ctx, c, tool, f.args, pairs)
+		if err != nil {
+			return err
+		}
+		result, err := c.callTool(ctx, tool, args)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd.OutOrStdout(), result, f.raw)
+	})
+	var refused *jsonrpc.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return exitf(exitTimeout, "no answer within %s; --timeout gives more", f.timeout)
+	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, "unknown tool"):
+		return exitf(exitNotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
+	}
+	return wrapFailure(err)
+}
+
+func wrapFailure(err error) error {
+	var ee *exitError
+	if errors.As(err, &ee) {
+		return err
+	}
+	return &exitError{exitFailure, err}
+}
+
+// callArguments makes the arguments from --json or from key=value pairs.
+func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
+	if asJSON != "" {
+		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
+			return nil, exitf(exitUsage, "--json: %q is no JSON object", asJSON)
+		}
+		return []byte(asJSON), nil
+	}
+	if len(pairs) == 0 {
+		return []byte(`{}`), nil
+	}
+	types, err := argumentTypes(ctx, c, tool)
+	if err != nil {
+		return nil, err
+	}
+	b := []byte{'{'}
+	for i, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, exitf(exitUsage, "%q is not key=value", pair)
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(jsonrpc.AppendString(b, key), ':')
+		if types[key] != "" && types[key] != "string" && json.Valid([]byte(value)) {
+			b = append(b, value...)
+		} else {
+			b = jsonrpc.AppendString(b, value)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// argumentTypes returns the JSON type of each argument of a tool where its
+// schema names exactly one.
+func argumentTypes(ctx context.Context, c *client, tool string) (map[string]string, error) {
+	list, err := c.request(ctx, "tools/list")
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]string{}
+	err = jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
+		if name, _ := jsonrpc.String(jsonrpc.Get(def, "name")); name != tool {
+			return true
+		}
+		_ = jsonrpc.Members(jsonrpc.Get(jsonrpc.Get(def, "inputSchema"), "properties"), func(key string, schema []byte) bool {
+			types[key], _ = jsonrpc.String(jsonrpc.Get(schema, "type"))
+			return true
+		})
+		return false
+	})
+	return types, err
+}
+
+// printResult prints what a person wants to see of a tool result: its text, or
+// all of it as JSON.
+func printResult(w io.Writer, result []byte, raw bool) error {
+	text, plain := resultText(result)
+	if raw || !plain {
+		var b bytes.Buffer
+		if json.Indent(&b, result, "", "  ") != nil {
+			b.Reset()
+			b.Write(result)
+		}
+		fmt.Fprintln(w, b.String())
+	} else {
+		fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
+	}
+	if resultIsError(result) {
+		return &exitError{Code: exitToolError}
+	}
+	return nil
+}
+
+// resultText joins the texts of a result; plain is false where it holds
+// anything else.
+func resultText(result []byte) (text string, plain bool) {
+	var parts []string
+	plain = true
+	err := jsonrpc.Elements(jsonrpc.Get(result, "content"), func(item []byte) bool {
+		kind, _ := jsonrpc.String(jsonrpc.Get(item, "type"))
+		t, ok := jsonrpc.String(jsonrpc.Get(item, "text"))
+		plain = plain && kind == "text" && ok
+		parts = append(parts, t)
+		return plain
+	})
+	return strings.Join(parts, "\n"), plain && err == nil && len(parts) > 0
+}
+
+func resultIsError(result []byte) bool { return string(jsonrpc.Get(result, "isError")) == "true" }
+
+// pathArgument is {"path": path} as JSON.
+func pathArgument(path string) []byte {
+	return append(jsonrpc.AppendString([]byte(`{"path":`), path), '}')
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// A client is a handshake client of a Hub in the same process, over a pair of
+// pipes: what call and demo use, so that they go the very way of serve. It
+// keeps results raw, to show them as they came.
+type client struct {
+	conn  *jsonrpc.Conn
+	roots []string // directories in scope
+}
+
+// ServeRequest answers the hub's own questions: roots/list and ping.
+func (c *client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	switch m.Method {
+	case "roots/list":
+		b := []byte(`{"roots":[`)
+		for i, dir := range c.roots {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(jsonrpc.AppendString(append(b, `{"uri":`...), rootsmgr.FormatURI(dir)), '}')
+		}
+		return jsonrpc.ResultAnswer(append(b, `]}`...))
+	case string(mcp.MethodPing):
+		return jsonrpc.ResultAnswer([]byte(`{}`))
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served")
+}
+
+// ServeNotification takes nothing in.
+func (c *client) ServeNotification(*jsonrpc.Message) {}
+
+// connect shakes hands. Without roots the client declares none.
+func (c *client) connect(ctx context.Context, name string) error {
+	caps := `{}`
+	if len(c.roots) > 0 {
+		caps = `{"roots":{}}`
+	}
+	params := jsonrpc.AppendString([]byte(`{"protocolVersion":`), mcp.LATEST_LEGACY_PROTOCOL_VERSION)
+	params = append(append(params, `,"capabilities":`...), caps...)
+	params = jsonrpc.AppendString(append(params, `,"clientInfo":{"name":`...), name)
+	params = jsonrpc.AppendString(append(params, `,"version":`...), buildVersion())
+	if _, err := c.request(ctx, "initialize", append(params, `}}`...)); err != nil {
+		return err
+	}
+	return c.conn.Notify(ctx, "notifications/initialized")
+}
+
+// request makes one request and returns its raw result.
+func (c *client) request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
+	resp, err := c.conn.Call(ctx, method, params...)
+	if err != nil {
+		return nil, err
+	}
+	if e := resp.Err(); e != nil {
+		return nil, e
+	}
+	return resp.Result, nil
+}
+
+// callTool calls a tool with raw arguments and returns the raw result.
+func (c *client) callTool(ctx context.Context, name string, args []byte) ([]byte, error) {
+	params := jsonrpc.AppendString([]byte(`{"name":`), name)
+	return c.request(ctx, string(mcp.MethodToolsCall), append(params, `,"arguments":`...), args, []byte(`}`))
+}
+
+// withClient runs a Hub and a client of it with these roots until do returns.
+func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *client) error) error {
+	h, err := hub.New(cfg)
+	if err != nil {
+		return exitf(exitConfig, "%w", err)
+	}
+	toHub, fromClient, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("pipe to the hub: %w", err)
+	}
+	toClient, fromHub, err := os.Pipe()
+	if err != nil {
+		_, _ = toHub.Close(), fromClient.Close()
+		return fmt.Errorf("pipe from the hub: %w", err)
+	}
+	c := &client{roots: roots}
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	var result error
+	err = runHub(ctx, h, log, func(ctx context.Context) error {
+		served := make(chan error, 1)
+		go func() { served <- h.ServeStdio(ctx, toHub, fromHub) }()
+		clientCtx, stop := context.WithCancel(ctx)
+		clientDone := make(chan error, 1)
+		go func() { clientDone <- c.conn.Run(clientCtx) }()
+		if result = c.connect(ctx, name); result == nil {
+			result = do(ctx, c)
+		}
+		stop()
+		<-clientDone
+		return <-served
+	})
+	if result != nil {
+		return result
+	}
+	return err
+}

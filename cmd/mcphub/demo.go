@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+func demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "See the hub at work on a temporary project: what passes, what is refused, and why",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo(cmd.Context(), &screen{w: cmd.OutOrStdout(), colour: coloured(cmd.OutOrStdout())})
+		},
+	}
+}
+
+// A screen prints the demo, in colour on a terminal.
+type screen struct {
+	w      io.Writer
+	colour bool
+}
+
+func coloured(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func (s *screen) paint(code, text string) string {
+	if !s.colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }
+
+func (s *screen) indent(text string) {
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		s.say("      %s", s.paint("2", line))
+	}
+}
+
+// A demoCall is one step: what is asked for, and whether it must pass.
+type demoCall struct {
+	title, path, why string
+	pass             bool
+}
+
+// demo runs every step and fails where one did not come out as promised.
+func demo(ctx context.Context, s *screen) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "mcphub-demo-")
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	defer os.RemoveAll(dir)
+	project, err := demoProject(dir)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	src := sources{builtinOnly: true}
+	cfg, err := src.hubConfig(io.Discard, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	s.say("%s", s.paint("1", "mcphub demo"))
+	s.say("A client connects and says which directory is in scope. Behind the hub runs the")
+	s.say("embedded filesystem server. Every path of every call is judged before it gets there.\n")
+	s.say("  the client's root   %s", project)
+	s.say("  beside it lies      %s\n", filepath.Join(dir, "secret.txt"))
+	steps := []demoCall{
+		{"a file of the project", filepath.Join(project, "README.md"), "it lies inside the root", true},
+		{"the same by a relative path", "notes/todo.md", "relative paths start at the root", true},
+		{"the system's passwords", "/etc/passwd", "an absolute path outside", false},
+		{"a way out by dots", filepath.Join(project, "notes") + "/../../secret.txt", "the path climbs out of the root", false},
+		{"a symlink inside that leads out", filepath.Join(project, "notes", "shortcut.txt"), "it is a link to ../../secret.txt", false},
+	}
+	failed := 0
+	err = withClient(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client) error {
+		for i, step := range steps {
+			ok, err := s.step(ctx, c, i+1, step)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				failed++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return wrapFailure(err)
+	}
+	if failed > 0 {
+		return exitf(exitFailure, "%d of %d steps did not come out as promised", failed, len(steps))
+	}
+	s.say("%s Two calls passed, three never reached the server.", s.paint("1;32", "All as promised."))
+	s.say("\nNext: register `mcphub serve` in your IDE, and ask your agent to call get-roots.")
+	s.say("hub.json.example shows how to put more servers behind it.")
+	return nil
+}
+
+// step makes one call and shows it.
+func (s *screen) step(ctx context.Context, c *client, n int, step demoCall) (bool, error) {
+	s.say("%d. %s", n, s.paint("1", step.title))
+	s.say("   files__read_text_file path=%s", step.path)
+	result, err := c.callTool(ctx, "files__read_text_file", pathArgument(step.path))
+	if err != nil {
+		return false, fmt.Errorf("step %d: %w", n, err)
+	}
+	text, _ := resultText(result)
+	denied := strings.HasPrefix(text, "Access denied:")
+	failure := resultIsError(result)
+	switch {
+	case step.pass && !failure:
+		s.say("   %s  %s", s.paint("32", "ALLOWED"), step.why)
+	case !step.pass && denied && failure:
+		s.say("   %s   %s", s.paint("31", "DENIED"), step.why)
+	default:
+		s.say("   %s", s.paint("31", "NOT AS PROMISED"))
+	}
+	s.indent(text)
+	s.say("")
+	return step.pass == !failure && (step.pass || denied), nil
+}
+
+// demoProject builds the tree that the demo plays on.
+func demoProject(dir string) (string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	project := filepath.Join(dir, "project")
+	if err := os.MkdirAll(filepath.Join(project, "notes"), 0o700); err != nil {
+		return "", err
+	}
+	for name, text := range map[string]string{
+		"secret.txt":            "the password is swordfish\n",
+		"project/README.md":     "# My project\nHello from inside the root.\n",
+		"project/notes/todo.md": "- try mcphub\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return project, os.Symlink("../../secret.txt", filepath.Join(project, "notes", "shortcut.txt"))
+}

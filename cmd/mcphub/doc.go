@@ -1,0 +1,14 @@
+// Command mcphub is one MCP endpoint in front of many MCP servers: it learns
+// which directories the client has put in scope, tells the servers, and judges
+// every call against that boundary before it reaches one.
+//
+// main.go holds the command tree and the exit codes, wire.go turns a
+// config.File into a hub.Config and is the only file that sees both, serve.go
+// orders starting and stopping, client.go is the client of call and demo, and
+// there is one file for each command.
+//
+// Concurrency: a command runs on the main goroutine; serve, call and demo run
+// the Hub on a second one and return when both have ended. Standard output
+// belongs to the protocol (serve, files) or to the command's result; the log
+// and everything else goes to standard error.
+package main

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/files"
+)
+
+func filesCommand() *cobra.Command {
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "files [DIR...]",
+		Short: "Run the embedded filesystem server over standard input and output",
+		Long: "Runs the filesystem server that mcphub brings along, as an MCP server of its own. It\n" +
+			"serves the roots of its client, or the directories given here where the client has\n" +
+			"none, and opens every file below one of them and nowhere else.",
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			log, err := logs.logger(os.Stderr)
+			if err != nil {
+				return err
+			}
+			srv := files.New(files.Options{Dirs: dirs, Version: buildVersion(), Log: log})
+			if err := srv.Serve(cmd.Context(), os.Stdin, os.Stdout); err != nil && cmd.Context().Err() == nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+	}
+	logs.register(cmd, "warn")
+	return cmd
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+)
+
+func serveCommand() *cobra.Command {
+	var src sources
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP over standard input and output",
+		Long: "Serves one MCP client over standard input and output. Register this command in an\n" +
+			"IDE or agent. Without a configuration the embedded filesystem server is offered.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), &src, &logs) },
+	}
+	src.register(cmd)
+	logs.register(cmd, "info")
+	return cmd
+}
+
+func serve(ctx context.Context, src *sources, logs *logFlags) error {
+	log, err := logs.logger(os.Stderr)
+	if err != nil {
+		return err
+	}
+	cfg, err := src.hubConfig(os.Stderr, log)
+	if err != nil {
+		return err
+	}
+	h, err := hub.New(cfg)
+	if err != nil {
+		return exitf(exitConfig, "%w", err)
+	}
+	pipe := make(chan os.Signal, 1)
+	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
+	in, out, restore := openStdio()
+	defer restore()
+	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })
+}
+
+// stopWait is how long a front may take to notice that it shall end. One that
+// reads from a terminal never does: then the process ends around it.
+const stopWait = time.Second
+
+// runHub runs a Hub for as long as front does: children are up before the
+// front is served, and stopped after it has ended.
+func runHub(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(context.Context) error) error {
+	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHub()
+	hubDone := make(chan error, 1)
+	go func() { hubDone <- h.Run(hubCtx) }()
+	frontDone := make(chan error, 1)
+	go func() { frontDone <- front(ctx) }()
+
+	var err error
+	select {
+	case err = <-frontDone:
+	case <-ctx.Done():
+		select {
+		case err = <-frontDone:
+		case <-time.After(stopWait):
+			log.Debug().Msg("the front did not end in time")
+		}
+	}
+	stopHub()
+	if e := <-hubDone; e != nil && !errors.Is(e, context.Canceled) {
+		err = errors.Join(err, e)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// sources says where a hub's configuration comes from. It is the only place
+// where config.File and hub.Config meet.
+type sources struct {
+	config      string
+	roots       string
+	builtinOnly bool   // the embedded server alone, whatever files there are
+	found       string // the file that was read; "" where there was none
+}
+
+func (s *sources) register(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&s.config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas")
+}
+
+// hubConfig reads the configuration and builds everything a Hub needs. What is
+// wrong with the file is printed to w; the error is for what cannot go on.
+func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error) {
+	file, err := s.load(w)
+	if err != nil {
+		return hub.Config{}, err
+	}
+	if err := notServedYet(file); err != nil {
+		return hub.Config{}, err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return hub.Config{}, exitf(exitFailure, "the working directory is gone: %w", err)
+	}
+	cfg := hub.Config{
+		Version: buildVersion(),
+		Names:   hub.Names{Separator: file.Names.Separator, Max: file.Names.Max},
+		Roots: rootsmgr.Settings{
+			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
+			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
+		},
+		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting},
+		Log:     log,
+		Environ: os.Environ(), Home: home, Dir: dir,
+	}
+	if cfg.Fallback, err = s.fallback(file, dir, log); err != nil {
+		return cfg, err
+	}
+	for i := range file.Servers {
+		if err := addServer(&cfg, file, &file.Servers[i]); err != nil {
+			return cfg, err
+		}
+	}
+	cfg.Checker, err = checker(file, home)
+	if err != nil {
+		return cfg, exitf(exitConfig, "%w", err)
+	}
+	return cfg, nil
+}
+
+// load reads hub.json, or gives the default where there is none.
+func (s *sources) load(w io.Writer) (*config.File, error) {
+	if s.builtinOnly {
+		return config.Default(), nil
+	}
+	path, unused := config.Find(s.config, os.LookupEnv, exists)
+	if unused != "" {
+		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
+	}
+	s.found = path
+	if path == "" {
+		return config.Default(), nil
+	}
+	file, problems, err := config.Load(path, os.LookupEnv)
+	for _, p := range problems {
+		fmt.Fprintln(w, p.String())
+	}
+	if err != nil {
+		return nil, &exitError{exitConfig, err}
+	}
+	return file, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// notServedYet refuses settings that would have to deny something and cannot
+// yet: going on without them would let pass what the operator forbade.
+func notServedYet(f *config.File) error {
+	switch {
+	case len(f.Policy.Rules) > 0:
+		p := f.At("policy", "rules")
+		p.Text = "policy rules are not served by this version; take them out, the boundary of the roots holds without them"
+		return exitf(exitConfig, "%s", p.String())
+	case f.Audit.Required:
+		p := f.At("audit", "required")
+		p.Text = "the audit log is not served by this version, so it cannot be required"
+		return exitf(exitConfig, "%s", p.String())
+	}
+	return nil
+}
+
+// addServer turns one entry into a child, or into a broken one with a reason.
+func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
+	broken := func(format string, args ...any) {
+		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Reason: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case s.Disabled:
+		return nil
+	case s.Err != nil:
+		broken("%s", s.Err.String())
+		return nil
+	case s.URL != "":
+		broken("remote servers (\"url\") are not served by this version")
+		return nil
+	}
+	spec := children.Spec{
+		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
+		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share],
+		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
+		FrameLimit: int(file.Limits.Frame),
+	}
+	if s.Builtin != "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return exitf(exitFailure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
+		}
+		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+	}
+	if s.Timeout.Idle != nil {
+		spec.IdleTimeout = *s.Timeout.Idle
+	}
+	if profile, ok := validate.ProfileFor("", s.Command, s.Args); ok {
+		spec.Probe = profile.RootsProbe
+	}
+	prefix := s.Name + file.Names.Separator
+	if s.Prefix != nil {
+		prefix = *s.Prefix
+	}
+	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
+	return nil
+}
+
+// rootsModes and shares translate hub.json's words; config has refused others.
+var (
+	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
+	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
+)
+
+// fromFile makes a path of hub.json absolute: relative ones start at its
+// folder, ~ is the home folder. A bare command name is looked up later, and a
+// path that begins with a placeholder is complete once that is expanded.
+func fromFile(f *config.File, path, home string, command bool) string {
+	switch {
+	case path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${"):
+		return path
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return filepath.Join(home, strings.TrimPrefix(path, "~"))
+	case command && !strings.ContainsAny(path, `/\`):
+		return path
+	}
+	return filepath.Join(f.Dir(), path)
+}
+
+// checker builds the judge of all calls.
+func checker(f *config.File, home string) (*validate.Checker, error) {
+	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home}
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Args: map[string]map[string]validate.ArgRule{}}
+		if s.Paths.Mode != "" {
+			mode, err := validate.ParseMode(s.Paths.Mode)
+			if err != nil {
+				return nil, err
+			}
+			c.Mode, c.ModeSet = mode, true
+		}
+		for tool, rules := range s.Paths.Args {
+			c.Args[tool] = map[string]validate.ArgRule{}
+			for pointer, r := range rules {
+				role, err := validate.ParseRole(r.Role)
+				if err != nil {
+					return nil, err
+				}
+				c.Args[tool][pointer] = validate.ArgRule{Role: role, Base: r.Base}
+			}
+		}
+		cfg.Children = append(cfg.Children, c)
+	}
+	cfg.Protected = append(cfg.Protected, f.Policy.Protected...)
+	if f.Path != "" {
+		cfg.Protected = append(cfg.Protected, f.Path)
+	}
+	return validate.NewChecker(cfg)
+}
+
+// fallback is the chain of R10: the flag, the environment, hub.json, the
+// project's folder.
+func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
+	in := rootsmgr.FallbackInput{Env: os.LookupEnv, ConfigDir: f.Dir(), WorkDir: dir, FS: rootsmgr.OS{}}
+	if s.builtinOnly {
+		in.Env = nil
+	}
+	if s.roots != "" {
+		in.Flag = strings.Split(s.roots, ",")
+	}
+	for _, r := range f.Roots.Fallback {
+		in.Config = append(in.Config, rootsmgr.Entry{URI: r.Path, Name: r.Name})
+	}
+	fb, skipped, err := rootsmgr.BuildFallback(in)
+	if err != nil {
+		return fb, &exitError{exitConfig, err}
+	}
+	for _, sk := range skipped {
+		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("an entry of roots.fallback is left out")
+	}
+	return fb, nil
+}

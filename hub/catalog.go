@@ -1,0 +1,179 @@
+package hub
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// A Catalog is one immutable view of everything a session is offered.
+type Catalog struct {
+	byName  map[string]*offered // by the name towards the client
+	byChild map[string]map[string]*offered
+	tools   []*offered // in the order listed
+	page    []byte     // the whole result of tools/list
+	odd     map[string][]oddity
+}
+
+// offered is one tool as the client sees it.
+type offered struct {
+	name   string         // towards the client
+	child  string         // "" for a tool of the hub itself
+	remote string         // the child's own name
+	def    []byte         // definition towards the client
+	tool   *validate.Tool // what it is judged by
+}
+
+// An oddity is a tool that is not offered, and why.
+type oddity struct{ Tool, Reason string }
+
+// maxDefinition bounds one tool's definition, in bytes.
+const maxDefinition = 1 << 20
+
+// buildCatalog makes the view of the offers of one session's children. Offers
+// are looked at in the order of hub.json, so the same offers give the same view.
+func (h *Hub) buildCatalog(offers map[string]*children.Offer) *Catalog {
+	c := &Catalog{byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
+	for _, own := range h.own {
+		o := &offered{name: own.name, remote: own.name, def: own.def}
+		c.byName[o.name] = o
+		c.tools = append(c.tools, o)
+	}
+	taken := map[string][]*offered{}
+	for i := range h.cfg.Children {
+		child := &h.cfg.Children[i]
+		if offer := offers[child.Spec.Name]; offer != nil {
+			h.addChild(c, child, offer, taken)
+		}
+	}
+	h.settle(c, taken)
+	c.page = renderPage(c.tools)
+	return c
+}
+
+func (h *Hub) addChild(c *Catalog, child *Child, offer *children.Offer, taken map[string][]*offered) {
+	name := child.Spec.Name
+	mine := map[string]*offered{}
+	c.byChild[name] = mine
+	for i, raw := range offer.Tools {
+		o, reason := h.offer(child, offer, raw)
+		if reason == "" && mine[o.remote] != nil {
+			reason = "a second tool of this name; the first one counts"
+		}
+		if reason == hidden {
+			continue
+		}
+		if reason != "" {
+			label := fmt.Sprintf("entry %d", i+1)
+			if o != nil {
+				label = o.remote
+			}
+			c.odd[name] = append(c.odd[name], oddity{label, reason})
+			continue
+		}
+		mine[o.remote] = o
+		taken[o.name] = append(taken[o.name], o)
+		c.tools = append(c.tools, o)
+	}
+}
+
+// hidden is the reason of a tool that the operator does not want.
+const hidden = "excluded by hub.json"
+
+// offer makes one entry of a child's list a tool of the hub, or says why not.
+func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
+	if len(raw) > maxDefinition {
+		return nil, fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
+	}
+	quoted := jsonrpc.Get(raw, "name")
+	remote, ok := jsonrpc.String(quoted)
+	if !ok || remote == "" {
+		return nil, "it is no tool definition with a name"
+	}
+	o := &offered{child: child.Spec.Name, remote: remote}
+	if !wanted(child, remote) {
+		return o, hidden
+	}
+	tool, err := h.cfg.Checker.Tool(child.Spec.Name, offer.ServerName, raw)
+	if err != nil {
+		return o, err.Error()
+	}
+	o.tool = tool
+	o.name = h.cfg.Names.exposed(o.child, child.Prefix, remote)
+	o.def = withoutEscapes(raw)
+	return o, ""
+}
+
+// wanted reports whether the operator wants a tool offered. In a pattern "*" is
+// any text, a slash included: these are names and not paths. A pattern that
+// cannot be read matches nothing in include and everything in exclude.
+func wanted(child *Child, tool string) bool {
+	flat := strings.NewReplacer("/", "\u2215").Replace
+	match := func(globs []string, broken bool) bool {
+		for _, g := range globs {
+			if ok, err := doublestar.Match(flat(g), flat(tool)); ok || err != nil && broken {
+				return true
+			}
+		}
+		return false
+	}
+	if len(child.Include) > 0 && !match(child.Include, false) {
+		return false
+	}
+	return !match(child.Exclude, true)
+}
+
+// settle gives every tool its final name: where two want the same one, or one
+// of the hub's own, all of them are marked, so that none shadows another.
+func (h *Hub) settle(c *Catalog, taken map[string][]*offered) {
+	for name, tools := range taken {
+		if _, own := c.byName[name]; own || len(tools) > 1 {
+			for _, o := range tools {
+				o.name = h.cfg.Names.marked(o.child, h.byName[o.child].Prefix, o.remote)
+			}
+		}
+	}
+	for _, o := range c.tools {
+		if o.child == "" {
+			continue
+		}
+		c.byName[o.name] = o
+		o.def = renamed(o.def, o.name)
+	}
+}
+
+// renamed returns a definition with another name and nothing else changed.
+func renamed(def []byte, name string) []byte {
+	return join(splice(def, edit{jsonrpc.Get(def, "name"), jsonrpc.AppendString(nil, name)}))
+}
+
+func renderPage(tools []*offered) []byte {
+	b := append([]byte(nil), `{"tools":[`...)
+	for i, o := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, o.def...)
+	}
+	return append(b, `]}`...)
+}
+
+// withoutEscapes removes terminal escape sequences from the description of a
+// definition: a list is shown on terminals, and ESC in it is no text (H1).
+func withoutEscapes(def []byte) []byte {
+	raw := jsonrpc.Get(def, "description")
+	text, ok := jsonrpc.String(raw)
+	if !ok {
+		return def
+	}
+	clean := stripEscapes(text)
+	if clean == text {
+		return def
+	}
+	return join(splice(def, edit{raw, jsonrpc.AppendString(nil, clean)}))
+}

@@ -1,0 +1,40 @@
+// Package hub joins the rooms of mcphub: clients above, child servers below,
+// the roots and the judgement between them. It decides nothing itself.
+//
+// # The life of a tools/call
+//
+//  1. The front (stdio.go) owns a jsonrpc.Conn. Its read loop splits the frame,
+//     registers the id for cancellation and serves the request on a goroutine of
+//     its own, at most Limits.Calls at a time.
+//  2. era.go says which protocol era the request belongs to; only that file knows.
+//  3. call.go looks the name up in the session's Catalog, an immutable value
+//     behind an atomic pointer. A name that may belong to a child which has not
+//     listed its tools yet waits for that child. A hub tool goes its own way
+//     (tools.go).
+//  4. validate.Checker scans the raw argument bytes: strict JSON, the tool's own
+//     schema, which strings are paths. Nothing found: step 7.
+//  5. rootsmgr.Manager.Await gives the boundary of this session, no older than the
+//     last change that the client announced before this call.
+//  6. The child instance is acquired, started if need be, with these roots served
+//     and applied; Checker.Judge decides with the instance's own working directory.
+//     A denial becomes the text of refuse.go and never reaches the child.
+//  7. The judged bytes go out with only the tool's name and the progress token
+//     replaced; the child's answer comes back as it was sent.
+//
+// Beside the calls flow progress, cancellation and list_changed (relay.go) and
+// the hub's own question to the client, roots/list (ask.go).
+//
+// # Concurrency
+//
+// [New] starts nothing. [Hub.Run] runs the supervisor of the children;
+// [Hub.ServeStdio] serves one client until its input ends and returns when every
+// goroutine of that session has ended and its children are stopped. A Session's
+// tables are guarded by one leaf mutex; its Catalog is replaced, never changed.
+// The observer methods that the supervisor calls do not block.
+//
+// # What it refuses to do
+//
+// It never decodes what passes through into typed values, never lets a request
+// of a child reach a client it does not belong to, and never forwards a call that
+// was not allowed. It writes to a client's stream nothing but protocol.
+package hub

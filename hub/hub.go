@@ -1,0 +1,159 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Config is everything a Hub is built from. It is read once, by New.
+type Config struct {
+	Version  string
+	Children []Child // in the order of hub.json
+	Broken   []Broken
+	Checker  *validate.Checker
+	Names    Names
+	Roots    rootsmgr.Settings
+	Fallback rootsmgr.Fallback
+	Limits   Limits
+	FS       rootsmgr.FS // nil: this machine's
+	Log      zerolog.Logger
+
+	Environ   []string // the hub's own environment, for the children's allow-list
+	Home, Dir string   // home folder and working directory of the hub
+}
+
+// A Child is one entry of mcpServers that can be run.
+type Child struct {
+	Spec    children.Spec
+	Prefix  string   // before each tool's name, separator included; "" = unprefixed
+	Include []string // globs of tool names; empty: all
+	Exclude []string // globs of tool names, after Include
+}
+
+// A Broken entry of hub.json cannot be run; it is shown with its reason.
+type Broken struct{ Name, Reason string }
+
+// Limits bound what one client can make the hub hold. Zero means the default.
+type Limits struct {
+	Frame    int           // bytes of one message, 64 MiB
+	Calls    int           // requests of one client served at a time, 256
+	Starting int           // children starting at a time, 8
+	ListWait time.Duration // how long tools/list waits for starting children, 5 s
+	Grace    time.Duration // for calls already read when a client's input ends, 800 ms
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&l.Frame, 64<<20)
+	def(&l.Calls, 256)
+	def(&l.Starting, 8)
+	if l.ListWait <= 0 {
+		l.ListWait = 5 * time.Second
+	}
+	if l.Grace <= 0 {
+		l.Grace = 800 * time.Millisecond
+	}
+	return l
+}
+
+// A Hub serves any number of clients with one set of child servers.
+type Hub struct {
+	cfg      Config
+	sup      *children.Supervisor
+	control  *server.MCPServer // initialize, ping, the hub's own tools
+	own      []ownTool         // definitions of the hub's own tools
+	byName   map[string]*Child // cfg.Children by name
+	progress routes
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+	shared   map[string]sharedChild // what is known of instances that serve everybody
+}
+
+// sharedChild is the last that was told of a shared instance, for sessions
+// that come later.
+type sharedChild struct {
+	status children.Status
+	offer  *children.Offer
+}
+
+// New builds a Hub. Nothing runs before Run.
+func New(cfg Config) (*Hub, error) {
+	if cfg.Checker == nil {
+		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
+	}
+	if cfg.FS == nil {
+		cfg.FS = rootsmgr.OS{}
+	}
+	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Names = cfg.Names.withDefaults()
+	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, shared: map[string]sharedChild{}}
+	specs := make([]children.Spec, 0, len(cfg.Children))
+	for i := range cfg.Children {
+		c := &cfg.Children[i]
+		if h.byName[c.Spec.Name] != nil {
+			return nil, fmt.Errorf("hub: two children are called %q", c.Spec.Name)
+		}
+		h.byName[c.Spec.Name] = c
+		specs = append(specs, c.Spec)
+	}
+	if err := h.buildControl(); err != nil {
+		return nil, err
+	}
+	h.sup = children.NewSupervisor(children.Options{
+		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version,
+		MaxStarting: cfg.Limits.Starting, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir,
+	})
+	return h, nil
+}
+
+// Run keeps the children until ctx ends, and returns when all have stopped.
+func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
+
+// add enters a session, and tells it what is known of shared children. Both
+// happen under one lock with told, so that the session misses no change and
+// takes no older one for newer.
+func (h *Hub) add(s *Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sessions[s.id] = s
+	for _, c := range h.shared {
+		s.childChanged(c.status, c.offer)
+	}
+}
+
+func (h *Hub) remove(s *Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions, s.id)
+}
+
+// told hands a change of one instance to the sessions that it serves.
+func (h *Hub) told(st children.Status, offer *children.Offer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if st.Instance != "" {
+		if s := h.sessions[st.Instance]; s != nil {
+			s.childChanged(st, offer)
+		}
+		return
+	}
+	h.shared[st.Child] = sharedChild{st, offer}
+	for _, s := range h.sessions {
+		s.childChanged(st, offer)
+	}
+}

@@ -1,0 +1,51 @@
+package hub
+
+import (
+	"strings"
+	"testing"
+
+	"mcphub/children"
+)
+
+func TestExposedNames(t *testing.T) {
+	n := Names{}.withDefaults()
+	long := strings.Repeat("x", 60)
+	cases := []struct{ child, prefix, tool, want string }{
+		{"fs", "fs__", "read_file", "fs__read_file"},
+		{"fs", "", "read_file", "read_file"},
+		{"fs", "fs__", "a.b/c-d", "fs__a.b/c-d"},
+		{"fs", "fs__", "with blank", "fs__with_blank_" + mark("fs", "with blank")},
+		{"fs", "fs__", "naïve", "fs__na__ve_" + mark("fs", "naïve")},
+		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + mark("fs", long)},
+	}
+	for _, c := range cases {
+		got := n.exposed(c.child, c.prefix, c.tool)
+		if got != c.want {
+			t.Errorf("%s%s: got %q, want %q", c.prefix, c.tool, got, c.want)
+		}
+		if len(got) > n.Max || !plain(got) {
+			t.Errorf("%q is not a name that every client takes", got)
+		}
+	}
+	if n.exposed("a", "a__", long+"1") == n.exposed("a", "a__", long+"2") {
+		t.Error("two long names became one")
+	}
+}
+
+func TestOwners(t *testing.T) {
+	h := &Hub{byName: map[string]*Child{}}
+	h.cfg.Children = []Child{
+		{Spec: children.Spec{Name: "bare"}, Prefix: ""},
+		{Spec: children.Spec{Name: "a"}, Prefix: "a__"},
+		{Spec: children.Spec{Name: "ab"}, Prefix: "ab__"},
+	}
+	for i := range h.cfg.Children {
+		h.byName[h.cfg.Children[i].Spec.Name] = &h.cfg.Children[i]
+	}
+	if got := strings.Join(h.owners("ab__x"), " "); got != "ab bare" {
+		t.Errorf("owners of ab__x: %q", got)
+	}
+	if got := strings.Join(h.owners("zzz"), " "); got != "bare" {
+		t.Errorf("owners of zzz: %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package hub
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// observer is the Hub as the supervisor sees it.
+type observer struct{ h *Hub }
+
+// ChildChanged hands a change of state or a new offer to the sessions that the
+// instance belongs to.
+func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
+	o.h.told(st, offer)
+}
+
+// ChildNotification passes on what a child tells beside its answers. What
+// belongs to no call and no client ends here.
+func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
+	if m.Method == "notifications/progress" {
+		o.h.progress.relay(k, m)
+	}
+}
+
+// ChildRequest refuses what cannot be asked of a client yet. roots/list and
+// ping never come here: the child's own instance answers them.
+func (o observer) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the hub's client cannot be asked for "+m.Method)
+}
+
+// routes tells which call of which client a progress token of the hub belongs
+// to. Tokens are the hub's own towards children: two clients may use the same.
+type routes struct {
+	next atomic.Uint64
+	mu   sync.Mutex
+	to   map[string]route
+}
+
+type route struct {
+	key   children.Key // only this instance may speak for the token
+	sess  *Session
+	token []byte // the client's, raw
+}
+
+// add opens a route and returns the hub's token, raw.
+func (r *routes) add(k children.Key, s *Session, token []byte) []byte {
+	own := strconv.FormatUint(r.next.Add(1), 10)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.to == nil {
+		r.to = map[string]route{}
+	}
+	r.to[own] = route{k, s, token}
+	return []byte(own)
+}
+
+func (r *routes) remove(own []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.to, string(own))
+}
+
+// relay sends a child's progress to the client whose call it belongs to, with
+// the client's own token. It runs on the child's read loop, before the answer
+// of the call is read, so progress never comes after its result.
+func (r *routes) relay(k children.Key, m *jsonrpc.Message) {
+	token := m.Param("progressToken")
+	r.mu.Lock()
+	to, ok := r.to[string(token)]
+	r.mu.Unlock()
+	if !ok || to.key != k {
+		return
+	}
+	to.sess.conn.TryNotify(m.Method, splice(m.Params, edit{token, to.token})...)
+}

@@ -1,0 +1,291 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// startAfter is how long after notifications/initialized a child may be started
+// before the first roots are known (C4).
+const startAfter = time.Second
+
+// A Session is one client's stay: its connection, its roots, its view of what
+// is on offer, its private children.
+type Session struct {
+	id      string
+	hub     *Hub
+	conn    *jsonrpc.Conn
+	roots   *rootsmgr.Manager
+	catalog atomic.Pointer[Catalog]
+	log     zerolog.Logger
+
+	began sync.Once
+	begun chan struct{} // closed when the client is there: its children may be started
+
+	mu  sync.Mutex
+	tab sessionTables
+}
+
+// sessionTables is what Session.mu guards. Channels in it are closed and
+// replaced at each change, so that whoever waits looks again.
+type sessionTables struct {
+	offers      map[string]*children.Offer
+	status      map[string]children.Status
+	changed     chan struct{} // status or offers
+	served      uint64        // generation of the roots that the children were given
+	servedOnce  bool
+	servedNow   chan struct{} // served
+	initialized bool
+	listed      bool // tools/list was answered, so changes are announced
+	caps        clientCaps
+}
+
+// clientCaps is what a client said of itself at initialize.
+type clientCaps struct {
+	known, roots, rootsChange bool
+	name, version, protocol   string
+}
+
+func (h *Hub) newSession() *Session {
+	id := uuid.NewString()
+	s := &Session{id: id, hub: h, begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	s.tab = sessionTables{
+		offers: map[string]*children.Offer{}, status: map[string]children.Status{},
+		changed: make(chan struct{}), servedNow: make(chan struct{}),
+	}
+	s.catalog.Store(h.buildCatalog(nil))
+	return s
+}
+
+// run serves the session until its client is gone, then lets its children go.
+func (s *Session) run(ctx context.Context) error {
+	s.hub.add(s)
+	defer s.hub.remove(s)
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.roots.Run(ctx) })
+	wg.Go(func() { s.serveRoots(ctx) })
+	err := s.conn.Run(ctx)
+	cancel()
+	wg.Wait()
+	s.hub.sup.Drop(s.id)
+	return err
+}
+
+// key names the instance of a child that serves this session (C5).
+func (s *Session) key(c *Child) children.Key {
+	switch c.Spec.Share {
+	case children.ShareAll:
+		return children.Key{Child: c.Spec.Name}
+	default:
+		return children.Key{Child: c.Spec.Name, Instance: s.id}
+	}
+}
+
+// begin says that the client is there. Later calls do nothing.
+func (s *Session) begin() { s.began.Do(func() { close(s.begun) }) }
+
+// serveRoots starts the children once their roots are known, or after a second
+// those that need none to start, and serves every later change down. It
+// alone calls Ensure and SetRoots for this session, so they come in order.
+func (s *Session) serveRoots(ctx context.Context) {
+	select {
+	case <-s.begun:
+	case <-ctx.Done():
+		return
+	}
+	timer := time.NewTimer(startAfter)
+	defer timer.Stop()
+	select {
+	case <-s.roots.First():
+	case <-timer.C:
+		for i := range s.hub.cfg.Children {
+			s.hub.sup.Prestart(s.key(&s.hub.cfg.Children[i]))
+		}
+		select {
+		case <-s.roots.First():
+		case <-ctx.Done():
+			return
+		}
+	case <-ctx.Done():
+		return
+	}
+	for first := true; ; first = false {
+		updates := s.roots.Updates()
+		snap := s.roots.View().Snapshot
+		for i := range s.hub.cfg.Children {
+			c := &s.hub.cfg.Children[i]
+			if first {
+				s.hub.sup.Ensure(s.key(c), s.rootsFor(c, snap))
+			} else {
+				s.hub.sup.SetRoots(s.key(c), s.rootsFor(c, snap))
+			}
+		}
+		s.setServed(snap.Generation())
+		select {
+		case <-updates:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// rootsFor returns the roots that a child is served: those of the session, but
+// for a child that serves everybody nothing of any one session (C5, R14).
+func (s *Session) rootsFor(c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
+	if c.Spec.Share == children.ShareAll {
+		return s.hub.common()
+	}
+	return snap.Roots()
+}
+
+// common returns the configured roots, which belong to no session.
+func (h *Hub) common() []rootsmgr.Root {
+	return rootsmgr.NewSnapshot(h.cfg.FS, 0, h.cfg.Fallback.Origin, h.cfg.Fallback.Entries).Roots()
+}
+
+func (s *Session) setServed(generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tab.served, s.tab.servedOnce = generation, true
+	close(s.tab.servedNow)
+	s.tab.servedNow = make(chan struct{})
+}
+
+// awaitServed waits until the children have been given roots of at least this
+// generation; being given is not having applied them, which Acquire waits for.
+func (s *Session) awaitServed(ctx context.Context, generation uint64) error {
+	for {
+		s.mu.Lock()
+		ok := s.tab.servedOnce && s.tab.served >= generation
+		again := s.tab.servedNow
+		s.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// childChanged takes in what the supervisor tells of one instance.
+func (s *Session) childChanged(st children.Status, offer *children.Offer) {
+	s.mu.Lock()
+	s.tab.status[st.Child] = st
+	fresh := offer != nil && s.tab.offers[st.Child] != offer
+	if fresh {
+		s.tab.offers[st.Child] = offer
+		s.catalog.Store(s.hub.buildCatalog(s.tab.offers))
+	}
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
+	announce := fresh && s.tab.listed && s.tab.initialized
+	s.mu.Unlock()
+	if announce {
+		s.conn.TryNotify(string(mcp.MethodNotificationToolsListChanged))
+	}
+}
+
+// snapshot of one child as this session sees it.
+func (s *Session) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, known = s.tab.status[name]
+	return st, known, s.tab.offers[name] != nil, s.tab.changed
+}
+
+// settled reports whether a child has listed its tools, or will not soon.
+func settled(st children.Status, known, offered bool) bool {
+	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
+}
+
+// awaitListed waits until every named child has listed its tools or has
+// failed, or ctx ends. A child that is not yet configured to run counts as one
+// to wait for.
+func (s *Session) awaitListed(ctx context.Context, names []string) {
+	for _, name := range names {
+		for {
+			st, known, offered, changed := s.childStatus(name)
+			if settled(st, known, offered) {
+				break
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// setCaps records what the client declared. Roots that are no object count as
+// not declared (R1).
+func (s *Session) setCaps(params []byte) {
+	var c clientCaps
+	c.known = true
+	caps := jsonrpc.Get(params, "capabilities")
+	if roots := jsonrpc.Get(caps, "roots"); len(roots) > 0 && roots[0] == '{' {
+		c.roots = true
+		c.rootsChange = string(jsonrpc.Get(roots, "listChanged")) == "true"
+	}
+	info := jsonrpc.Get(params, "clientInfo")
+	c.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+	c.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tab.caps = c
+}
+
+func (s *Session) capabilities() clientCaps {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.caps
+}
+
+// clientSession is a Session as mcp-go's server knows it.
+type clientSession struct{ s *Session }
+
+func (c clientSession) Initialize()                                         {}
+func (c clientSession) Initialized() bool                                   { return true }
+func (c clientSession) NotificationChannel() chan<- mcp.JSONRPCNotification { return nil }
+func (c clientSession) SessionID() string                                   { return c.s.id }
+
+// control has mcp-go's server answer a request of the control plane.
+func (s *Session) control(ctx context.Context, frame []byte) jsonrpc.Answer {
+	ctx = s.hub.control.WithContext(ctx, clientSession{s})
+	switch resp := s.hub.control.HandleMessage(ctx, json.RawMessage(frame)).(type) {
+	case mcp.JSONRPCResponse:
+		return marshalled(resp.Result)
+	case mcp.JSONRPCError:
+		raw, err := json.Marshal(resp.Error)
+		if err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		}
+		return jsonrpc.Answer{Error: raw}
+	default:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered")
+	}
+}
+
+func marshalled(v any) jsonrpc.Answer {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	return jsonrpc.ResultAnswer(raw)
+}

@@ -1,0 +1,39 @@
+package hub
+
+import "sort"
+
+// An edit replaces old, a part of the bytes being edited, by with.
+type edit struct{ old, with []byte }
+
+// splice returns raw with the edits made, as parts that alias raw: nothing is
+// copied. The old values must be parts of raw and must not overlap; an edit
+// whose old is nil is left out.
+func splice(raw []byte, edits ...edit) [][]byte {
+	kept := edits[:0:0]
+	for _, e := range edits {
+		if e.old != nil {
+			kept = append(kept, e)
+		}
+	}
+	at := func(e edit) int { return cap(raw) - cap(e.old) }
+	sort.Slice(kept, func(i, j int) bool { return at(kept[i]) < at(kept[j]) })
+	parts := make([][]byte, 0, 2*len(kept)+1)
+	from := 0
+	for _, e := range kept {
+		parts = append(parts, raw[from:at(e)], e.with)
+		from = at(e) + len(e.old)
+	}
+	return append(parts, raw[from:])
+}
+
+func join(parts [][]byte) []byte {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	b := make([]byte, 0, n)
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return b
+}

@@ -1,0 +1,65 @@
+package hub
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// TestSplice compares splice with the obvious way: cut and join strings.
+func TestSplice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw := []byte(rapid.StringN(1, 40, 80).Draw(t, "raw"))
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(raw)), 4, 4).Draw(t, "cuts")
+		a, b := min(cuts[0], cuts[1]), max(cuts[0], cuts[1])
+		c, d := min(cuts[2], cuts[3]), max(cuts[2], cuts[3])
+		if b > c {
+			t.Skip("overlap")
+		}
+		first, second := edit{raw[a:b], []byte("ONE")}, edit{raw[c:d], []byte("TWO")}
+		if a == b && c == d && a == c {
+			t.Skip("two edits of one place have no order")
+		}
+		want := string(raw[:a]) + "ONE" + string(raw[b:c]) + "TWO" + string(raw[d:])
+		if got := string(join(splice(raw, first, second))); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		if got := string(join(splice(raw, second, first))); got != want {
+			t.Fatalf("the order of edits matters: got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestRenamedKeepsEverythingElse(t *testing.T) {
+	def := []byte(`{"x-first":1e400, "name" : "old\u0041", "inputSchema":{"$schema":"s","n":9007199254740993,"name":"old"},"name2":"old"}`)
+	want := []byte(`{"x-first":1e400, "name" : "new__old", "inputSchema":{"$schema":"s","n":9007199254740993,"name":"old"},"name2":"old"}`)
+	if got := renamed(def, "new__old"); !bytes.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestWithoutEscapesTouchesOnlyTheDescription(t *testing.T) {
+	clean := []byte(`{"name":"a","description":"no escape","x":"\u001b[1m"}`)
+	if got := withoutEscapes(clean); !bytes.Equal(got, clean) {
+		t.Errorf("%s", got)
+	}
+	got := withoutEscapes([]byte(`{"name":"a","description":"bad \u001b[31mred\u001b[0m","x":"\u001b[1m"}`))
+	if want := `{"name":"a","description":"bad red","x":"\u001b[1m"}`; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCheckMembersRefusesLookAlikes(t *testing.T) {
+	for _, name := range []string{"Name", "ARGUMENTS", "argument\u017f", "arguments\x00", "_Meta", "Task"} {
+		if checkMembers([]jsonrpc.Member{{Name: "name"}, {Name: name}}) == nil {
+			t.Errorf("%q was let through", name)
+		}
+	}
+	ok := []jsonrpc.Member{{Name: "name"}, {Name: "arguments"}, {Name: "_meta"}, {Name: "task"}, {Name: "x-new"}, {Name: "names"}}
+	if err := checkMembers(ok); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,110 @@
+package hub
+
+import (
+	"context"
+	"io"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// ServeStdio serves one client over a pair of streams, which it closes, until
+// in ends or ctx does. It returns when the session's goroutines have ended and
+// its children have been told to stop. Run must be running.
+func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	s := h.newSession()
+	s.conn = jsonrpc.NewConn(in, out, s, jsonrpc.Options{
+		Strict: true, FrameLimit: h.cfg.Limits.Frame, MaxRequests: h.cfg.Limits.Calls, Grace: h.cfg.Limits.Grace,
+		Inline: inline, Log: s.log,
+	})
+	s.roots = rootsmgr.NewManager(askRoots{s.conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
+	return s.run(ctx)
+}
+
+// inline picks the requests whose effect the next message on the stream may
+// build upon.
+func inline(method string) bool { return method == string(mcp.MethodInitialize) }
+
+// ServeRequest answers one request of the client.
+func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if a, ok := otherEra(m); ok {
+		return a
+	}
+	switch mcp.MCPMethod(m.Method) {
+	case mcp.MethodInitialize:
+		return s.initialize(ctx, m)
+	case mcp.MethodToolsList:
+		s.begin()
+		return s.listTools(ctx, m)
+	case mcp.MethodToolsCall:
+		s.begin()
+		return s.callTool(ctx, m)
+	case mcp.MethodPing:
+		return jsonrpc.ResultAnswer([]byte(`{}`))
+	default:
+		return s.control(ctx, m.Frame)
+	}
+}
+
+// initialize answers the handshake through mcp-go, which negotiates the
+// version. What the client sent of itself is read here, from the raw bytes: a
+// capability of an odd shape counts as undeclared and spoils nothing (R1).
+func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if s.capabilities().known {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called on this connection")
+	}
+	version, ok := jsonrpc.String(m.Param("protocolVersion"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize needs a protocolVersion (a string) in its params")
+	}
+	s.setCaps(m.Params)
+	c := s.capabilities()
+	s.log.Info().Str("client", c.name).Str("version", c.version).Str("protocol", c.protocol).Bool("roots", c.roots).Msg("client connected")
+	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"protocolVersion":`), version)
+	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.name)
+	b = jsonrpc.AppendString(append(b, `,"version":`...), c.version)
+	return s.control(ctx, append(b, `}}}`...))
+}
+
+// ServeNotification takes in what the client tells. It runs on the read loop.
+func (s *Session) ServeNotification(m *jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/initialized":
+		s.mu.Lock()
+		again := s.tab.initialized
+		s.tab.initialized = true
+		caps := s.tab.caps
+		s.mu.Unlock()
+		if !again {
+			s.roots.Initialized(caps.roots, caps.rootsChange)
+			s.begin()
+		}
+	case "notifications/roots/list_changed":
+		// Whatever roots its params may hold: they are asked for, never told (R7).
+		s.roots.Changed()
+	default:
+		s.log.Debug().Str("method", clip(m.Method, 100)).Msg("notification of the client ignored")
+	}
+}
+
+// listTools answers with everything on offer, after the children that are
+// still starting have had their time.
+func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if cursor := m.Param("cursor"); cursor != nil && string(cursor) != "null" {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: the list has one page; ask again without a cursor")
+	}
+	names := make([]string, 0, len(s.hub.cfg.Children))
+	for i := range s.hub.cfg.Children {
+		names = append(names, s.hub.cfg.Children[i].Spec.Name)
+	}
+	wait, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	defer cancel()
+	s.awaitListed(wait, names)
+	s.mu.Lock()
+	s.tab.listed = true
+	page := s.catalog.Load().page
+	s.mu.Unlock()
+	return jsonrpc.ResultAnswer(page)
+}

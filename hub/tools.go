@@ -1,0 +1,221 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// The hub's own tools.
+const (
+	toolGetRoots  = "get-roots"
+	toolCallTool  = "call-tool"
+	toolListTools = "list-tools"
+)
+
+// ownTool is one of the hub's own tools as it is listed.
+type ownTool struct {
+	name string
+	def  []byte
+}
+
+// buildControl makes the MCP server of the control plane with the hub's tools.
+func (h *Hub) buildControl() error {
+	h.control = server.NewMCPServer("mcphub", h.cfg.Version, server.WithToolCapabilities(true), server.WithInstructions(instructions))
+	tools := []server.ServerTool{
+		{Tool: mcp.NewTool(toolGetRoots,
+			mcp.WithDescription("Shows which directories are in scope: the roots the client gave, where they came from, how fresh they are, and what was left out and why."),
+			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+		), Handler: h.getRoots},
+		{Tool: mcp.NewTool(toolListTools,
+			mcp.WithDescription("Lists the servers behind this hub with their state and tools, and for one that does not run, why."),
+			mcp.WithString("serverName", mcp.Description("Only this server; all of them when left out")),
+			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+		), Handler: h.listServers},
+		{Tool: mcp.NewTool(toolCallTool,
+			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. list-tools tells the names."),
+			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
+			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),
+			mcp.WithObject("toolArgs", mcp.Description("Arguments of the tool")),
+			mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true), mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(true),
+		), Handler: notHere},
+	}
+	for _, t := range tools {
+		def, err := json.Marshal(t.Tool)
+		if err != nil {
+			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
+		}
+		h.own = append(h.own, ownTool{t.Tool.Name, def})
+	}
+	h.control.AddTools(tools...)
+	return nil
+}
+
+const instructions = "This hub joins several MCP servers. Their tools are called server__tool. " +
+	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers."
+
+// notHere stands where a tool is served on the data plane and never arrives.
+func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return mcp.NewToolResultError("call-tool cannot be reached this way"), nil
+}
+
+// callOwn serves one of the hub's own tools. call-tool carries another call
+// inside it, whose bytes stay raw; the others are answered by mcp-go's server.
+func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message, token []byte) jsonrpc.Answer {
+	if tool.remote != toolCallTool {
+		return s.control(ctx, m.Frame)
+	}
+	args := m.Param("arguments")
+	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
+	if !ok {
+		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.names()))
+	}
+	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
+	if !ok {
+		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
+	}
+	inner := jsonrpc.Get(args, "toolArgs")
+	if h := s.hub.byName[child]; h == nil {
+		return s.noServer(child)
+	}
+	target, refusal := s.lookupRemote(ctx, child, remote)
+	if target == nil {
+		return refusal
+	}
+	meta := m.Param("_meta")
+	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, params: func(own []byte) [][]byte {
+		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
+		if inner != nil {
+			parts = append(parts, []byte(`,"arguments":`), inner)
+		}
+		if meta != nil {
+			parts = append(parts, []byte(`,"_meta":`))
+			if own != nil {
+				parts = append(parts, splice(meta, edit{token, own})...)
+			} else {
+				parts = append(parts, meta)
+			}
+		}
+		return append(parts, []byte(`}`))
+	}})
+}
+
+// noServer says why a name is not a server that can be called.
+func (s *Session) noServer(name string) jsonrpc.Answer {
+	for _, b := range s.hub.cfg.Broken {
+		if b.Name == name {
+			return toolError(fmt.Sprintf("The server %q cannot be run: %s", name, b.Reason))
+		}
+	}
+	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", clip(name, 100), quotedList(s.hub.names())))
+}
+
+// lookupRemote finds a tool by its child and its own name.
+func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offered, jsonrpc.Answer) {
+	if o := s.catalog.Load().byChild[child][remote]; o != nil {
+		return o, jsonrpc.Answer{}
+	}
+	s.awaitListed(ctx, []string{child})
+	if ctx.Err() != nil {
+		return nil, gone(ctx, nil)
+	}
+	c := s.catalog.Load()
+	if o := c.byChild[child][remote]; o != nil {
+		return o, jsonrpc.Answer{}
+	}
+	if st, _, offered, _ := s.childStatus(child); !offered {
+		return nil, refuseDown(st)
+	}
+	for _, odd := range c.odd[child] {
+		if odd.Tool == remote {
+			return nil, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, odd.Reason))
+		}
+	}
+	known := make([]string, 0, len(c.byChild[child]))
+	for name := range c.byChild[child] {
+		known = append(known, name)
+	}
+	sort.Strings(known)
+	return nil, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, clip(remote, 100), quotedList(known)))
+}
+
+// names returns the children's names in the order of hub.json.
+func (h *Hub) names() []string {
+	out := make([]string, 0, len(h.cfg.Children))
+	for i := range h.cfg.Children {
+		out = append(out, h.cfg.Children[i].Spec.Name)
+	}
+	return out
+}
+
+func quotedList(names []string) string {
+	const most = 40
+	var b strings.Builder
+	for i, n := range names {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(names)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", n)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// sessionOf returns the session that a control-plane request came in on.
+func sessionOf(ctx context.Context) (*Session, error) {
+	c, ok := server.ClientSessionFromContext(ctx).(clientSession)
+	if !ok {
+		return nil, fmt.Errorf("the request belongs to no session")
+	}
+	return c.s, nil
+}
+
+func structured(v any) (*mcp.CallToolResult, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return mcp.NewToolResultStructured(v, string(text)), nil
+}
+
+func (h *Hub) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s, err := sessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return structured(s.rootsReport())
+}
+
+func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s, err := sessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	only := req.GetString("serverName", "")
+	if only != "" && h.byName[only] == nil && !h.isBroken(only) {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", clip(only, 100), quotedList(h.names()))), nil
+	}
+	return structured(s.serversReport(only))
+}
+
+func (h *Hub) isBroken(name string) bool {
+	for _, b := range h.cfg.Broken {
+		if b.Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "mcphub"
+
+// allowed lists, for each package, which packages of this module it may
+// import. What is not named here may import none.
+var allowed = map[string][]string{
+	"validate":           {"rootsmgr"},
+	"children":           {"rootsmgr", "internal/jsonrpc"},
+	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc"},
+	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files"},
+	"rootsmgr/rootstest": {"rootsmgr"},
+	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
+}
+
+// fenced lists packages from outside that only some rooms may import, and why.
+var fenced = []struct {
+	path string
+	only []string
+	why  string
+}{
+	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
+	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
+	{"os/exec", []string{"children"}, "only one room starts programs"},
+}
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Imports    []string
+	Module     *struct{ Path string }
+}
+
+// packages lists the packages of the module for one system. Tests are free to
+// import what they like, so only the packages themselves are looked at.
+func packages(t *testing.T, goos string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports", module+"/...")
+	cmd.Env = append(cmd.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func room(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+
+func TestImports(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		for _, p := range packages(t, goos) {
+			name := room(p.ImportPath)
+			if strings.HasPrefix(name, "e2e") {
+				continue
+			}
+			for _, imp := range p.Imports {
+				checkImport(t, goos, name, imp)
+			}
+		}
+	}
+}
+
+func checkImport(t *testing.T, goos, name, imp string) {
+	t.Helper()
+	if strings.HasPrefix(imp, module+"/") {
+		if !contains(allowed[name], room(imp)) {
+			t.Errorf("%s: %s imports %s: the import graph only points down (docs/architecture.md)", goos, name, room(imp))
+		}
+		return
+	}
+	for _, f := range fenced {
+		if (imp == f.path || strings.HasPrefix(imp, f.path+"/")) && !contains(f.only, name) {
+			t.Errorf("%s: %s imports %s: %s", goos, name, imp, f.why)
+			return
+		}
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// TestDocs holds that every package says in its doc.go what it is for.
+func TestDocs(t *testing.T) {
+	for _, p := range packages(t, "linux") {
+		if strings.HasSuffix(p.ImportPath, "/e2e") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s has no doc.go", room(p.ImportPath))
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", room(p.ImportPath), err)
+			continue
+		}
+		if len(docText(file)) < 200 {
+			t.Errorf("%s: doc.go must tell purpose, concurrency and what the package refuses to do", room(p.ImportPath))
+		}
+	}
+}
+
+func docText(f *ast.File) string {
+	if f.Doc == nil {
+		return ""
+	}
+	return f.Doc.Text()
+}
+
+// TestNames keeps the shelves without labels out of the house.
+func TestNames(t *testing.T) {
+	for _, p := range packages(t, "linux") {
+		switch base := filepath.Base(p.ImportPath); base {
+		case "util", "utils", "common", "types", "models", "helpers", "misc", "shared":
+			t.Errorf("%s: %q names no thing", p.ImportPath, base)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// Package archtest holds the rules of the house as tests: which package may
+// import which, and that every package has its doc.go. It has no code of its
+// own and is imported by nobody.
+//
+// Concurrency: none. It refuses nothing at run time; it fails the build.
+package archtest

@@ -1,0 +1,244 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// bounds is the set of allowed directories at one moment. It is immutable and
+// holds no descriptors. The zero value allows nothing.
+type bounds struct {
+	dirs    []dir      // as given, without duplicates, nested ones too
+	spelled []spelling // every prefix a path may start with, longest first
+	skipped []skipped
+	origin  string // where the directories come from, for people
+}
+
+// A dir is one allowed directory.
+type dir struct {
+	real string // canonical: absolute, links resolved
+	tree *tree  // the outermost allowed directory it lies in: itself, mostly
+	base string // where in the tree; "." is the tree itself
+}
+
+// A tree is an allowed directory that lies in no other one. Only trees are
+// opened by path.
+type tree struct {
+	real string
+	info os.FileInfo // of the directory that was accepted
+}
+
+// A spelling is one way to write an allowed directory.
+type spelling struct {
+	prefix string
+	tree   *tree
+	base   string
+}
+
+// skipped is an entry that became no allowed directory, and why.
+type skipped struct {
+	Root   string `json:"root"`
+	Reason string `json:"reason"`
+}
+
+// An asked entry is one directory as somebody named it: a path, or a file: URI
+// where uri is set.
+type asked struct {
+	raw string
+	uri bool
+}
+
+// newBounds checks every entry on its own: a bad one is reported in skipped and
+// spoils nothing (R12, R13).
+func newBounds(origin string, entries []asked) *bounds {
+	b := &bounds{origin: origin}
+	type accepted struct {
+		given, real string
+		info        os.FileInfo
+	}
+	var in []accepted
+	for _, e := range entries {
+		given, real, info, err := acceptDir(e)
+		if err != nil {
+			b.skipped = append(b.skipped, skipped{e.raw, err.Error()})
+			continue
+		}
+		// The same directory twice is one directory in its first resolved
+		// spelling; the other spellings still count as prefixes.
+		if i := slices.IndexFunc(in, func(a accepted) bool { return os.SameFile(a.info, info) }); i >= 0 {
+			real = in[i].real
+		}
+		in = append(in, accepted{given, real, info})
+	}
+	var trees []*tree
+	for _, a := range in {
+		inner := slices.ContainsFunc(in, func(o accepted) bool {
+			_, ok := below(a.real, o.real)
+			return ok && a.real != o.real
+		})
+		if !inner && !slices.ContainsFunc(trees, func(t *tree) bool { return t.real == a.real }) {
+			trees = append(trees, &tree{real: a.real, info: a.info})
+		}
+	}
+	for _, a := range in {
+		for _, t := range trees {
+			base, ok := below(a.real, t.real)
+			if !ok {
+				continue
+			}
+			if !slices.ContainsFunc(b.dirs, func(d dir) bool { return d.real == a.real }) {
+				b.dirs = append(b.dirs, dir{a.real, t, base})
+			}
+			b.spelled = append(b.spelled, spelling{a.real, t, base}, spelling{a.given, t, base})
+			break
+		}
+	}
+	slices.SortStableFunc(b.spelled, func(x, y spelling) int { return cmp.Compare(len(y.prefix), len(x.prefix)) })
+	b.spelled = slices.Compact(b.spelled)
+	return b
+}
+
+// acceptDir says which directory an entry names: its cleaned absolute spelling,
+// its canonical path, and its identity.
+func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
+	if e.uri || isFileURI(e.raw) {
+		given, err = pathFromURI(e.raw)
+	} else {
+		given, err = filepath.Abs(expandHome(e.raw))
+	}
+	if err != nil {
+		return "", "", nil, err
+	}
+	real, err = filepath.EvalSymlinks(given)
+	if err == nil {
+		info, err = os.Stat(real)
+	}
+	if err != nil {
+		return "", "", nil, errors.New(reason(err))
+	}
+	if !info.IsDir() {
+		return "", "", nil, errors.New("it is not a directory")
+	}
+	r, err := os.OpenRoot(real)
+	if err != nil {
+		return "", "", nil, errors.New(reason(err))
+	}
+	return given, real, info, r.Close()
+}
+
+// open opens the directory of the tree. One that was replaced by another real
+// directory at the same place is accepted; one whose place now leads elsewhere
+// through a link is not.
+func (t *tree) open() (*os.Root, error) {
+	root, err := os.OpenRoot(t.real)
+	if err != nil {
+		return nil, fmt.Errorf("the allowed directory %q cannot be opened: %s", t.real, reason(err))
+	}
+	info, err := root.Stat(".")
+	if err == nil && os.SameFile(info, t.info) {
+		return root, nil
+	}
+	if err == nil {
+		var at string
+		if at, err = filepath.EvalSymlinks(t.real); err == nil && at == t.real {
+			var now os.FileInfo
+			if now, err = os.Lstat(t.real); err == nil && os.SameFile(info, now) {
+				return root, nil
+			}
+		}
+	}
+	root.Close()
+	return nil, fmt.Errorf("the allowed directory %q was replaced by something else: set the roots again", t.real)
+}
+
+// locate finds the tree that a clean absolute path lies in, by its spelling
+// alone, and the rest of the path in that tree.
+func (b *bounds) locate(path string) (*tree, string, bool) {
+	for _, s := range b.spelled {
+		if rest, ok := below(path, s.prefix); ok {
+			// Not Join: what a link wrote may hold "..", which is walked.
+			return s.tree, s.base + string(filepath.Separator) + rest, true
+		}
+	}
+	return nil, "", false
+}
+
+// paths are the allowed directories, canonical.
+func (b *bounds) paths() []string {
+	out := make([]string, 0, len(b.dirs))
+	for _, d := range b.dirs {
+		out = append(out, d.real)
+	}
+	return out
+}
+
+// String says what is allowed, for the text of a denial.
+func (b *bounds) String() string {
+	const most = 20
+	if len(b.dirs) == 0 {
+		why := "no directory is allowed: " + b.origin
+		if len(b.skipped) > 0 {
+			why += fmt.Sprintf("; %q was skipped: %s", b.skipped[0].Root, b.skipped[0].Reason)
+		}
+		if len(b.skipped) > 1 {
+			why += fmt.Sprintf(" (and %d more)", len(b.skipped)-1)
+		}
+		return why
+	}
+	var sb strings.Builder
+	sb.WriteString("allowed directories: ")
+	for i, d := range b.dirs {
+		if i == most {
+			fmt.Fprintf(&sb, " and %d more", len(b.dirs)-most)
+			break
+		}
+		if i > 0 {
+			sb.WriteString(", ")
+		}
+		fmt.Fprintf(&sb, "%q", d.real)
+	}
+	return sb.String()
+}
+
+// below reports whether path is dir or lies below it, by component, and the rest
+// ("." for dir itself). On Windows letters compare without case.
+func below(path, dir string) (string, bool) {
+	if len(path) < len(dir) || !sameName(path[:len(dir)], dir) {
+		return "", false
+	}
+	rest := path[len(dir):]
+	switch {
+	case rest == "":
+		return ".", true
+	case os.IsPathSeparator(rest[0]):
+		return rest[1:], true
+	case dir != "" && os.IsPathSeparator(dir[len(dir)-1]): // "/" or `C:\`
+		return rest, true
+	}
+	return "", false
+}
+
+func sameName(a, b string) bool {
+	if runtime.GOOS == "windows" {
+		return strings.EqualFold(a, b)
+	}
+	return a == b
+}
+
+// expandHome replaces a leading "~" component by the home folder.
+func expandHome(p string) string {
+	if p != "~" && !strings.HasPrefix(p, "~/") && !strings.HasPrefix(p, "~"+string(filepath.Separator)) {
+		return p
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return p // a file called "~", then: nothing else is known
+	}
+	return filepath.Join(home, p[1:])
+}

@@ -1,0 +1,492 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	stdjson "encoding/json"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	maxEntries = 20_000  // of one directory
+	maxNodes   = 20_000  // of one tree
+	maxDepth   = 64      // of a tree or a search
+	maxMatches = 10_000  // of one search
+	maxVisited = 500_000 // entries that one search looks at
+)
+
+// An entry is one name in a directory, as it is, links not followed.
+type entry struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Size *int64 `json:"size,omitempty"`
+
+	info fs.FileInfo
+}
+
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "directory"
+	case m.IsRegular():
+		return "file"
+	case m&fs.ModeSymlink != 0:
+		return "link"
+	default:
+		return "other"
+	}
+}
+
+// openDir opens the directory that arg leads to as a root of its own.
+func (c *call) openDir(arg string) (*os.Root, place, error) {
+	p, err := c.resolve(arg, true)
+	if err != nil {
+		return nil, p, err
+	}
+	if p.info == nil {
+		return nil, p, fs.ErrNotExist
+	}
+	if !p.info.IsDir() {
+		return nil, p, errors.New("it is not a directory")
+	}
+	root, err := p.root.OpenRoot(p.rel)
+	return root, p, err
+}
+
+// entries lists dir, sorted by name, and whether names were left out. Each is
+// looked at through dir, never by its full path.
+func (c *call) entries(dir *os.Root, most int) ([]entry, bool, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	cut := len(names) > most
+	if cut {
+		names = names[:most]
+	}
+	slices.Sort(names)
+	out := make([]entry, 0, len(names))
+	for _, name := range names {
+		if err := c.ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		info, err := dir.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			out = append(out, entry{Name: name, Type: "other"})
+			continue
+		}
+		out = append(out, entry{Name: name, Type: kind(info.Mode()), info: info})
+	}
+	return out, cut, nil
+}
+
+var marks = map[string]string{"file": "[FILE]", "directory": "[DIR]", "link": "[LINK]", "other": "[OTHER]"}
+
+func listDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[pathOnly](raw)
+	if err != nil {
+		return nil, err
+	}
+	list, p, cut, err := c.list(args.Path)
+	if err != nil {
+		return nil, err
+	}
+	var sb strings.Builder
+	for _, e := range list {
+		fmt.Fprintf(&sb, "%s %s\n", marks[e.Type], shown(e.Name))
+	}
+	if cut {
+		fmt.Fprintf(&sb, "... only %d entries are listed\n", maxEntries)
+	}
+	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "entries": list, "truncated": cut},
+		strings.TrimSuffix(sb.String(), "\n")), nil
+}
+
+func (c *call) list(arg *string) ([]entry, place, bool, error) {
+	path, err := required("path", arg)
+	if err != nil {
+		return nil, place{}, false, err
+	}
+	dir, p, err := c.openDir(path)
+	if err != nil {
+		return nil, p, false, failed("list", path, err)
+	}
+	defer dir.Close()
+	list, cut, err := c.entries(dir, maxEntries)
+	if err != nil {
+		return nil, p, false, failed("list", path, err)
+	}
+	return list, p, cut, nil
+}
+
+func listSizes(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Path   *string `json:"path"`
+		SortBy *string `json:"sortBy"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	by := "name"
+	if args.SortBy != nil {
+		by = *args.SortBy
+	}
+	if by != "name" && by != "size" {
+		return nil, fmt.Errorf("invalid arguments: sortBy must be name or size, not %q", by)
+	}
+	list, p, cut, err := c.list(args.Path)
+	if err != nil {
+		return nil, err
+	}
+	var files, dirs int
+	var total int64
+	for i, e := range list {
+		switch e.Type {
+		case "file":
+			list[i].Size = new(e.info.Size())
+			files++
+			total += e.info.Size()
+		case "directory":
+			dirs++
+		}
+	}
+	if by == "size" {
+		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(b.bytes(), a.bytes()) })
+	}
+	var sb strings.Builder
+	for _, e := range list {
+		size := ""
+		if e.Size != nil {
+			size = humanSize(*e.Size)
+		}
+		fmt.Fprintf(&sb, "%-7s %10s  %s\n", marks[e.Type], size, shown(e.Name))
+	}
+	if cut {
+		fmt.Fprintf(&sb, "... only %d entries are listed\n", maxEntries)
+	}
+	fmt.Fprintf(&sb, "\nTotal: %d files, %d directories, %s", files, dirs, humanSize(total))
+	return mcp.NewToolResultStructured(map[string]any{
+		"path": p.path(), "entries": list, "truncated": cut, "files": files, "directories": dirs, "totalSize": total,
+	}, sb.String()), nil
+}
+
+func (e entry) bytes() int64 {
+	if e.Size == nil {
+		return -1
+	}
+	return *e.Size
+}
+
+// humanSize writes a number of bytes in binary units.
+func humanSize(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), ""
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"} {
+		if v /= 1024; v < 1024 {
+			break
+		}
+	}
+	return fmt.Sprintf("%.2f %s", v, unit)
+}
+
+// A node is one entry of directory_tree.
+type node struct {
+	Name      string  `json:"name"`
+	Type      string  `json:"type"`
+	Children  *[]node `json:"children,omitempty"`  // directories only
+	Truncated bool    `json:"truncated,omitempty"` // children are missing: too many, or too deep
+	Error     string  `json:"error,omitempty"`     // why it cannot be listed
+}
+
+func directoryTree(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Path    *string  `json:"path"`
+		Exclude []string `json:"excludePatterns"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	arg, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := newGlobs(args.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	dir, p, err := c.openDir(arg)
+	if err != nil {
+		return nil, failed("list", arg, err)
+	}
+	defer dir.Close()
+	t := treeWalk{call: c, exclude: exclude, left: maxNodes}
+	top := node{}
+	t.fill(&top, dir, "", 0)
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if top.Error != "" {
+		return nil, failed("list", arg, errors.New(top.Error))
+	}
+	text, err := stdjson.MarshalIndent(top.Children, "", "  ")
+	if err != nil {
+		return nil, failed("list", arg, err)
+	}
+	res := mcp.NewToolResultStructured(map[string]any{"path": p.path(), "tree": top.Children, "truncated": t.cut}, string(text))
+	if t.cut {
+		res.Content = append(res.Content, mcp.NewTextContent(fmt.Sprintf(
+			"Note: the tree is cut at %d entries and %d levels. Directories marked truncated have more: list them on their own, or use excludePatterns.", maxNodes, maxDepth)))
+	}
+	return res, nil
+}
+
+type treeWalk struct {
+	*call
+	exclude globs
+	left    int
+	cut     bool
+}
+
+// fill lists dir into n and goes down into its directories.
+func (t *treeWalk) fill(n *node, dir *os.Root, rel string, depth int) {
+	children := []node{}
+	n.Children = &children
+	list, cut, err := t.entries(dir, maxEntries)
+	if err != nil {
+		n.Error = reason(err)
+		return
+	}
+	n.Truncated = cut
+	for _, e := range list {
+		sub := path.Join(rel, e.Name)
+		if t.exclude.match(sub) {
+			continue
+		}
+		if t.left--; t.left < 0 {
+			n.Truncated = true
+			break
+		}
+		child := node{Name: e.Name, Type: e.Type}
+		if e.Type == "directory" {
+			t.descend(&child, dir, sub, depth+1)
+		}
+		children = append(children, child)
+	}
+	t.cut = t.cut || n.Truncated
+}
+
+func (t *treeWalk) descend(n *node, dir *os.Root, rel string, depth int) {
+	if depth >= maxDepth || t.left <= 0 {
+		n.Children, n.Truncated, t.cut = &[]node{}, true, true
+		return
+	}
+	sub, err := dir.OpenRoot(n.Name)
+	if err != nil {
+		n.Children, n.Error = &[]node{}, reason(err)
+		return
+	}
+	defer sub.Close()
+	t.fill(n, sub, rel, depth)
+}
+
+func searchFiles(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Path    *string  `json:"path"`
+		Pattern *string  `json:"pattern"`
+		Exclude []string `json:"excludePatterns"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	arg, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := required("pattern", args.Pattern)
+	if err == nil {
+		err = checkGlob(pattern)
+	}
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := newGlobs(args.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	dir, p, err := c.openDir(arg)
+	if err != nil {
+		return nil, failed("search", arg, err)
+	}
+	defer dir.Close()
+	s := search{call: c, base: p.path(), pattern: pattern, exclude: exclude, found: []string{}}
+	if err := s.walk(dir, "", 0); err != nil {
+		return nil, failed("search", arg, err)
+	}
+	lines := make([]string, 0, len(s.found)+1)
+	for _, f := range s.found {
+		lines = append(lines, shown(f))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "No matches found")
+	}
+	if s.cut {
+		lines = append(lines, "... the search stopped early: search a smaller directory, or use excludePatterns")
+	}
+	return mcp.NewToolResultStructured(map[string]any{"matches": s.found, "truncated": s.cut}, strings.Join(lines, "\n")), nil
+}
+
+type search struct {
+	*call
+	base    string
+	pattern string
+	exclude globs
+	found   []string
+	visited int
+	cut     bool
+}
+
+// walk looks at all below dir. A directory that cannot be opened is passed over,
+// the first one aside.
+func (s *search) walk(dir *os.Root, rel string, depth int) error {
+	list, cut, err := s.entries(dir, maxVisited)
+	if err != nil {
+		return err
+	}
+	s.cut = s.cut || cut
+	for _, e := range list {
+		sub := path.Join(rel, e.Name)
+		if s.exclude.match(sub) {
+			continue
+		}
+		s.visited++
+		if s.visited > maxVisited || len(s.found) >= maxMatches {
+			s.cut = true
+			return nil
+		}
+		if doublestar.MatchUnvalidated(s.pattern, sub) {
+			s.found = append(s.found, filepath.Join(s.base, filepath.FromSlash(sub)))
+		}
+		if e.Type != "directory" {
+			continue
+		}
+		if depth+1 >= maxDepth {
+			s.cut = true
+			continue
+		}
+		inner, err := dir.OpenRoot(e.Name)
+		if err != nil {
+			continue
+		}
+		err = s.walk(inner, sub, depth+1)
+		inner.Close()
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+	}
+	return nil
+}
+
+// globs are patterns of which one must match.
+type globs []string
+
+func newGlobs(patterns []string) (globs, error) {
+	var out globs
+	for _, p := range patterns {
+		if err := checkGlob(p); err != nil {
+			return nil, err
+		}
+		out = append(out, strings.TrimSuffix(p, "/"))
+	}
+	return out, nil
+}
+
+func (g globs) match(rel string) bool {
+	return slices.ContainsFunc(g, func(p string) bool {
+		return doublestar.MatchUnvalidated(p, rel) ||
+			!strings.Contains(p, "/") && doublestar.MatchUnvalidated(p, path.Base(rel))
+	})
+}
+
+// checkGlob refuses a pattern that is malformed, that could match nothing below
+// its directory, or that would take long to match: alternatives multiply.
+func checkGlob(p string) error {
+	switch {
+	case p == "" || !doublestar.ValidatePattern(p):
+		return fmt.Errorf("invalid arguments: the pattern %q is malformed", clip(p, 200))
+	case len(p) > 1024 || strings.Count(p, "{") > 8 || strings.Count(p, "**") > 8:
+		return errors.New("invalid arguments: the pattern is too long or too complicated: search a smaller directory with a simpler one")
+	case path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), ".."):
+		return fmt.Errorf("invalid arguments: the pattern %q must be relative to path, without \"..\"", p)
+	}
+	return nil
+}
+
+func fileInfo(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[pathOnly](raw)
+	if err != nil {
+		return nil, err
+	}
+	arg, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.resolve(arg, true)
+	if err == nil && p.info == nil {
+		err = fs.ErrNotExist
+	}
+	var itself place
+	if err == nil {
+		itself, err = c.resolve(arg, false)
+	}
+	if err != nil {
+		return nil, failed("describe", arg, err)
+	}
+	link := itself.info != nil && itself.info.Mode()&fs.ModeSymlink != 0
+	mode := p.info.Mode()
+	modified := p.info.ModTime().UTC().Format(time.RFC3339Nano)
+	permissions := fmt.Sprintf("%03o", mode.Perm())
+	text := fmt.Sprintf("path: %s\ntype: %s\nsize: %d\nmodified: %s\npermissions: %s\nisDirectory: %t\nisFile: %t\nisLink: %t",
+		shown(p.path()), kind(mode), p.info.Size(), modified, permissions, mode.IsDir(), mode.IsRegular(), link)
+	return mcp.NewToolResultStructured(map[string]any{
+		"path": p.path(), "type": kind(mode), "size": p.info.Size(), "modified": modified, "permissions": permissions,
+		"isDirectory": mode.IsDir(), "isFile": mode.IsRegular(), "isLink": link,
+	}, text), nil
+}
+
+// listAllowed answers in the words of the official server, so that what compares
+// the list with the roots it serves (C2) needs to know one form only.
+func listAllowed(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	if _, err := arguments[struct{}](raw); err != nil {
+		return nil, err
+	}
+	out := map[string]any{"directories": c.bounds.paths(), "skipped": append([]skipped{}, c.bounds.skipped...)}
+	if c.lastErr != "" {
+		out["lastError"] = c.lastErr
+	}
+	return mcp.NewToolResultStructured(out, "Allowed directories:\n"+strings.Join(c.bounds.paths(), "\n")), nil
+}

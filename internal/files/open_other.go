@@ -1,0 +1,12 @@
+//go:build !unix
+
+package files
+
+import (
+	"io/fs"
+	"os"
+)
+
+const openFlags = 0
+
+func sameOwner(*os.File, fs.FileInfo) {}

@@ -1,0 +1,246 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxLinks bounds how many links one path may go through, as the kernel does.
+const maxLinks = 40
+
+// outsideError says that a path is, or leads, outside every allowed directory.
+type outsideError struct {
+	to     string // where a link on the way leads; "" for the path itself
+	bounds *bounds
+}
+
+func (e *outsideError) Error() string {
+	if e.to != "" {
+		return fmt.Sprintf("access denied: a link there leads outside the allowed directories, to %q; %s", e.to, e.bounds)
+	}
+	return fmt.Sprintf("access denied: it is outside the allowed directories; %s", e.bounds)
+}
+
+// reach is what one call may touch. It opens each tree at most once and is not
+// safe for concurrent use.
+type reach struct {
+	bounds *bounds
+	opened map[*tree]*os.Root
+}
+
+// place is where a path leads: a name without links in one tree, as it was when
+// it was walked. info is nil where nothing is there.
+type place struct {
+	tree *tree
+	root *os.Root
+	rel  string
+	info fs.FileInfo
+}
+
+// path is the canonical absolute path of the place.
+func (p place) path() string { return filepath.Join(p.tree.real, p.rel) }
+
+// parent opens the directory that the place is in, so that several steps on one
+// name all happen in the same directory whatever is renamed meanwhile.
+func (p place) parent() (*os.Root, string, error) {
+	dir, err := p.root.OpenRoot(filepath.Dir(p.rel))
+	return dir, filepath.Base(p.rel), err
+}
+
+func (r *reach) open(t *tree) (*os.Root, error) {
+	if root, ok := r.opened[t]; ok {
+		return root, nil
+	}
+	root, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	if r.opened == nil {
+		r.opened = make(map[*tree]*os.Root)
+	}
+	r.opened[t] = root
+	return root, nil
+}
+
+func (r *reach) close() {
+	for _, root := range r.opened {
+		root.Close()
+	}
+}
+
+// absolute turns an argument into a clean absolute path: a file: URI, "~", an
+// absolute path, or one relative to the first allowed directory. ".." is taken
+// lexically here, as the official server does.
+func (r *reach) absolute(arg string) (string, error) {
+	if isFileURI(arg) {
+		return pathFromURI(arg)
+	}
+	if strings.ContainsRune(arg, 0) {
+		return "", errors.New("the path contains a NUL")
+	}
+	p := expandHome(arg)
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p), nil
+	}
+	if len(r.bounds.dirs) == 0 {
+		return "", &outsideError{bounds: r.bounds}
+	}
+	return filepath.Join(r.bounds.dirs[0].real, p), nil
+}
+
+// resolve walks arg, through links that stay inside the allowed directories,
+// absolute ones too, and says where it leads. Unless follow is set a link as the
+// last component is the place itself. The walk decides nothing by itself: what is
+// done at the place is done through its os.Root.
+func (r *reach) resolve(arg string, follow bool) (place, error) {
+	abs, err := r.absolute(arg)
+	if err != nil {
+		return place{}, err
+	}
+	t, rest, ok := r.bounds.locate(abs)
+	if !ok {
+		return place{}, &outsideError{bounds: r.bounds}
+	}
+	w := walk{reach: r, follow: follow}
+	if err := w.enter(t, rest); err != nil {
+		return place{}, err
+	}
+	for len(w.todo) > 0 {
+		if err := w.step(); err != nil {
+			return place{}, err
+		}
+	}
+	if w.info == nil && !w.missing {
+		if w.info, err = w.root.Lstat(w.rel); err != nil {
+			return place{}, err
+		}
+	}
+	return w.place, nil
+}
+
+// walk is a path being resolved: where it has come to, and what is left.
+type walk struct {
+	place
+	reach   *reach
+	todo    []string
+	follow  bool
+	missing bool // rel names nothing; what follows is only appended
+	links   int
+}
+
+func (w *walk) enter(t *tree, rest string) (err error) {
+	w.tree, w.rel, w.info = t, ".", nil
+	w.todo = append(components(rest), w.todo...)
+	w.root, err = w.reach.open(t)
+	return err
+}
+
+func (w *walk) step() error {
+	name := w.todo[0]
+	w.todo = w.todo[1:]
+	if name == ".." {
+		if w.missing {
+			return fs.ErrNotExist
+		}
+		if w.rel == "." {
+			return w.leave()
+		}
+		w.rel, w.info = filepath.Dir(w.rel), nil
+		return nil
+	}
+	next := filepath.Join(w.rel, name)
+	if w.missing {
+		w.rel = next
+		return nil
+	}
+	info, err := w.root.Lstat(next)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.rel, w.info, w.missing = next, nil, true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 && (w.follow || len(w.todo) > 0) {
+		return w.link(next)
+	}
+	w.rel, w.info = next, info
+	return nil
+}
+
+// link goes on where the link next points to.
+func (w *walk) link(next string) error {
+	if w.links++; w.links > maxLinks {
+		return errors.New("too many links on the way, perhaps a loop")
+	}
+	target, err := w.root.Readlink(next)
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(target) {
+		w.todo = append(components(target), w.todo...)
+		return nil
+	}
+	return w.jump(target)
+}
+
+// leave follows a ".." of a link that climbs above the tree: the path may come
+// down again in this tree or in another one.
+func (w *walk) leave() error {
+	at := filepath.Dir(w.tree.real)
+	for len(w.todo) > 0 && w.todo[0] == ".." {
+		at = filepath.Dir(at)
+		w.todo = w.todo[1:]
+	}
+	to := strings.TrimSuffix(at, string(filepath.Separator)) + string(filepath.Separator) +
+		strings.Join(w.todo, string(filepath.Separator))
+	w.todo = nil
+	return w.jump(to)
+}
+
+// jump goes on at an absolute path as a link wrote it. Its ".." is not cleaned
+// away: the prefix that locates it holds none, and the rest is walked.
+func (w *walk) jump(to string) error {
+	plain := filepath.VolumeName(to) + string(filepath.Separator) +
+		strings.Join(components(to[len(filepath.VolumeName(to)):]), string(filepath.Separator))
+	t, rest, ok := w.reach.bounds.locate(plain)
+	if !ok {
+		return &outsideError{to: to, bounds: w.reach.bounds}
+	}
+	return w.enter(t, rest)
+}
+
+// components splits a path, without empty components and ".".
+func components(p string) []string {
+	var out []string
+	for part := range strings.FieldsFuncSeq(p, func(c rune) bool { return c < 0x80 && os.IsPathSeparator(uint8(c)) }) {
+		if part != "." {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// reason is the cause of a file error without the operation and the path, which
+// the caller names in the words of the call.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "the file system does not permit it"
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err.Error()
+	}
+	return err.Error()
+}

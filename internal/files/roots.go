@@ -1,0 +1,226 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+)
+
+// keeper keeps the boundary of one client. The goroutine in run asks the client
+// and is the only writer of cur after the start.
+//
+// Every reason to ask (the handshake, a list_changed) is one more wanted; a
+// query answers all that were wanted when it was sent. A call waits until what
+// was wanted at its arrival is answered, so it never sees directories that were
+// withdrawn before it. A query that fails answers too, by keeping cur.
+type keeper struct {
+	ask     func(ctx context.Context) ([]byte, error) // the raw result of roots/list
+	timeout time.Duration                             // of one query
+	log     zerolog.Logger
+	wake    chan struct{} // capacity 1
+	begun   chan struct{} // closed when notifications/initialized was seen
+
+	mu       sync.Mutex
+	cur      *bounds
+	known    bool // the client has introduced itself; before that nothing is allowed
+	declared bool
+	started  bool // begun is closed
+	late     bool // a query gave up waiting for begun: ask when it comes
+	wanted   uint64
+	answered uint64
+	changed  chan struct{} // closed and replaced when answered grows
+	lastErr  string        // why the last query failed; "" if it did not
+}
+
+func newKeeper(ask func(context.Context) ([]byte, error), dirs *bounds, timeout time.Duration, log zerolog.Logger) *keeper {
+	return &keeper{
+		ask: ask, timeout: timeout, log: log, cur: dirs,
+		wake: make(chan struct{}, 1), begun: make(chan struct{}), changed: make(chan struct{}),
+	}
+}
+
+// introduced records what the client declared at initialize. Only the first
+// handshake counts.
+func (k *keeper) introduced(declaresRoots bool) {
+	k.mu.Lock()
+	first := !k.known
+	if first {
+		k.known, k.declared = true, declaresRoots
+	}
+	k.mu.Unlock()
+	if first && declaresRoots {
+		k.want()
+	}
+}
+
+// initialized is called when the client's notifications/initialized came: from
+// then on it may be asked.
+func (k *keeper) initialized() {
+	k.mu.Lock()
+	if !k.started {
+		k.started = true
+		close(k.begun)
+	}
+	late := k.late
+	k.late = false
+	k.mu.Unlock()
+	if late {
+		k.want()
+	}
+}
+
+// want makes run ask once more. It never blocks.
+func (k *keeper) want() {
+	k.mu.Lock()
+	if k.declared {
+		k.wanted++
+	}
+	k.mu.Unlock()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns the boundary for a call that arrives now, once all that was due
+// is answered. It fails when the client has not introduced itself, and when no
+// answer comes within the time two queries may take.
+func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*k.timeout+time.Second)
+	defer cancel()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.known {
+		return nil, "", errors.New("no directory is allowed yet: send initialize first")
+	}
+	for due := k.wanted; k.answered < due; {
+		changed := k.changed
+		k.mu.Unlock()
+		select {
+		case <-changed:
+			k.mu.Lock()
+		case <-ctx.Done():
+			k.mu.Lock()
+			return nil, "", errors.New("the allowed directories are not known: the client has not answered roots/list; try again")
+		}
+	}
+	return k.cur, k.lastErr, nil
+}
+
+// run asks whenever something is wanted, one query at a time, until ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+		}
+		k.mu.Lock()
+		due := k.wanted
+		open := k.answered < due
+		k.mu.Unlock()
+		if !open {
+			continue
+		}
+		next, err := k.query(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			k.log.Warn().Err(err).Msg("the client's roots could not be read: the directories stay as they were")
+		} else {
+			for _, s := range next.skipped {
+				k.log.Warn().Str("root", s.Root).Str("reason", s.Reason).Msg("root skipped")
+			}
+			k.log.Info().Strs("directories", next.paths()).Msg("the client's roots apply")
+		}
+		k.settle(due, next, err)
+	}
+}
+
+func (k *keeper) settle(due uint64, next *bounds, err error) {
+	k.mu.Lock()
+	k.lastErr = ""
+	if err != nil {
+		k.lastErr = err.Error()
+	} else {
+		k.cur = next
+	}
+	k.answered = due
+	close(k.changed)
+	k.changed = make(chan struct{})
+	unbegun := errors.Is(err, errNotBegun)
+	again := unbegun && k.started // it came while the query gave up
+	k.late = unbegun && !k.started
+	k.mu.Unlock()
+	if again {
+		k.want()
+	}
+}
+
+var errNotBegun = errors.New("the client has not sent notifications/initialized in time")
+
+func (k *keeper) query(ctx context.Context) (*bounds, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	select {
+	case <-k.begun:
+	case <-ctx.Done():
+		return nil, errNotBegun
+	}
+	raw, err := k.ask(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("no answer to roots/list within %v", k.timeout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, bad, err := parseRoots(raw)
+	if err != nil {
+		return nil, err
+	}
+	origin := "the client's list of roots is empty"
+	if len(entries)+len(bad) > 0 {
+		origin = "none of the client's roots can be used"
+	}
+	b := newBounds(origin, entries)
+	b.skipped = append(b.skipped, bad...)
+	return b, nil
+}
+
+// parseRoots reads a roots/list result. An entry without a file: URI is skipped
+// on its own; a result without a list is malformed.
+func parseRoots(raw []byte) (entries []asked, bad []skipped, err error) {
+	var result struct {
+		Roots *[]jsontext.Value `json:"roots"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil || result.Roots == nil {
+		return nil, nil, errors.New("the answer to roots/list holds no list of roots")
+	}
+	for _, v := range *result.Roots {
+		var r struct {
+			URI *string `json:"uri"`
+		}
+		switch err := json.Unmarshal(v, &r); {
+		case err != nil || r.URI == nil:
+			bad = append(bad, skipped{clip(string(v), 200), "it has no uri"})
+		default:
+			entries = append(entries, asked{raw: *r.URI, uri: true})
+		}
+	}
+	return entries, bad, nil
+}
+
+// clip shortens s to about n bytes.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "..."
+}

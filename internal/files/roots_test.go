@@ -1,0 +1,245 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRootsReplaceDirectories(t *testing.T) {
+	cli := folder(t, map[string]string{"f": "cli"})
+	one := folder(t, map[string]string{"f": "one"})
+	two := folder(t, map[string]string{"f": "two", "nested/g": "n"})
+	roots := &rootList{}
+	roots.set(one)
+	c := connect(t, quiet(cli), roots)
+	allowed := func(dirs ...string) {
+		t.Helper()
+		wantText(t, c, "list_allowed_directories", args{}, "Allowed directories:\n"+strings.Join(dirs, "\n"))
+	}
+	change := func(dirs ...string) {
+		t.Helper()
+		roots.set(dirs...)
+		must(t, c.RootListChanges(t.Context()))
+	}
+	// No waiting here: each call comes right behind the notification.
+	allowed(one)
+	wantText(t, c, "read_text_file", args{"path": "f"}, "one")
+	wantError(t, c, "read_text_file", args{"path": filepath.Join(cli, "f")}, "access denied", one)
+	change(two, one, two)
+	wantText(t, c, "read_text_file", args{"path": "f"}, "two")
+	allowed(two, one)
+	wantText(t, c, "read_text_file", args{"path": filepath.Join(one, "f")}, "one")
+	change(filepath.Join(two, "nested"), two)
+	allowed(filepath.Join(two, "nested"), two)
+	wantText(t, c, "read_text_file", args{"path": "g"}, "n")
+	wantText(t, c, "read_text_file", args{"path": "../f"}, "two")
+	change(filepath.Join(two, "nested"))
+	wantError(t, c, "read_text_file", args{"path": filepath.Join(two, "f")}, "access denied")
+
+	change()
+	allowed()
+	for _, path := range []string{"f", filepath.Join(one, "f"), filepath.Join(cli, "f")} {
+		wantError(t, c, "read_text_file", args{"path": path}, "access denied", "list of roots is empty")
+	}
+	change(one)
+	wantText(t, c, "read_text_file", args{"path": "f"}, "one")
+
+	// A failed answer keeps what there was.
+	roots.mu.Lock()
+	roots.err = errors.New("not now")
+	roots.mu.Unlock()
+	must(t, c.RootListChanges(t.Context()))
+	wantText(t, c, "read_text_file", args{"path": "f"}, "one")
+	res, _ := ask(t, c, "list_allowed_directories", args{})
+	if last, _ := structured(t, res)["lastError"].(string); !strings.Contains(last, "not now") {
+		t.Errorf("lastError %q", last)
+	}
+}
+
+func TestRootsThatCannotBeUsed(t *testing.T) {
+	dir := folder(t, map[string]string{"f": "ok", "file": ""})
+	cli := folder(t, map[string]string{"f": "cli"})
+	roots := &rootList{uris: []string{
+		"https://example.org/x", uriFromPath(filepath.Join(dir, "none")), uriFromPath(filepath.Join(dir, "file")),
+		"file://elsewhere" + dir, dir, "", uriFromPath(dir) + "/",
+	}}
+	c := connect(t, quiet(cli), roots)
+	wantText(t, c, "read_text_file", args{"path": "f"}, "ok")
+	res, _ := ask(t, c, "list_allowed_directories", args{})
+	m := structured(t, res)
+	if n := len(m["skipped"].([]any)); n != 6 {
+		t.Errorf("%d skipped: %v", n, m["skipped"])
+	}
+	if info, err := os.Lstat(filepath.Join(dir, "none")); err == nil {
+		t.Errorf("a missing root was made: %v", info)
+	}
+	// None of them usable is an answer too, and not a reason to use other ones.
+	roots.mu.Lock()
+	roots.uris = roots.uris[:3]
+	roots.mu.Unlock()
+	must(t, c.RootListChanges(t.Context()))
+	wantError(t, c, "read_text_file", args{"path": "f"}, "none of the client's roots", "and 2 more")
+}
+
+func TestSpellings(t *testing.T) {
+	base := folder(t, map[string]string{"real/f": "x", "link": "-> real"})
+	home := folder(t, map[string]string{"f": "home"})
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	roots := &rootList{}
+	roots.set(filepath.Join(base, "link"), home)
+	c := connect(t, quiet(), roots)
+	wantText(t, c, "list_allowed_directories", args{}, "Allowed directories:\n"+filepath.Join(base, "real")+"\n"+home)
+	for _, p := range []string{"f", filepath.Join(base, "link/f"), filepath.Join(base, "real/f"), uriFromPath(filepath.Join(base, "link", "f"))} {
+		wantText(t, c, "read_text_file", args{"path": p}, "x")
+	}
+	wantText(t, c, "read_text_file", args{"path": "~/f"}, "home")
+	wantText(t, c, "list_directory", args{"path": "~"}, "[FILE] f")
+	wantError(t, c, "read_text_file", args{"path": "~x/f"}, "does not exist")
+}
+
+// TestCallBeforeRoots: calls that are in the pipe before the answer wait for it,
+// and nothing else does.
+func TestCallBeforeRoots(t *testing.T) {
+	cli := folder(t, map[string]string{"f": "cli"})
+	root := folder(t, map[string]string{"f": "root"})
+	for name, lines := range map[string][]string{
+		"after initialized":  {helloRoots, begun, read(1, "f"), read(2, filepath.Join(cli, "f"))},
+		"before initialized": {helloRoots, read(1, "f"), read(2, filepath.Join(cli, "f")), begun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := dial(t, quiet(cli))
+			for _, l := range append(lines, `{"jsonrpc":"2.0","id":"p","method":"ping"}`) {
+				p.send("%s", l)
+			}
+			var question json.RawMessage
+			seen := map[string]bool{}
+			for range 3 { // in whatever order: the handshake, the ping, the question; no call
+				m := p.next()
+				seen[string(m.ID)+m.Method] = true
+				if m.Method == "roots/list" {
+					question = m.ID
+				}
+			}
+			if !seen[`"i"`] || !seen[`"p"`] || question == nil {
+				t.Fatalf("%v", seen)
+			}
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q,"name":null}]}}`, question, uriFromPath(root))
+			answers := map[string]string{}
+			for range 2 {
+				m := p.next()
+				answers[string(m.ID)] = string(m.Result)
+			}
+			if !strings.Contains(answers["1"], `"text":"root"`) || !strings.Contains(answers["2"], "access denied") {
+				t.Errorf("%v", answers)
+			}
+		})
+	}
+}
+
+// TestQueriesAreFew: a burst of notifications costs at most one more query, and a
+// call after it waits for that one.
+func TestQueriesAreFew(t *testing.T) {
+	root := folder(t, map[string]string{"f": "root"})
+	p := dial(t, quiet())
+	p.send(helloRoots)
+	p.next()
+	p.send(begun)
+	first := p.next()
+	for range 50 {
+		p.send(changed)
+	}
+	p.send("%s", read(1, "f"))
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, first.ID, uriFromPath(root))
+	second := p.next()
+	if second.Method != "roots/list" {
+		t.Fatalf("the call was answered by the overtaken roots: %s", second.Result)
+	}
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, first.ID, "file:///") // never asked for any more
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[]}}`, second.ID)
+	if m := p.next(); string(m.ID) != "1" || !strings.Contains(string(m.Result), "access denied") {
+		t.Errorf("%s %s", m.ID, m.Result)
+	}
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_allowed_directories"}}`)
+	if m := p.next(); string(m.ID) != "2" {
+		t.Errorf("one more query: %+v", m)
+	}
+}
+
+func TestRootsNeverAnswered(t *testing.T) {
+	cli := folder(t, map[string]string{"f": "cli"})
+	other := folder(t, map[string]string{"f": "other"})
+	srv := quiet(cli)
+	srv.rootsTimeout = 30 * time.Millisecond
+	p := dial(t, srv)
+	p.send(helloRoots)
+	p.next()
+	p.send("%s", read(0, "f")) // initialized does not come either
+	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
+		t.Fatalf("%s", m.Result)
+	}
+	p.send(begun) // now it may be asked
+	question := p.next()
+	p.send("%s", read(1, "f"))
+	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
+		t.Fatalf("%s", m.Result)
+	}
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":%q}]}}`, question.ID, uriFromPath(other)) // too late
+	p.send("%s", read(2, "f"))
+	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
+		t.Fatalf("a late answer was taken: %s", m.Result)
+	}
+	for _, malformed := range []string{`{}`, `{"roots":null}`, `{"roots":{}}`, `[]`, `null`} {
+		p.send(changed)
+		question = p.next()
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, question.ID, malformed)
+		p.send("%s", read(3, "f"))
+		if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
+			t.Fatalf("%s: %s", malformed, m.Result)
+		}
+	}
+}
+
+func TestRootsNotDeclared(t *testing.T) {
+	cli := folder(t, map[string]string{"f": "cli"})
+	p := dial(t, quiet(cli))
+	p.send("%s", read(0, "f"))
+	if m := p.next(); !strings.Contains(string(m.Result), "send initialize first") {
+		t.Fatalf("judged before the client was known: %s", m.Result)
+	}
+	p.send(hello)
+	p.next()
+	p.send(begun)
+	p.send(changed)
+	p.send("%s", read(1, "f"))
+	if m := p.next(); m.Method != "" || !strings.Contains(string(m.Result), `"text":"cli"`) {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestSessionsShareNothing: two clients of one Server have their own roots (R14).
+func TestSessionsShareNothing(t *testing.T) {
+	one, two := folder(t, map[string]string{"f": "one"}), folder(t, map[string]string{"f": "two"})
+	srv := quiet()
+	r1, r2 := &rootList{}, &rootList{}
+	r1.set(one)
+	r2.set(two)
+	c1, c2 := connect(t, srv, r1), connect(t, srv, r2)
+	wantText(t, c1, "read_text_file", args{"path": "f"}, "one")
+	wantText(t, c2, "read_text_file", args{"path": "f"}, "two")
+	wantError(t, c1, "read_text_file", args{"path": filepath.Join(two, "f")}, "access denied")
+}
+
+func TestWaitIsBounded(t *testing.T) {
+	k := newKeeper(nil, newBounds("", nil), 0, quiet().o.Log)
+	k.introduced(true) // nobody runs, so nobody answers
+	if _, _, err := k.wait(context.Background()); err == nil {
+		t.Error("a call was judged without an answer")
+	}
+}

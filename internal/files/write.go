@@ -1,0 +1,347 @@
+package files
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// tempPrefix begins the name of a file that is being written. One that is left
+// behind, when the process is killed while writing, may be removed.
+const tempPrefix = ".mcphub-"
+
+func writeFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Path    *string `json:"path"`
+		Content *string `json:"content"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	path, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := required("content", args.Content)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.resolve(path, true)
+	if err == nil && p.info != nil {
+		err = regular(p.info)
+	}
+	if err == nil {
+		err = c.replace(p, strings.NewReader(content), p.info)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("its folder does not exist: make it with create_directory")
+	}
+	if err != nil {
+		return nil, failed("write", path, err)
+	}
+	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "bytes": len(content), "created": p.info == nil},
+		fmt.Sprintf("Wrote %d bytes to %s", len(content), shown(p.path()))), nil
+}
+
+// replace puts content at p in one step: it is written beside it and renamed.
+// Mode and, where allowed, owner of old are kept; old is nil for a new file.
+// A hard link to old keeps the old content.
+func (c *call) replace(p place, content io.Reader, old fs.FileInfo) error {
+	dir, name, err := p.parent()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if old != nil {
+		// Renaming over a file asks its folder only. Whether the file itself may
+		// be written is asked here.
+		f, err := dir.OpenFile(name, os.O_WRONLY|openFlags, 0)
+		if errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	temp, err := c.writeTemp(dir, content, old)
+	if err != nil {
+		return err
+	}
+	if err := dir.Rename(temp, name); err != nil {
+		return errors.Join(err, dir.Remove(temp))
+	}
+	return nil
+}
+
+// writeTemp writes content to a new file in dir and returns its name.
+func (c *call) writeTemp(dir *os.Root, content io.Reader, old fs.FileInfo) (name string, err error) {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	name = tempPrefix + hex.EncodeToString(id[:]) + ".tmp"
+	mode := fs.FileMode(0o666) // less the umask
+	if old != nil {
+		mode = 0o600
+	}
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, reader{c, content})
+	if err == nil && old != nil {
+		sameOwner(f, old)
+		err = f.Chmod(old.Mode().Perm())
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return "", errors.Join(err, dir.Remove(name))
+	}
+	return name, nil
+}
+
+// reader ends when the call is cancelled.
+type reader struct {
+	c *call
+	r io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+type edit struct {
+	Old *string `json:"oldText"`
+	New *string `json:"newText"`
+}
+
+func editFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Path   *string `json:"path"`
+		Edits  []edit  `json:"edits"`
+		DryRun bool    `json:"dryRun"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	path, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(args.Edits) == 0 {
+		return nil, errors.New("invalid arguments: edits is missing or empty")
+	}
+	f, info, p, err := c.openFile(path)
+	if err != nil {
+		return nil, failed("edit", path, err)
+	}
+	before, err := readWhole(f, info)
+	f.Close()
+	if err != nil {
+		return nil, failed("edit", path, err)
+	}
+	after := before
+	for i, e := range args.Edits {
+		if after, err = e.apply(after); err != nil {
+			return nil, failed("edit", path, fmt.Errorf("edits[%d]: %w; nothing was written", i, err))
+		}
+	}
+	changed := !bytes.Equal(before, after)
+	if changed && !args.DryRun {
+		if err := c.unchanged(p, info); err != nil {
+			return nil, failed("edit", path, err)
+		}
+		if err := c.replace(p, bytes.NewReader(after), info); err != nil {
+			return nil, failed("edit", path, err)
+		}
+	}
+	name := filepath.ToSlash(p.rel)
+	text, _ := asText(diff.Diff("a/"+name, before, "b/"+name, after))
+	shownText := text
+	if !changed {
+		shownText = "Nothing changes: the new text is the old one."
+	}
+	return mcp.NewToolResultStructured(map[string]any{
+		"path": p.path(), "changed": changed, "dryRun": args.DryRun, "diff": text,
+	}, shownText), nil
+}
+
+// apply makes one edit. Where the file ends its lines with CRLF, texts that were
+// written with LF are tried with CRLF.
+func (e edit) apply(data []byte) ([]byte, error) {
+	if e.Old == nil || e.New == nil {
+		return nil, errors.New("oldText and newText are both needed")
+	}
+	before, after := []byte(*e.Old), []byte(*e.New)
+	if len(before) == 0 {
+		return nil, errors.New("oldText is empty: give the text to replace, or use write_file")
+	}
+	n := bytes.Count(data, before)
+	if n == 0 && bytes.Contains(data, []byte("\r\n")) {
+		before, after = crlf(before), crlf(after)
+		n = bytes.Count(data, before)
+	}
+	switch {
+	case n == 0:
+		return nil, fmt.Errorf("oldText was not found: %q; read the file again and copy the text exactly", clip(*e.Old, 80))
+	case n > 1:
+		return nil, fmt.Errorf("oldText occurs %d times: %q; give more of the surrounding lines", n, clip(*e.Old, 80))
+	case len(data)-len(before)+len(after) > maxFile:
+		return nil, fmt.Errorf("the file would have more than %d bytes", maxFile)
+	}
+	return bytes.Replace(data, before, after, 1), nil
+}
+
+func crlf(b []byte) []byte {
+	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+}
+
+// unchanged fails when the file at p is no longer the one that was read.
+func (c *call) unchanged(p place, read fs.FileInfo) error {
+	now, err := p.root.Lstat(p.rel)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, read) || now.Size() != read.Size() || !now.ModTime().Equal(read.ModTime()) {
+		return errors.New("it was changed by somebody else meanwhile: read it again")
+	}
+	return nil
+}
+
+func makeDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[pathOnly](raw)
+	if err != nil {
+		return nil, err
+	}
+	path, err := required("path", args.Path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.resolve(path, true)
+	if err == nil && p.info != nil && !p.info.IsDir() {
+		err = errors.New("a file is in the way")
+	}
+	if err == nil && p.info == nil {
+		err = p.root.MkdirAll(p.rel, 0o777)
+	}
+	if err != nil {
+		return nil, failed("make the directory", path, err)
+	}
+	text := "Made the directory "
+	if p.info != nil {
+		text = "The directory exists already: "
+	}
+	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "created": p.info == nil}, text+shown(p.path())), nil
+}
+
+func moveFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
+	args, err := arguments[struct {
+		Source      *string `json:"source"`
+		Destination *string `json:"destination"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	source, err := required("source", args.Source)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := required("destination", args.Destination)
+	if err != nil {
+		return nil, err
+	}
+	// A link as the last component is what is moved, not what it leads to.
+	from, err := c.resolve(source, false)
+	if err == nil && from.info == nil {
+		err = fs.ErrNotExist
+	}
+	if err == nil {
+		err = c.movable(from)
+	}
+	if err != nil {
+		return nil, failed("move", source, err)
+	}
+	to, err := c.resolve(destination, false)
+	if err == nil && to.info != nil && !(os.SameFile(from.info, to.info) && strings.EqualFold(from.path(), to.path()) && from.path() != to.path()) {
+		err = errors.New("something is there already: choose another name")
+	}
+	if err == nil {
+		err = c.move(from, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("its folder does not exist: make it with create_directory")
+	}
+	if err != nil {
+		return nil, failed("move "+fmt.Sprintf("%q", source)+" to", destination, err)
+	}
+	return mcp.NewToolResultStructured(map[string]any{"source": from.path(), "destination": to.path()},
+		fmt.Sprintf("Moved %s to %s", shown(from.path()), shown(to.path()))), nil
+}
+
+// movable refuses what would take an allowed directory away.
+func (c *call) movable(p place) error {
+	for _, d := range c.bounds.dirs {
+		if _, ok := below(d.real, p.path()); ok {
+			return fmt.Errorf("the allowed directory %q is there", d.real)
+		}
+	}
+	return nil
+}
+
+func (c *call) move(from, to place) error {
+	if from.root == to.root {
+		err := from.root.Rename(from.rel, to.rel)
+		if !errors.Is(err, syscall.EXDEV) {
+			return err
+		}
+	}
+	if !from.info.Mode().IsRegular() {
+		return errors.New("only a file can be moved between two allowed directories or two disks: move the files one by one")
+	}
+	f, info, err := from.openFile()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	dir, name, err := to.parent()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	temp, err := c.writeTemp(dir, f, info)
+	if err == nil {
+		err = dir.Chtimes(temp, time.Time{}, info.ModTime())
+	}
+	if err == nil {
+		err = c.unchanged(from, info)
+	}
+	if err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		if temp != "" {
+			err = errors.Join(err, dir.Remove(temp))
+		}
+		return err
+	}
+	f.Close() // Windows removes no open file
+	if err := from.root.Remove(from.rel); err != nil {
+		return fmt.Errorf("it was copied, but the source cannot be removed: %s", reason(err))
+	}
+	return nil
+}

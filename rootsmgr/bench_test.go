@@ -1,0 +1,75 @@
+package rootsmgr_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// benchTree has n roots, the last of which holds a file at depth 8 counted from
+// "/", and a link to it.
+func benchTree(b *testing.B, n int) (*Guard, string) {
+	dir := rootstest.Tree(b, "p/")
+	depth := strings.Count(dir, "/")
+	file := strings.Repeat("/d", max(0, 8-depth-3)) + "/f"
+	var entries []Entry
+	for i := range n {
+		name := fmt.Sprintf("p/root%04d", i)
+		rootstest.Add(b, dir, name+file)
+		entries = append(entries, Entry{URI: dir + "/" + name})
+	}
+	s := NewSnapshot(OS{}, 1, OriginConfig, entries)
+	if s.Len() != n {
+		b.Fatalf("%d roots: %+v", s.Len(), s.Skipped())
+	}
+	path := fmt.Sprintf("%s/p/root%04d%s", dir, n/2, file)
+	if got := strings.Count(path, "/"); got != 8 {
+		b.Fatalf("depth %d: %s", got, path)
+	}
+	return s.Guard(), path
+}
+
+func BenchmarkGuardCheck(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("roots=%d", n), func(b *testing.B) {
+			g, path := benchTree(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := g.Check(path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkGuardCheckOther(b *testing.B) {
+	g, path := benchTree(b, 1000)
+	dir := path[:strings.LastIndexByte(path, '/')]
+	for name, p := range map[string]string{
+		"missing": dir + "/new/er/x", "dotdot": dir + "/../" + dir[strings.LastIndexByte(dir, '/')+1:] + "/f", "denied": "/etc/passwd",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = g.Check(p)
+			}
+		})
+	}
+}
+
+func BenchmarkNewSnapshot(b *testing.B) {
+	dir := rootstest.Tree(b, "p/")
+	var entries []Entry
+	for i := range 1000 {
+		rootstest.Add(b, dir, fmt.Sprintf("p/%d/", i))
+		entries = append(entries, Entry{URI: FormatURI(fmt.Sprintf("%s/p/%d", dir, i))})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		NewSnapshot(OS{}, 1, OriginAsked, entries)
+	}
+}

@@ -1,0 +1,97 @@
+package rootsmgr_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// The texts that people read say what, where and why, and are fit for a
+// terminal whatever the path holds.
+func TestErrorTexts(t *testing.T) {
+	dir := rootstest.Tree(t, "r/l => ../out", "r/loop => loop", "out/x")
+	g := guardOf(t, OS{}, dir+"/r")
+	for path, want := range map[string]string{
+		dir + "/out/x":                   "is outside every root",
+		dir + "/r/l/x":                   `leads to "` + dir + `/out/x" through symlinks`,
+		dir + "/r/loop":                  "too many symlinks",
+		dir + "/r/\x1b[2J\x00":           `\x1b[2J`,
+		dir + "/r/\u202e/../../":         `\u202e`,
+		"/" + strings.Repeat("/日本", 150): "bytes)",
+		"relative":                       "not absolute",
+	} {
+		_, err := g.Check(path)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\x1b\x00\u202e") {
+			t.Errorf("Check(%q): %v; want %q", path, err, want)
+		}
+	}
+	if _, err := (&Guard{}).Check("/x"); !strings.Contains(err.Error(), "no root is open") {
+		t.Error(err)
+	}
+	seen := map[string]bool{}
+	for c := CauseNone; c <= CauseIO; c++ {
+		if seen[c.String()] {
+			t.Errorf("cause %d: %q again", c, c)
+		}
+		seen[c.String()] = true
+	}
+	_, err := ParseRootURI("file://evil\x1b/x")
+	if err == nil || !strings.Contains(err.Error(), "another host") || strings.Contains(err.Error(), "\x1b") {
+		t.Error(err)
+	}
+}
+
+func TestWhySaysWhatToDo(t *testing.T) {
+	f := rootstest.NewFS(t, Linux, []string{"/a/"})
+	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
+	stale := View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}
+	for _, tt := range []struct {
+		v    View
+		want []string
+	}{
+		{View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a")}, []string{"the client gave", "open the folder"}},
+		{stale, []string{"did not answer", ErrNoAnswer.Error()}},
+		{View{Case: CaseKnown, Snapshot: at(OriginFlag, "/a")}, []string{"--roots"}},
+		{View{Case: CaseKnown, Snapshot: at(OriginEnvironment, "/a"), Err: ErrNoAnswer}, []string{EnvRoots, "no usable roots"}},
+		{View{Case: CaseKnown, Snapshot: at(OriginProject, "/a")}, []string{EnvProjectRoot}},
+		{View{Case: CaseEmpty, Stale: true, Err: ErrNoAnswer}, []string{"no folder is open", "roots.when.empty"}},
+		{View{Case: CaseUnsupported}, []string{"cannot give roots", "--roots", "roots.when.unsupported"}},
+		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
+		{FallbackView(f, 1, Fallback{}, CaseFailed, When{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
+		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, When{true, true, false}, nil), []string{"none of the 1", "roots.fallback"}},
+		{InlineView(at(OriginInline, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
+	} {
+		for _, want := range tt.want {
+			if why := tt.v.Why(); !strings.Contains(why, want) || !strings.HasSuffix(why, ".") {
+				t.Errorf("%q lacks %q", why, want)
+			}
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir := rootstest.Tree(t, "a/l => ../b/c", "b/c/", "b/f", "a/f")
+	place, err := Resolve(OS{}, dir+"/a/l/../f")
+	want := Place{Path: dir + "/b/f", Exists: true, Readings: Readings{
+		Lexical: dir + "/a/f", Physical: dir + "/b/f", Cleaned: dir + "/a/f"}}
+	if err != nil || place != want {
+		t.Errorf("%+v, %v", place, err)
+	}
+	var u *UnresolvableError
+	if _, err := Resolve(nil, "/"); !errors.As(err, &u) {
+		t.Error(err)
+	}
+	// A Place outside is described all the same, for policy rules.
+	place, err = guardOf(t, OS{}, dir+"/a").Check(dir + "/b/f")
+	var e *EscapeError
+	if !errors.As(err, &e) || e.Reading != ReadingLexical || !place.Exists || place.Readings.Physical != dir+"/b/f" {
+		t.Errorf("%+v, %v", place, err)
+	}
+	if (OS{}).Home() != os.Getenv("HOME") && Host() == Linux {
+		t.Error("home")
+	}
+}

@@ -1,0 +1,113 @@
+package rootsmgr
+
+import (
+	"io/fs"
+	"os"
+)
+
+// FS is all that resolving a path needs of a filesystem. Names are absolute. An
+// error that is not fs.ErrNotExist makes a path unresolvable, which denies.
+//
+// An FS may offer more, each by an interface of its own: Mode, Magic, Readable,
+// TrueCase, SameFile, Home and Platform. [OS] has them all.
+type FS interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Readlink(name string) (string, error)
+}
+
+type (
+	// moder is Lstat without the allocation.
+	moder interface {
+		Mode(name string) (fs.FileMode, error)
+	}
+	// magician reports a symlink whose target each process sees differently.
+	// Asked for every link met.
+	magician interface {
+		Magic(link string) (bool, error)
+	}
+	// reader says whether a directory may be listed and entered.
+	reader interface{ Readable(dir string) error }
+	// trueCaser spells an existing path as its directories do.
+	trueCaser interface {
+		TrueCase(path string) (string, error)
+	}
+	// sameFiler compares two results of Lstat. Without it spellings that differ
+	// in case or Unicode form are different files.
+	sameFiler interface {
+		SameFile(a, b fs.FileInfo) bool
+	}
+	homer      interface{ Home() string }
+	platformer interface{ Platform() Platform }
+)
+
+// OS is the FS of this machine.
+type OS struct{}
+
+// Lstat implements [FS].
+func (OS) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+
+// Readlink implements [FS].
+func (OS) Readlink(name string) (string, error) { return os.Readlink(name) }
+
+// SameFile reports whether two results of Lstat describe one file.
+func (OS) SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
+
+// Home is the user's home folder, "" where there is none.
+func (OS) Home() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// Platform is that of this process.
+func (OS) Platform() Platform { return Host() }
+
+// eyes is an FS with its optional abilities looked up once.
+type eyes struct {
+	FS
+	platform Platform
+	moder    moder
+	magician magician
+	same     sameFiler
+}
+
+func newEyes(fsys FS) eyes {
+	e := eyes{FS: fsys, platform: platformOf(fsys)}
+	e.moder, _ = fsys.(moder)
+	e.magician, _ = fsys.(magician)
+	e.same, _ = fsys.(sameFiler)
+	return e
+}
+
+func platformOf(fsys FS) Platform {
+	if f, ok := fsys.(platformer); ok {
+		return f.Platform()
+	}
+	return Host()
+}
+
+func homeOf(fsys FS) string {
+	if f, ok := fsys.(homer); ok {
+		return f.Home()
+	}
+	return ""
+}
+
+func (e *eyes) mode(name string) (fs.FileMode, error) {
+	if e.moder != nil {
+		return e.moder.Mode(name)
+	}
+	info, err := e.Lstat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+// noFS has nothing and knows nothing: what is asked of it is refused.
+type noFS struct{}
+
+func (noFS) Lstat(string) (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+func (noFS) Readlink(string) (string, error)   { return "", fs.ErrInvalid }

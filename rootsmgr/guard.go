@@ -1,0 +1,104 @@
+package rootsmgr
+
+// Guard decides where a path leads under one set of roots. It is a check before
+// dispatch, not confinement: see the package documentation for what it cannot
+// promise. It is immutable and keeps no verdicts, so each Check looks at the
+// disk as it is now. The zero Guard and the nil Guard deny everything.
+type Guard struct {
+	eyes eyes
+	sets []*index
+}
+
+// Check says where path leads and whether every reading of it lies inside a
+// root. path must be absolute, as the child would be handed it.
+//
+// The error is an *EscapeError for a path outside, and the Place then holds the
+// readings all the same, without a Root; or an *UnresolvableError, with an
+// empty Place. Any error denies. The cost does not depend on the number of
+// roots: one look at the disk for each component, two where the path holds "..".
+func (g *Guard) Check(path string) (Place, error) {
+	if g == nil || g.eyes.FS == nil {
+		return Place{}, &EscapeError{Path: path}
+	}
+	place, err := g.eyes.resolve(path)
+	if err != nil {
+		return Place{}, err
+	}
+	r := &place.Readings
+	if g.empty() {
+		return place, &EscapeError{Path: path, Resolved: r.Physical}
+	}
+	if _, _, ok := g.find(r.Lexical, false); !ok {
+		return place, &EscapeError{Path: path, Resolved: r.Lexical, Reading: ReadingLexical}
+	}
+	set, at, ok := g.find(r.Physical, true)
+	if !ok {
+		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
+	}
+	if r.Cleaned != r.Physical {
+		if _, _, ok := g.find(r.Cleaned, true); !ok {
+			return place, &EscapeError{Path: path, Resolved: r.Cleaned, Reading: ReadingCleaned}
+		}
+	}
+	place.Root = set.roots[at.root]
+	place.Rel = "."
+	rel := r.Physical[at.end:]
+	for rel != "" && rel[0] == g.eyes.platform.sep() {
+		rel = rel[1:]
+	}
+	if rel != "" {
+		place.Rel = rel
+	}
+	return place, nil
+}
+
+// Empty reports whether no root is open, so that every Check fails.
+func (g *Guard) Empty() bool { return g == nil || g.eyes.FS == nil || g.empty() }
+
+func (g *Guard) empty() bool {
+	for _, x := range g.sets {
+		if len(x.roots) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// find looks in every set for the innermost root above path; text is tried
+// before the filesystem is asked about case and Unicode form.
+func (g *Guard) find(path string, physical bool) (*index, hit, bool) {
+	var in *index
+	var best hit
+	for _, x := range g.sets {
+		if at, ok := x.find(g.eyes.platform, path, physical); ok && (in == nil || at.end > best.end) {
+			in, best = x, at
+		}
+	}
+	if in != nil {
+		return in, best, true
+	}
+	for _, x := range g.sets {
+		if at, ok := x.findFolded(&g.eyes, path, physical); ok && (in == nil || at.end > best.end) {
+			in, best = x, at
+		}
+	}
+	return in, best, in != nil
+}
+
+// Union is the Guard of all roots of several Guards together: what is in one
+// reading inside a root of the first, in another inside one of the second, is
+// inside. Nil and zero Guards add nothing. All must look at the same FS; the
+// first one's is used.
+func Union(guards ...*Guard) *Guard {
+	u := &Guard{}
+	for _, g := range guards {
+		if g == nil || g.eyes.FS == nil {
+			continue
+		}
+		if u.eyes.FS == nil {
+			u.eyes = g.eyes
+		}
+		u.sets = append(u.sets, g.sets...)
+	}
+	return u
+}

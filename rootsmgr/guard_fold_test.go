@@ -1,0 +1,163 @@
+package rootsmgr_test
+
+import (
+	"errors"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+func TestGuardFoldingFilesystem(t *testing.T) {
+	lines := []string{"/Users/Me/Proj/src/f", "/Users/Me/Proj/Link => /Users/Me/Other", "/Users/Me/Other/s", "/Users/Me/Project/s",
+		"/short => /Users/Me/Proj"}
+	folding := rootstest.NewFS(t, Darwin, lines, rootstest.Folding())
+	exact := rootstest.NewFS(t, Darwin, append(lines, "/users/me/proj/s"))
+	g, x := guardOf(t, folding, "/Users/Me/Proj"), guardOf(t, exact, "/Users/Me/Proj")
+	for _, path := range []string{"/users/me/proj/src/f", "/USERS/ME/PROJ", "/users/Me/proj/new/x", "/users/me/other/../proj/src"} {
+		if _, err := g.Check(path); err != nil {
+			t.Errorf("folding: Check(%q): %v", path, err)
+		}
+		// The control: the same spelling is another directory elsewhere.
+		deny(t, x, path)
+	}
+	for _, path := range []string{"/users/me/proj/link/s", "/users/me/other/s", "/users/me/project/s", "/users/me/PROJ/../other/s"} {
+		deny(t, g, path)
+		deny(t, x, path)
+	}
+	// Two spellings of one directory are one root; nested ones are found.
+	s := NewSnapshot(folding, 1, OriginConfig, []Entry{{URI: "/users/me/proj"}, {URI: "/Users/Me/Proj"}, {URI: "/USERS/ME/PROJ/SRC"}})
+	if roots := s.Roots(); len(roots) != 2 || roots[0].Redundant || !roots[1].Redundant {
+		t.Errorf("roots: %+v", roots)
+	}
+	// Unicode forms and letters beyond ASCII.
+	uni := rootstest.NewFS(t, Darwin, []string{"/Users/Zo\u00eb/Ärger/f"}, rootstest.Folding())
+	if _, err := guardOf(t, uni, "/Users/Zoe\u0308/ärger").Check("/USERS/ZO\u00cb/ÄRGER/F"); err != nil {
+		t.Error(err)
+	}
+	deny(t, guardOf(t, uni, "/Users/Zoe\u0308/ärger"), "/Users/Zo\u00eb/Ärge")
+	// A root given through a link, spelled in another case.
+	if _, err := guardOf(t, folding, "/short").Check("/SHORT/src/f"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The system's own links are no third spelling.
+func TestGuardSystemAliases(t *testing.T) {
+	mac := rootstest.NewFS(t, Darwin, []string{"/private/tmp/p/f", "/tmp => private/tmp", "/private/tmp/q/s"})
+	for _, root := range []string{"/private/tmp/p", "/tmp/p"} {
+		g := guardOf(t, mac, root)
+		for _, path := range []string{"/private/tmp/p/f", "/tmp/p/f"} {
+			if _, err := g.Check(path); err != nil {
+				t.Errorf("root %s: Check(%q): %v", root, path, err)
+			}
+		}
+		deny(t, g, "/tmp/q/s")
+	}
+	lines := []string{"/home => var/home", "/var/home/u/p/f", "/var/home/u/q/s"}
+	g := guardOf(t, rootstest.NewFS(t, Linux, lines, rootstest.Home("/home/u")), "/var/home/u/p")
+	if _, err := g.Check("/home/u/p/f"); err != nil {
+		t.Error(err)
+	}
+	deny(t, g, "/home/u/q/s")
+	deny(t, guardOf(t, rootstest.NewFS(t, Linux, lines), "/var/home/u/p"), "/home/u/p/f") // nobody's home
+}
+
+func TestGuardWindows(t *testing.T) {
+	const allowed Cause = 255
+	f := rootstest.NewFS(t, Windows, []string{
+		"C:/proj/src/f", "C:/proj/out => ..\\secret", "C:/secret/s", "C:/project/s", "C:/proj/abs => C:\\secret",
+		"C:/proj/ext => \\??\\C:\\secret", "C:/proj/rooted => \\secret", "C:/proj/dev => \\\\.\\PhysicalDrive0", "C:/proj/rel => C:secret",
+		"C:/proj/junction => C:\\secret", "C:/proj/injunction => C:\\proj\\src", "C:/proj/cloud", "D:/x/s", "//server/share/p/f",
+		"//server/share/q/s", "//server/other/p/f",
+	}, rootstest.Folding())
+	f.Junction(`C:\proj\junction`)
+	f.Junction(`C:\proj\injunction`)
+	f.Junction(`C:\proj\cloud`)
+	g := guardOf(t, f, `c:\proj`, `\\server\share\p`)
+	for path, leads := range map[string]string{
+		`C:\proj\src\f`:                 `C:\proj\src\f`,
+		`c:/proj/src/f`:                 `C:\proj\src\f`,
+		`C:\PROJ\SRC\F`:                 `C:\PROJ\SRC\F`,
+		`C:\proj\new\x`:                 `C:\proj\new\x`,
+		`C:\proj\injunction\f`:          `C:\proj\src\f`,
+		`C:\proj\src\..\src\f`:          `C:\proj\src\f`,
+		`\\server\share\p\f`:            `\\server\share\p\f`,
+		`//SERVER/share/p/f`:            `\\SERVER\share\p\f`,
+		`C:\..\..\proj\src`:             `C:\proj\src`,
+		`\\server\share\p\..\..\..\p\f`: `\\server\share\p\f`,
+	} {
+		place, err := g.Check(path)
+		if err != nil || place.Path != leads {
+			t.Errorf("Check(%q) = %q, %v; want %q", path, place.Path, err, leads)
+		}
+	}
+	for path, cause := range map[string]Cause{
+		`C:\secret\s`:                 CauseNone,
+		`C:\project\s`:                CauseNone,
+		`D:\x\s`:                      CauseNone,
+		`D:\proj\src\f`:               CauseNone,
+		`C:\proj\out\s`:               CauseNone,
+		`C:\proj\abs\s`:               CauseNone,
+		`C:\proj\ext\s`:               CauseNone,
+		`C:\proj\rooted\s`:            CauseNone,
+		`C:\proj\junction\s`:          CauseNone,
+		`C:\proj\src\..\..\secret\s`:  CauseNone,
+		`C:/proj/src/../../secret/s`:  CauseNone,
+		`\\server\share\q\s`:          CauseNone,
+		`\\server\other\p\f`:          CauseNone,
+		`\\server\share\p\..\q\s`:     CauseNone,
+		`C:\proj\cloud`:               CauseLink,
+		`C:\proj\dev`:                 CauseLink,
+		`C:\proj\rel`:                 CauseLink,
+		`\\?\C:\proj\src\f`:           CauseDevice,
+		`\\.\C:\proj\src\f`:           CauseDevice,
+		`//?/C:/proj/src/f`:           CauseDevice,
+		`\??\C:\proj`:                 CauseDevice,
+		`C:proj\src`:                  CauseNotAbsolute,
+		`\proj\src`:                   CauseNotAbsolute,
+		`/c/proj/src`:                 CauseNotAbsolute,
+		`proj`:                        CauseNotAbsolute,
+		`C:\proj\f:stream`:            CauseStream,
+		`C:\proj::$INDEX_ALLOCATION`:  CauseStream,
+		`C:\proj\src.`:                CauseTrailing,
+		`C:\proj\src \f`:              CauseTrailing,
+		`C:\proj\...\..\..\secret`:    CauseTrailing,
+		`C:\proj\NUL`:                 CauseReserved,
+		`C:\proj\con.txt`:             CauseReserved,
+		`C:\proj\Com1 .log`:           CauseReserved,
+		`C:\proj\LPT¹`:                CauseReserved,
+		`C:\proj\a?b`:                 CauseReserved,
+		"C:\\proj\\a\nb":              CauseReserved,
+		"C:\\proj\\a\x00b":            CauseNUL,
+		`C:\proj\COMMON\CONSOLE\AUXI`: allowed,
+	} {
+		_, err := g.Check(path)
+		var u *UnresolvableError
+		switch {
+		case cause == allowed:
+			if err != nil {
+				t.Errorf("Check(%q): %v", path, err)
+			}
+		case err == nil:
+			t.Errorf("Check(%q) allows", path)
+		case errors.As(err, &u) != (cause != CauseNone) || u != nil && u.Cause != cause:
+			t.Errorf("Check(%q): %v, want %v", path, err, cause)
+		}
+	}
+}
+
+func TestPlatformClean(t *testing.T) {
+	for _, tt := range []struct {
+		p        Platform
+		in, want string
+	}{
+		{Linux, "/a/../..//b/./c/", "/b/c"}, {Linux, "//", "/"}, {Linux, "x/..", "x/.."}, {Linux, `/a\..\b`, `/a\..\b`},
+		{Windows, `c:/a/../b/`, `C:\b`}, {Windows, `C:\..\..`, `C:\`}, {Windows, `\\s\h\..\x`, `\\s\h\x`}, {Windows, `\\s\h`, `\\s\h\`},
+		{Windows, `x\..`, `x\..`}, {Windows, `C:x`, `C:x`}, {Windows, `\\s`, `\\s`}, {Windows, `\\s\\h`, `\\s\\h`},
+	} {
+		if got := tt.p.Clean(tt.in); got != tt.want {
+			t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

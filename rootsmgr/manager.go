@@ -1,0 +1,277 @@
+package rootsmgr
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// ErrClosed is returned by a wait on a Manager whose Run has ended.
+var ErrClosed = errors.New("the session has ended")
+
+// Settings are the parts of hub.json that a Manager follows. Durations that are
+// not positive are those of [DefaultSettings]; the zero When denies.
+type Settings struct {
+	Timeout  time.Duration // for one answer, and for all waiting of one call
+	Debounce time.Duration // quiet after list_changed before asking again
+	Stale    time.Duration // how long roots that cannot be refreshed are kept
+	When     When
+}
+
+// DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
+func DefaultSettings() Settings {
+	return Settings{
+		Timeout:  10 * time.Second,
+		Debounce: 250 * time.Millisecond,
+		Stale:    10 * time.Minute,
+		When:     When{Unsupported: true},
+	}
+}
+
+func (s Settings) withDefaults() Settings {
+	d := DefaultSettings()
+	if s.Timeout <= 0 {
+		s.Timeout = d.Timeout
+	}
+	if s.Debounce <= 0 {
+		s.Debounce = d.Debounce
+	}
+	if s.Stale <= 0 {
+		s.Stale = d.Stale
+	}
+	return s
+}
+
+// Manager keeps one session's roots current (R1 to R7, R10, R11). Its Run
+// goroutine is the only writer of what it publishes; every other method sends
+// to it or reads what was published, and may be called from any goroutine.
+//
+// Freshness is counted, not timed. Changed adds one to announced. A question
+// remembers the count as it was sent, and once it has ended, well or badly,
+// what is published is attempted up to that count. A call notes the count when
+// it arrives and waits until attempted has reached it. So: list_changed (1),
+// call A notes 1; the question under way was sent at 0, its answer publishes
+// attempted 0; A goes on waiting; the next question is sent at 1 and A is
+// judged by its answer. A call that arrived before the list_changed noted 0 and
+// is judged by the first answer.
+type Manager struct {
+	src      Source
+	fallback Fallback
+	settings Settings
+	fsys     FS
+	log      zerolog.Logger
+
+	announced    atomic.Uint64 // notifications, and second questions before a denial
+	reconsidered atomic.Int64  // UnixNano of the last second question
+	pub          atomic.Pointer[state]
+	started      atomic.Bool // Run was called
+
+	greet sync.Once
+	hello chan greeting // capacity 1
+	kick  chan struct{} // capacity 1: announced was raised
+	poke  chan struct{} // capacity 1: a call waits
+	first chan struct{} // closed when the first question has ended
+}
+
+type greeting struct{ supported, listChanged bool }
+
+// state is what Run has published. Immutable but for changed, which is closed
+// when the next state replaces it.
+type state struct {
+	view      View
+	greeting  greeting
+	greeted   bool
+	settled   bool   // the first question has ended, or there is none to ask
+	closed    bool   // Run has ended
+	asking    bool   // a question is on its way
+	attempted uint64 // announcements that an ended question took account of
+	failures  int    // questions failed in a row
+	queries   uint64
+	askedAt   time.Time
+	retryAt   time.Time // end of the back-off after a failure
+	keptSince time.Time // first failure since the roots in view were answered
+	changed   chan struct{}
+}
+
+// NewManager makes the Manager of one session. It starts nothing: until Run
+// and Initialized have been called, calls wait and are then judged as failed.
+func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.Logger) *Manager {
+	m := &Manager{
+		src:      src,
+		fallback: fallback,
+		settings: s.withDefaults(),
+		fsys:     fsys,
+		log:      log,
+		hello:    make(chan greeting, 1),
+		kick:     make(chan struct{}, 1),
+		poke:     make(chan struct{}, 1),
+		first:    make(chan struct{}),
+	}
+	m.pub.Store(&state{
+		view:    View{Snapshot: NewSnapshot(fsys, 0, OriginNone, nil), waiting: true},
+		changed: make(chan struct{}),
+	})
+	return m
+}
+
+// Initialized tells that the client has finished its handshake, and what it
+// declared. It starts the first question; a client that did not declare roots
+// is never asked. Only the first call counts.
+func (m *Manager) Initialized(supported, listChanged bool) {
+	m.greet.Do(func() { m.hello <- greeting{supported, listChanged} })
+}
+
+// Changed tells that the client announced other roots. It never blocks. What
+// the notification carried besides is none of the Manager's business.
+func (m *Manager) Changed() {
+	m.announced.Add(1)
+	signal(m.kick)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// View is what holds now, however old. It never waits.
+func (m *Manager) View() View { return m.pub.Load().at(time.Now(), m.settings) }
+
+// First is closed when the first question has ended, well or badly, when there
+// is none to ask, and when Run ends.
+func (m *Manager) First() <-chan struct{} { return m.first }
+
+// Updates is closed when something else is published. Ask for it before reading
+// View, and again after it was closed; what comes between is not lost then.
+func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
+
+// Await returns what a call is judged by that arrives now (R4, R5, R6). It
+// waits for the first answer and for one at least as new as the last Changed,
+// cuts a debounce short, and asks again after a failure unless that was just
+// now. After Settings.Timeout it returns what there is: kept roots marked
+// stale, else the fallback, else the failed case. The error is the cause of
+// ctx's end, or ErrClosed; the View beside it denies or is as old as it says.
+func (m *Manager) Await(ctx context.Context) (View, error) { return m.Begin().Await(ctx) }
+
+// Reconsider asks once more before a denial (R11): where the client answered
+// that nothing usable is open, or where it does not announce changes, and not
+// more often than every 5 s. The bool says whether a question was asked whose
+// answer the View takes account of; without it the View is the present one.
+func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
+	return m.Begin().Reconsider(ctx)
+}
+
+// Wait is the patience of one call: all its waiting together takes at most
+// Settings.Timeout (R4). Not for use by several goroutines at once.
+type Wait struct {
+	m     *Manager
+	until time.Time
+}
+
+// Begin starts the clock for one call. Use it where a call may both Await and
+// Reconsider.
+func (m *Manager) Begin() *Wait {
+	return &Wait{m: m, until: time.Now().Add(m.settings.Timeout)}
+}
+
+// Await is [Manager.Await] within what is left of the call's patience.
+func (w *Wait) Await(ctx context.Context) (View, error) {
+	return w.await(ctx, w.m.announced.Load())
+}
+
+func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
+	m := w.m
+	var timeout <-chan time.Time
+	for {
+		s, now := m.pub.Load(), time.Now()
+		switch {
+		case s.closed:
+			return s.at(now, m.settings), ErrClosed
+		case s.covers(want, now):
+			return s.at(now, m.settings), nil
+		case ctx.Err() != nil:
+			return s.at(now, m.settings), context.Cause(ctx)
+		case !now.Before(w.until):
+			return m.impatient(s, now), nil
+		}
+		if timeout == nil {
+			timer := time.NewTimer(time.Until(w.until))
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		signal(m.poke)
+		select {
+		case <-s.changed:
+		case <-timeout:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// impatient is what a call is judged by that will wait no longer.
+func (m *Manager) impatient(s *state, now time.Time) View {
+	v := s.at(now, m.settings)
+	if !s.settled {
+		v = FallbackView(m.fsys, 0, m.fallback, CaseFailed, m.settings.When, ErrNoAnswer)
+		v.waiting = !s.greeted
+		return v
+	}
+	if v.Err == nil {
+		v.Stale, v.Err = true, ErrNoAnswer
+	}
+	return v
+}
+
+// Reconsider is [Manager.Reconsider] within what is left of the call's patience.
+func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
+	m := w.m
+	s, now := m.pub.Load(), time.Now()
+	if !s.mayReconsider() {
+		return s.at(now, m.settings), false, nil
+	}
+	last := m.reconsidered.Load()
+	recent := now.Sub(s.askedAt) < reconsiderGap || last != 0 && now.UnixNano()-last < int64(reconsiderGap)
+	if !recent && m.reconsidered.CompareAndSwap(last, now.UnixNano()) {
+		m.Changed()
+	}
+	want := m.announced.Load()
+	if want <= s.attempted {
+		return s.at(now, m.settings), false, nil
+	}
+	// This call's question, or one that another call asked a moment ago.
+	v, err := w.await(ctx, want)
+	return v, true, err
+}
+
+// covers reports whether a call that noted want need not wait: there was an
+// attempt after that, and it is not time for another.
+func (s *state) covers(want uint64, now time.Time) bool {
+	return s.settled && s.attempted >= want && (s.failures == 0 || now.Before(s.retryAt))
+}
+
+// mayReconsider reports whether a second question could change a denial.
+func (s *state) mayReconsider() bool {
+	if s.closed || !s.settled || !s.greeting.supported || s.failures > 0 {
+		return false
+	}
+	return !s.greeting.listChanged || s.view.Case == CaseEmpty || s.view.unusable > 0
+}
+
+// at is the view of a state at a time: kept roots expire by themselves, even
+// before Run has noticed.
+func (s *state) at(now time.Time, settings Settings) View {
+	v := s.view
+	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
+		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed}
+	}
+	return v
+}
+
+// never is the count that no number of announcements reaches.
+const never = math.MaxUint64

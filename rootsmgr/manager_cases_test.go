@@ -1,0 +1,376 @@
+package rootsmgr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+func TestUnsupported(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		c := d.call()
+		d.Initialized(false, true)
+		c.judged(t, "unsupported open").after(t, 0)
+		<-d.First()
+		d.Changed()
+		d.call().judged(t, "unsupported open").after(t, 0)
+		if _, asked, _ := d.Reconsider(t.Context()); asked {
+			t.Error("asked")
+		}
+		time.Sleep(time.Hour)
+		if d.client.Asked() != 0 {
+			t.Error("a client without roots was asked")
+		}
+		d.check("unsupported")
+	})
+	bubble(t, setup{settings: Settings{Timeout: time.Second}}, func(t *testing.T, d *desk) {
+		d.Initialized(false, false)
+		c := d.call().judged(t, "unsupported")
+		if !strings.Contains(c.view.Why(), "roots.when.unsupported") {
+			t.Error(c.view.Why())
+		}
+	})
+}
+
+func TestEmptyAndUnusable(t *testing.T) {
+	fallback := Fallback{Origin: OriginEnvironment, Entries: []Entry{{URI: "/fb"}}}
+	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *desk) {
+		d.known() // [] is an answer: no fallback
+		c := d.call().judged(t, "empty")
+		if !strings.Contains(c.view.Why(), "roots.when.empty") {
+			t.Error(c.view.Why())
+		}
+		d.check("empty")
+		d.Changed()
+		c = d.call()
+		d.question().Roots("vscode-remote://x/y", "file:///gone")
+		c.judged(t, "known /fb by environment")
+		if n := len(c.view.Snapshot.Skipped()); n != 2 {
+			t.Errorf("%d skipped", n)
+		}
+		d.check("fallback")
+	})
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.known("file:///a")
+		d.Changed()
+		c := d.call()
+		d.question().Page(Page{Skipped: []Skipped{{Raw: "null"}}}) // something was in the list
+		c.judged(t, "failed")
+		if !strings.Contains(c.view.Why(), "none of which can be used") {
+			t.Error(c.view.Why())
+		}
+	})
+	s := DefaultSettings()
+	s.When = When{Empty: true}
+	bubble(t, setup{settings: s}, func(t *testing.T, d *desk) {
+		d.known()
+		d.call().judged(t, "empty open")
+		d.Changed()
+		c := d.call()
+		d.question().Roots("file:///gone")
+		c.judged(t, "failed")
+	})
+}
+
+func TestFallbackLevels(t *testing.T) {
+	for _, origin := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject} {
+		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
+		want := "known /fb by " + origin.String()
+		bubble(t, set, func(t *testing.T, d *desk) {
+			d.Initialized(false, false)
+			c := d.call().judged(t, want)
+			if !strings.Contains(c.view.Why(), "cannot give roots") {
+				t.Error(c.view.Why())
+			}
+		})
+		bubble(t, set, func(t *testing.T, d *desk) { // its query failed without a former snapshot
+			d.Initialized(true, true)
+			c := d.call()
+			d.question().Fail(errors.New("no"))
+			c.judged(t, want)
+			if c.view.Err == nil || c.view.Stale {
+				t.Errorf("%+v", c.view)
+			}
+			time.Sleep(time.Second)
+			c = d.call()
+			d.question().Roots("file:///a")
+			c.judged(t, "known /a by asked")
+			d.Changed()
+			c = d.call()
+			d.question().Fail(errors.New("no")) // with one: kept, no fallback
+			c.judged(t, "known /a stale by asked")
+		})
+		bubble(t, set, func(t *testing.T, d *desk) { d.call().judged(t, want).after(t, 10*time.Second) })
+	}
+	// Configured, but nothing in it can be used: never as if it were not there.
+	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *desk) {
+		d.Initialized(false, false)
+		c := d.call().judged(t, "failed")
+		if !strings.Contains(c.view.Why(), "roots.fallback") {
+			t.Error(c.view.Why())
+		}
+	})
+}
+
+func TestReconsider(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.client.Always()
+		d.Initialized(true, true)
+		d.call().judged(t, "empty")
+		if _, asked, _ := d.Reconsider(t.Context()); asked {
+			t.Error("asked twice within 5 s")
+		}
+		time.Sleep(5 * time.Second)
+		d.client.Always("file:///a") // a folder was opened since
+		v, asked, err := d.Reconsider(t.Context())
+		if show(v) != "known /a by asked" || !asked || err != nil {
+			t.Errorf("%q, %v, %v", show(v), asked, err)
+		}
+		time.Sleep(time.Hour)
+		if _, asked, _ := d.Reconsider(t.Context()); asked {
+			t.Error("asked a client that has roots and announces changes")
+		}
+	})
+	bubble(t, setup{}, func(t *testing.T, d *desk) { // no listChanged: the answer may be old
+		d.client.Always("file:///a")
+		d.Initialized(true, false)
+		d.call().judged(t, "known /a by asked")
+		time.Sleep(5 * time.Second)
+		d.client.Script(nil)
+		results := make(chan string, 10)
+		for range 10 { // together they ask once
+			go func() {
+				v, asked, err := d.Reconsider(t.Context())
+				results <- fmt.Sprint(show(v), asked, err)
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		d.question().Roots("file:///b")
+		counts := map[string]int{}
+		for range 10 {
+			counts[<-results]++
+		}
+		if n := counts["known /b by askedtrue <nil>"]; n != 10 {
+			t.Errorf("%v", counts)
+		}
+		d.quiet()
+		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
+		time.Sleep(3 * time.Second) // 4 s after it was asked
+		if _, asked, _ := d.Reconsider(t.Context()); asked {
+			t.Error("asked again after 4 s")
+		}
+		time.Sleep(time.Second)
+		v, asked, _ := d.Reconsider(t.Context())
+		if show(v) != "known /b stale by asked" || !asked {
+			t.Errorf("%q, %v", show(v), asked)
+		}
+		before := d.client.Asked()
+		if _, asked, _ := d.Reconsider(t.Context()); asked || d.client.Asked() != before {
+			t.Error("asked within the back-off")
+		}
+	})
+}
+
+func TestPages(t *testing.T) {
+	pages := func(next map[string]string) func(string) (Page, error) {
+		return func(cursor string) (Page, error) {
+			p := rootstest.Page("file:///" + map[string]string{"": "a", "1": "b", "2": "c"}[cursor])
+			p.NextCursor = next[cursor]
+			return p, nil
+		}
+	}
+	restarted := false
+	endless := 0
+	for name, tt := range map[string]struct {
+		script func(string) (Page, error)
+		want   string
+	}{
+		"three":      {pages(map[string]string{"": "1", "1": "2"}), "known /a /b /c by asked"},
+		"to itself":  {pages(map[string]string{"": "1", "1": "1"}), "failed"},
+		"to another": {pages(map[string]string{"": "1", "1": "2", "2": "1"}), "failed"},
+		"restarts": {func(c string) (Page, error) {
+			if c == "1" && !restarted {
+				restarted = true
+				return Page{}, fmt.Errorf("%w: -32602", ErrBadCursor)
+			}
+			return pages(map[string]string{"": "1"})(c)
+		}, "known /a /b by asked"},
+		"rejects all": {func(c string) (Page, error) {
+			if c != "" {
+				return Page{}, ErrBadCursor
+			}
+			return pages(map[string]string{"": "1"})(c)
+		}, "failed"},
+		"rejects the first": {func(string) (Page, error) { return Page{}, ErrBadCursor }, "failed"},
+		"endless": {func(string) (Page, error) {
+			endless++
+			return Page{NextCursor: strconv.Itoa(endless)}, nil
+		}, "failed"},
+		"huge": {func(c string) (Page, error) {
+			p := Page{NextCursor: c + "x", Entries: make([]Entry, 70_000)}
+			p.Entries[0].URI = "file:///a"
+			return p, nil
+		}, "known /a by asked"},
+	} {
+		bubble(t, setup{}, func(t *testing.T, d *desk) {
+			d.client.Script(tt.script)
+			d.Initialized(true, true)
+			c := d.call()
+			<-c.done
+			if got := show(c.view); got != tt.want {
+				t.Errorf("%s: %q, want %q (%v)", name, got, tt.want, c.view.Err)
+			}
+			if strings.HasPrefix(name, "to ") && !errors.Is(c.view.Err, ErrMalformed) {
+				t.Errorf("%s: %v", name, c.view.Err)
+			}
+		})
+	}
+}
+
+// ready is a client that cannot be asked until its stream is open.
+type ready struct {
+	*rootstest.Client
+	open chan struct{}
+}
+
+func (r ready) Ready(ctx context.Context) error {
+	select {
+	case <-r.open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestTimerStartsWhenSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := ready{rootstest.NewClient(), make(chan struct{})}
+		d := newDesk(t, setup{src: src})
+		d.client = src.Client
+		d.Initialized(true, true)
+		time.Sleep(time.Hour)
+		if src.Asked() != 0 || d.State().Word != "asking" {
+			t.Errorf("asked %d, %+v", src.Asked(), d.State())
+		}
+		d.Changed() // before it was sent: part of the answer
+		c := d.call()
+		close(src.open)
+		q := d.question()
+		time.Sleep(9 * time.Second)
+		q.Roots("file:///a")
+		c.judged(t, "known /a by asked").after(t, 9*time.Second)
+		time.Sleep(time.Minute)
+		d.quiet()
+		d.stop()
+	})
+}
+
+func TestEndOfSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, setup{settings: Settings{When: When{true, true, true}}})
+		d.known("file:///a")
+		d.Changed()
+		c := d.call()
+		updates := d.Updates()
+		d.stop() // with a question on its way
+		<-updates
+		<-c.done
+		if !errors.Is(c.err, ErrClosed) || show(c.view) != "failed" {
+			t.Errorf("%q, %v", show(c.view), c.err)
+		}
+		if _, err := d.Await(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+		if got := show(d.View()); got != "failed" || d.State().Word != "closed" {
+			t.Errorf("%q", got)
+		}
+		if err := d.Run(t.Context()); err == nil {
+			t.Error("Run ran twice")
+		}
+	})
+	bubble(t, setup{}, func(t *testing.T, d *desk) { // a call that is cancelled
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("cancelled by the client")
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		v, err := d.Await(ctx)
+		if !errors.Is(err, why) || v.Case != CaseFailed || v.Open {
+			t.Errorf("%+v, %v", v, err)
+		}
+	})
+	// Without Run nothing is judged by nothing.
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(rootstest.NewClient(), Fallback{}, Settings{}, OS{}, zerolog.Nop())
+		m.Initialized(true, true)
+		m.Changed()
+		if v, err := m.Await(t.Context()); show(v) != "failed" || err != nil {
+			t.Errorf("%q, %v", show(v), err)
+		}
+	})
+}
+
+func TestUpdates(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		updates := d.Updates()
+		d.Initialized(true, true)
+		synctest.Wait()
+		<-updates
+		q := d.question()
+		updates = d.Updates()
+		q.Roots("file:///a")
+		<-updates
+		if d.View().Snapshot.Len() != 1 {
+			t.Error("closed before the view changed")
+		}
+		select {
+		case <-d.Updates():
+			t.Error("closed without news")
+		default:
+		}
+	})
+}
+
+func TestSessionsDoNotMix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newDesk(t, setup{}), newDesk(t, setup{})
+		one.known("file:///a")
+		two.known("file:///b")
+		one.call().judged(t, "known /a by asked")
+		two.call().judged(t, "known /b by asked")
+		one.Changed()
+		two.call().judged(t, "known /b by asked").after(t, 0)
+		c := one.call()
+		one.question().Roots("file:///c")
+		c.judged(t, "known /c by asked")
+		if got := two.View().Snapshot.Paths(); !slices.Equal(got, []string{"/b"}) {
+			t.Errorf("%q", got)
+		}
+		one.stop()
+		two.stop()
+	})
+}
+
+func TestInlineView(t *testing.T) {
+	f := rootstest.NewFS(t, Linux, []string{"/a/"})
+	for want, entries := range map[string][]Entry{
+		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
+	} {
+		if got := show(InlineView(NewSnapshot(f, 1, OriginInline, entries), When{Unsupported: true})); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if v := InlineView(nil, When{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,331 @@
+package rootsmgr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+func TestFirstAnswer(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		before := d.call() // a call sent before initialized
+		before.waits(t)
+		d.check("waiting")
+		d.Initialized(true, true)
+		q := d.question()
+		d.check("asking")
+		during := d.call()
+		during.waits(t)
+		if v := d.View(); v.Case != CaseFailed || v.Open || v.Snapshot == nil {
+			t.Errorf("before the answer: %+v", v)
+		}
+		time.Sleep(3 * time.Second)
+		during.waits(t)
+		q.Roots("file:///a", "file:///gone", "file:///a/sub")
+		before.judged(t, "known /a /a/sub by asked").after(t, 3*time.Second)
+		during.judged(t, "known /a /a/sub by asked")
+		d.call().judged(t, "known /a /a/sub by asked").after(t, 0)
+		d.check("known")
+		if s := d.State(); s.Queries != 1 || s.Generation != 1 || !s.Supported || !s.ListChanged || s.Origin != OriginAsked {
+			t.Errorf("%+v", s)
+		}
+		d.Initialized(false, false) // once is enough
+		d.call().judged(t, "known /a /a/sub by asked")
+	})
+}
+
+func TestNeverInitialized(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		c := d.call().judged(t, "failed")
+		c.after(t, 10*time.Second)
+		if !strings.Contains(c.view.Why(), "not said yet") {
+			t.Error(c.view.Why())
+		}
+		if d.client.Asked() != 0 {
+			t.Error("asked before initialized")
+		}
+	})
+}
+
+func TestNoAnswer(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.Initialized(true, true)
+		c := d.call().judged(t, "failed")
+		c.after(t, 10*time.Second)
+		if !errors.Is(c.view.Err, ErrNoAnswer) {
+			t.Error(c.view.Err)
+		}
+		<-d.First()
+		q := d.question()
+		// Within the back-off calls are judged at once.
+		d.call().judged(t, "failed").after(t, 0)
+		q.Roots("file:///b") // late: nobody listens any more
+		d.call().judged(t, "failed").after(t, 0)
+		time.Sleep(time.Second)
+		again := d.call()
+		again.waits(t)
+		d.question().Roots("file:///a")
+		again.judged(t, "known /a by asked")
+		if d.client.Asked() != 2 {
+			t.Errorf("asked %d times", d.client.Asked())
+		}
+	})
+}
+
+func TestPatienceIsOneBudget(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		c := d.call()
+		time.Sleep(6 * time.Second)
+		d.Initialized(true, false)
+		q := d.question()
+		c.judged(t, "failed").after(t, 10*time.Second) // not 16
+		q.Roots("file:///a")
+		<-d.First()
+		time.Sleep(5 * time.Second)
+		w := d.Begin()
+		time.Sleep(7 * time.Second)
+		begin := time.Now()
+		v, asked, err := w.Reconsider(t.Context())
+		if took := time.Since(begin); took != 3*time.Second || !asked || err != nil || show(v) != "known /a stale by asked" {
+			t.Errorf("after %v: %q, %v, %v", took, show(v), asked, err)
+		}
+	})
+}
+
+func TestErrorKeepsRoots(t *testing.T) {
+	for _, failure := range []error{errors.New("-32603"), fmt.Errorf("%w: roots is a string", ErrMalformed), context.DeadlineExceeded} {
+		bubble(t, setup{}, func(t *testing.T, d *desk) {
+			d.known("file:///a")
+			d.Changed()
+			c := d.call()
+			d.question().Fail(failure)
+			c.judged(t, "known /a stale by asked")
+			if !errors.Is(c.view.Err, failure) || !strings.Contains(c.view.Why(), "did not answer") {
+				t.Error(c.view.Err, c.view.Why())
+			}
+			d.check("stale")
+			d.call().judged(t, "known /a stale by asked").after(t, 0)
+			time.Sleep(time.Second)
+			c = d.call()
+			d.question().Roots("file:///b")
+			c.judged(t, "known /b by asked")
+			d.check("known")
+			if s := d.State(); s.Err != nil || s.Failures != 0 || s.Stale || !s.StaleSince.IsZero() {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// Retries follow calls only, at 1, 2, 4 ... 60 s.
+func TestBackoff(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
+		d.Initialized(true, true)
+		<-d.First()
+		for i, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			pause *= time.Second
+			if got := time.Until(d.State().RetryAt); got != pause {
+				t.Fatalf("pause %d is %v, want %v", i, got, pause)
+			}
+			time.Sleep(pause - 1)
+			d.call().judged(t, "failed").after(t, 0)
+			if d.client.Asked() != i+1 {
+				t.Fatalf("asked %d times within the back-off", d.client.Asked())
+			}
+			time.Sleep(1 * time.Nanosecond)
+			synctest.Wait()
+			if d.client.Asked() != i+1 {
+				t.Fatal("asked without a call")
+			}
+			d.call().judged(t, "failed")
+			if d.client.Asked() != i+2 {
+				t.Fatalf("asked %d times, want %d", d.client.Asked(), i+2)
+			}
+		}
+		// News of the client ends the pause.
+		d.client.Always("file:///a")
+		d.Changed()
+		d.call().judged(t, "known /a by asked").after(t, 0)
+	})
+}
+
+func TestStaleRootsExpire(t *testing.T) {
+	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
+		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *desk) {
+			d.known("file:///a")
+			time.Sleep(time.Hour) // roots that nobody refreshed are not stale
+			d.call().judged(t, "known /a by asked")
+			d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
+			d.Changed()
+			d.call().judged(t, "known /a stale by asked")
+			time.Sleep(10*time.Minute - 1)
+			if got := show(d.View()); got != "known /a stale by asked" {
+				t.Error(got)
+			}
+			updates := d.Updates()
+			time.Sleep(1 * time.Nanosecond)
+			<-updates
+			want := "failed"
+			if !fallback.None() {
+				want = "known /fb by config"
+			}
+			if got := show(d.View()); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			if _, err := d.View().Snapshot.Guard().Check("/a/f"); err == nil {
+				t.Error("expired roots still open")
+			}
+			d.call().judged(t, want)
+			d.client.Always("file:///b")
+			time.Sleep(time.Minute)
+			d.call().judged(t, "known /b by asked")
+		})
+	}
+}
+
+func TestBurst(t *testing.T) {
+	for _, gap := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 240 * time.Millisecond} {
+		bubble(t, setup{}, func(t *testing.T, d *desk) {
+			d.known("file:///a")
+			d.client.Always("file:///b")
+			before := d.client.Asked()
+			for range 50 {
+				d.Changed()
+				time.Sleep(gap)
+			}
+			time.Sleep(time.Minute)
+			n := d.client.Asked() - before
+			if most := 2 + int(50*gap/(5*time.Second)); n < 1 || n > most {
+				t.Errorf("gap %v: %d queries, want at most %d", gap, n, most)
+			}
+			if got := show(d.View()); got != "known /b by asked" {
+				t.Error(got)
+			}
+		})
+	}
+	// During a question: exactly one more.
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.Initialized(true, true)
+		q := d.question()
+		for range 50 {
+			d.Changed()
+			time.Sleep(time.Millisecond)
+		}
+		q.Roots("file:///a")
+		d.question().Roots("file:///b")
+		time.Sleep(time.Minute)
+		d.quiet()
+		if d.client.Asked() != 2 {
+			t.Errorf("asked %d times", d.client.Asked())
+		}
+	})
+}
+
+func TestDebounce(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.known("file:///a")
+		begin := time.Now()
+		d.Changed()
+		time.Sleep(100 * time.Millisecond)
+		d.Changed()
+		d.question().Roots("file:///b")
+		if took := time.Since(begin); took != 350*time.Millisecond {
+			t.Errorf("asked after %v", took)
+		}
+		synctest.Wait()
+		// A call cuts it short.
+		d.Changed()
+		begin = time.Now()
+		c := d.call()
+		d.question().Roots("file:///c")
+		c.judged(t, "known /c by asked")
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the call waited %v", took)
+		}
+		time.Sleep(time.Minute)
+		d.quiet()
+	})
+}
+
+// Narrowing takes effect for every call that comes after it, also while an
+// older question is on its way.
+func TestNarrowing(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.known("file:///a", "file:///b")
+		d.Changed()
+		old := d.call()
+		q := d.question()
+		d.check("refreshing")
+		d.Changed() // narrowed while q is on its way
+		late := d.call()
+		q.Roots("file:///a", "file:///b") // from before
+		old.judged(t, "known /a /b by asked")
+		late.waits(t)
+		begin := time.Now()
+		q = d.question() // at once, since a call waits
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("asked again after %v", took)
+		}
+		late.waits(t)
+		q.Roots("file:///a")
+		late.judged(t, "known /a by asked")
+		if _, err := d.View().Snapshot.Guard().Check("/b/f"); err == nil {
+			t.Error("/b is still open")
+		}
+	})
+}
+
+// A failed refresh after a narrowing is judged by what was kept, marked stale,
+// and never as if the notification had not been.
+func TestNarrowingUnanswered(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.known("file:///a")
+		d.Changed()
+		d.call().judged(t, "known /a stale by asked").after(t, 10*time.Second)
+		d.question()
+		d.quiet()
+	})
+}
+
+// stubborn ignores its context, and answers when it pleases.
+type stubborn struct{ release chan Page }
+
+func (s stubborn) ListRoots(context.Context, string) (Page, error) { return <-s.release, nil }
+
+func TestLateAnswerIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := stubborn{make(chan Page)}
+		d := newDesk(t, setup{src: src})
+		d.Initialized(true, true)
+		d.call().judged(t, "failed").after(t, 10*time.Second)
+		src.release <- rootstest.Page("file:///b") // of the first question, too late
+		synctest.Wait()
+		if got := show(d.View()); got != "failed" {
+			t.Errorf("a late answer was applied: %q", got)
+		}
+		time.Sleep(time.Second)
+		c := d.call()
+		src.release <- rootstest.Page("file:///a")
+		c.judged(t, "known /a by asked")
+
+		// A question that never returns holds up the next ones, not the calls.
+		d.Changed()
+		d.call().judged(t, "known /a stale by asked").after(t, 10*time.Second)
+		d.Changed()
+		c = d.call()
+		time.Sleep(5 * time.Second)
+		src.release <- rootstest.Page("file:///b") // late
+		c.waits(t)
+		src.release <- rootstest.Page("file:///c") // of the question for this call
+		c.judged(t, "known /c by asked")
+		d.stop()
+	})
+}

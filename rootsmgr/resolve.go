@@ -1,0 +1,238 @@
+package rootsmgr
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// maxLinks is the number of symlinks that Linux follows in one path.
+const maxLinks = 40
+
+// Resolve follows path in every reading without judging it. The Place has no
+// Root. The error is an *UnresolvableError. A path must be absolute and is
+// taken literally: nothing is decoded or expanded.
+func Resolve(fsys FS, path string) (Place, error) {
+	if fsys == nil {
+		return Place{}, &UnresolvableError{Path: path, Cause: CauseIO}
+	}
+	e := newEyes(fsys)
+	return e.resolve(path)
+}
+
+func (e *eyes) resolve(given string) (Place, error) {
+	p := e.platform
+	path := p.slashed(given)
+	if cause := p.checkPath(path); cause != CauseNone {
+		return Place{}, &UnresolvableError{Path: given, Cause: cause}
+	}
+	lexical := p.Clean(path)
+	end, err := e.walk(path)
+	if err != nil {
+		return Place{}, err.of(given)
+	}
+	place := Place{
+		Path:   end.path,
+		Exists: end.missing == 0,
+		Dir:    end.missing == 0 && end.mode.IsDir(),
+		Readings: Readings{
+			Lexical:  lexical,
+			Physical: end.path,
+			Cleaned:  end.path,
+		},
+	}
+	// Without ".." both orders of cleaning and resolving are the same walk.
+	if p.hasDotDot(path) {
+		cleaned, err := e.walk(lexical)
+		if err != nil {
+			return Place{}, err.of(given)
+		}
+		place.Readings.Cleaned = cleaned.path
+	}
+	return place, nil
+}
+
+// trail is how far a walk has come.
+type trail struct {
+	path    string      // resolved so far, clean
+	mode    fs.FileMode // of the last component that exists
+	missing int         // components of path beyond that one
+	links   int         // symlinks followed
+}
+
+// refusal is why a walk ended early.
+type refusal struct {
+	at    string
+	cause Cause
+	err   error
+}
+
+func (r *refusal) of(path string) *UnresolvableError {
+	return &UnresolvableError{Path: path, At: r.at, Cause: r.cause, Err: r.err}
+}
+
+// walk resolves an absolute path as the kernel does, one component at a time.
+// It differs in what does not exist: a missing component, and one below a
+// regular file, is kept as text, and ".." after it takes it away again, from
+// where the walk looks at the disk once more.
+func (e *eyes) walk(path string) (trail, *refusal) {
+	p, sep := e.platform, e.platform.sep()
+	n := p.rootLen(path)
+	t := trail{path: p.Clean(path[:n]), mode: fs.ModeDir}
+	rest := path[n:]
+	// As long as nothing was left out or followed, what is resolved is a prefix
+	// of path, and no string need be built.
+	prefix := t.path == path[:n]
+	for {
+		for rest != "" && rest[0] == sep {
+			rest = rest[1:]
+		}
+		if rest == "" {
+			return t, nil
+		}
+		name := rest
+		if i := strings.IndexByte(rest, sep); i >= 0 {
+			name, rest = rest[:i], rest[i:]
+		} else {
+			rest = ""
+		}
+		switch name {
+		case ".":
+			continue
+		case "..":
+			t.up(p)
+			continue
+		}
+		if cause := p.checkName(name); cause != CauseNone {
+			return t, &refusal{at: p.Join(t.path, name), cause: cause}
+		}
+		var next string
+		if end := len(path) - len(rest); prefix && t.joined(p, name) == end {
+			next = path[:end]
+		} else {
+			prefix, next = false, p.Join(t.path, name)
+		}
+		target, why := e.enter(&t, next)
+		if why != nil {
+			return t, why
+		}
+		if target == "" {
+			continue
+		}
+		if target, why = e.aim(&t, next, target); why != nil {
+			return t, why
+		}
+		prefix, rest = false, target+string(sep)+rest
+	}
+}
+
+// joined is the length that path would have with name below it.
+func (t *trail) joined(p Platform, name string) int {
+	n := len(t.path) + len(name)
+	if t.path[len(t.path)-1] != p.sep() {
+		n++
+	}
+	return n
+}
+
+// up takes one component away: a missing one, or an existing one, which then
+// leaves a directory.
+func (t *trail) up(p Platform) {
+	t.path = p.parent(t.path)
+	if t.missing > 0 {
+		t.missing--
+		return
+	}
+	t.mode = fs.ModeDir
+}
+
+// enter looks at next, which is one component below t. It moves t there, or
+// returns the target of the link found there.
+func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
+	if e.platform.isMagic(next) {
+		return "", &refusal{at: next, cause: CauseMagic}
+	}
+	if t.missing > 0 || !t.mode.IsDir() {
+		t.path = next
+		t.missing++
+		return "", nil
+	}
+	mode, err := e.mode(next)
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrNotExist):
+		t.path = next
+		t.missing = 1
+		return "", nil
+	default:
+		return "", refusalOf(next, err)
+	}
+	// Windows reports junctions as irregular, and other reparse points too: one
+	// that cannot be read as a link is refused below.
+	link := mode&fs.ModeSymlink != 0 || e.platform == Windows && mode&fs.ModeIrregular != 0
+	if !link {
+		t.path, t.mode = next, mode
+		return "", nil
+	}
+	if t.links++; t.links > maxLinks {
+		return "", &refusal{at: next, cause: CauseLoop}
+	}
+	if e.magician != nil {
+		magic, err := e.magician.Magic(next)
+		if err != nil {
+			return "", refusalOf(next, err)
+		}
+		if magic {
+			return "", &refusal{at: next, cause: CauseMagic}
+		}
+	}
+	target, err = e.Readlink(next)
+	if err != nil || target == "" {
+		return "", &refusal{at: next, cause: CauseLink, err: err}
+	}
+	return target, nil
+}
+
+// aim puts t where the target of the link at next starts from, and returns what
+// is left to walk from there.
+func (e *eyes) aim(t *trail, next, target string) (string, *refusal) {
+	p := e.platform
+	target = p.slashed(target)
+	if p == Windows {
+		// A target may be stored in the extended form of an ordinary path.
+		for _, form := range []string{`\\?\`, `\??\`} {
+			if plain := strings.TrimPrefix(target, form); plain != target && isDrive(plain) {
+				target = plain
+			}
+		}
+	}
+	if strings.IndexByte(target, 0) >= 0 || p == Windows && isDevice(target) {
+		return "", &refusal{at: next, cause: CauseLink}
+	}
+	if n := p.rootLen(target); n > 0 {
+		t.path, t.mode = p.Clean(target[:n]), fs.ModeDir
+		return target[n:], nil
+	}
+	if p == Windows {
+		if isDrive(target) || strings.HasPrefix(target, `\\`) {
+			return "", &refusal{at: next, cause: CauseLink} // C:x, or half a UNC path
+		}
+		if target[0] == '\\' {
+			t.path, t.mode = t.path[:p.rootLen(t.path)], fs.ModeDir
+		}
+	}
+	return target, nil
+}
+
+func refusalOf(at string, err error) *refusal {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &refusal{at: at, cause: CausePermission, err: err}
+	case isTooLong(err):
+		return &refusal{at: at, cause: CauseTooLong, err: err}
+	}
+	return &refusal{at: at, cause: CauseIO, err: err}
+}
+
+// isTooLong reports ENAMETOOLONG, which resolved links can lead to.
+func isTooLong(err error) bool { return errors.Is(err, errTooLong) }

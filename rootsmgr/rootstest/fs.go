@@ -1,0 +1,226 @@
+package rootstest
+
+import (
+	"io/fs"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"mcphub/rootsmgr"
+)
+
+// FS is a faked filesystem under the path rules of one platform. It resolves
+// links in the middle of a name itself, as a kernel does.
+type FS struct {
+	platform rootsmgr.Platform
+	fold     bool
+	home     string
+	top      map[string]*node // by volume: "" on Unix, "C:" or `\\server\share`
+
+	mu    sync.Mutex
+	fails map[string]error
+	looks int
+}
+
+// Option changes what [NewFS] makes.
+type Option func(*FS)
+
+// Folding makes names equal that differ only in case or Unicode form.
+func Folding() Option { return func(f *FS) { f.fold = true } }
+
+// Home names the home folder.
+func Home(path string) Option { return func(f *FS) { f.home = path } }
+
+// NewFS fakes a filesystem with the given entries. Names are absolute; those of
+// Windows are written with slashes: "C:/proj/". A link's target is kept as
+// written, with "$" for nothing.
+func NewFS(t testing.TB, platform rootsmgr.Platform, lines []string, options ...Option) *FS {
+	t.Helper()
+	f := &FS{platform: platform, top: map[string]*node{}, fails: map[string]error{}}
+	for _, o := range options {
+		o(f)
+	}
+	for _, line := range lines {
+		e := parse(line)
+		volume, names := f.split(f.own(e.name))
+		if len(names) == 0 && !e.dir {
+			t.Fatalf("fake tree: %q", line)
+		}
+		at := f.volume(volume)
+		for i, name := range names {
+			at = at.child(f.key(name), name)
+			if i < len(names)-1 || e.dir {
+				at.mode = fs.ModeDir | 0o755
+			}
+		}
+		if e.link {
+			at.mode, at.target = fs.ModeSymlink|0o777, strings.Replace(e.target, "$", "", 1)
+		}
+	}
+	return f
+}
+
+type node struct {
+	name   string
+	mode   fs.FileMode
+	target string
+	sub    map[string]*node
+}
+
+func (n *node) child(key, name string) *node {
+	if n.sub == nil {
+		n.sub = map[string]*node{}
+	}
+	if n.sub[key] == nil {
+		n.sub[key] = &node{name: name}
+	}
+	return n.sub[key]
+}
+
+func (f *FS) volume(name string) *node {
+	if f.top[name] == nil {
+		f.top[name] = &node{name: name, mode: fs.ModeDir | 0o755}
+	}
+	return f.top[name]
+}
+
+// own turns slashes into the platform's separators.
+func (f *FS) own(name string) string {
+	if f.platform == rootsmgr.Windows {
+		return strings.ReplaceAll(name, "/", `\`)
+	}
+	return name
+}
+
+// split cuts a name into its volume and its components.
+func (f *FS) split(name string) (string, []string) {
+	volume, sep := "", "/"
+	if f.platform == rootsmgr.Windows {
+		sep = `\`
+		if unc, ok := strings.CutPrefix(name, `\\`); ok {
+			parts := strings.SplitN(unc, sep, 3)
+			volume = `\\` + strings.ToUpper(strings.Join(parts[:min(2, len(parts))], sep))
+			name = strings.Join(parts[min(2, len(parts)):], sep)
+		} else {
+			volume, name, _ = strings.Cut(name, ":")
+			volume = strings.ToUpper(volume) + ":"
+		}
+	}
+	var names []string
+	for _, s := range strings.Split(name, sep) {
+		if s != "" && s != "." {
+			names = append(names, s)
+		}
+	}
+	return volume, names
+}
+
+func (f *FS) key(name string) string {
+	if !f.fold {
+		return name
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
+}
+
+// Fail makes every look at this very name fail.
+func (f *FS) Fail(name string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fails[name] = err
+}
+
+// Looks is the number of calls of Lstat and Readlink so far.
+func (f *FS) Looks() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looks
+}
+
+func (f *FS) look(op, name string) (*node, error) {
+	f.mu.Lock()
+	f.looks++
+	err := f.fails[name]
+	f.mu.Unlock()
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	volume, names := f.split(name)
+	at := f.top[volume]
+	for i, name := range names {
+		if at == nil {
+			break
+		}
+		if !at.mode.IsDir() {
+			return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ENOTDIR}
+		}
+		at = at.sub[f.key(name)]
+		if at != nil && at.mode&fs.ModeSymlink != 0 && i < len(names)-1 {
+			// A resolver hands over names without links in the middle.
+			return nil, &fs.PathError{Op: op, Path: name, Err: syscall.ELOOP}
+		}
+	}
+	if at == nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return at, nil
+}
+
+// Lstat implements rootsmgr.FS.
+func (f *FS) Lstat(name string) (fs.FileInfo, error) {
+	n, err := f.look("lstat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info{n}, nil
+}
+
+// Readlink implements rootsmgr.FS.
+func (f *FS) Readlink(name string) (string, error) {
+	n, err := f.look("readlink", name)
+	if err != nil {
+		return "", err
+	}
+	if n.mode&(fs.ModeSymlink|fs.ModeIrregular) == 0 || n.target == "" {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
+	}
+	return n.target, nil
+}
+
+// SameFile compares two results of Lstat.
+func (f *FS) SameFile(a, b fs.FileInfo) bool {
+	x, ok := a.(info)
+	y, ok2 := b.(info)
+	return ok && ok2 && x.node == y.node
+}
+
+// Home is what the option of that name said.
+func (f *FS) Home() string { return f.home }
+
+// Platform is the one whose rules hold.
+func (f *FS) Platform() rootsmgr.Platform { return f.platform }
+
+// Junction turns the link at name into what Windows reports for a junction, or,
+// where it has no target, for an unknown reparse point.
+func (f *FS) Junction(name string) {
+	n, err := f.look("junction", name)
+	if err != nil {
+		panic(err)
+	}
+	n.mode = fs.ModeIrregular
+}
+
+type info struct{ *node }
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return 0 }
+func (i info) Mode() fs.FileMode  { return i.mode }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.mode.IsDir() }
+func (i info) Sys() any           { return nil }
+
+var _ rootsmgr.FS = (*FS)(nil)

@@ -1,0 +1,279 @@
+package rootsmgr
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Run keeps the roots current until ctx ends. It returns nil once the question
+// under way, if any, has ended as well; a Source that does not heed its context
+// holds it up. A second call is an error.
+func (m *Manager) Run(ctx context.Context) error {
+	if !m.started.CompareAndSwap(false, true) {
+		return errors.New("rootsmgr: Run was called twice")
+	}
+	l := &loop{m: m, state: *m.pub.Load(), debounce: newDebounce(m.settings.Debounce)}
+	l.run(ctx)
+	return nil
+}
+
+// loop is the machine behind Run: everything in it belongs to that goroutine.
+type loop struct {
+	m *Manager
+	state
+	debounce   debounce
+	flight     *flight
+	asOf       uint64    // of the last question sent
+	asked      *Snapshot // the last answer, while it counts
+	generation uint64
+}
+
+func (l *loop) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		l.step(ctx, time.Now())
+		if due := l.due(); due.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(due))
+		}
+		select {
+		case <-ctx.Done():
+			l.end()
+			return
+		case g := <-l.m.hello:
+			l.greet(g)
+		case <-l.m.kick:
+			l.debounce.note(time.Now())
+		case <-l.m.poke:
+			l.hurry(ctx, time.Now())
+		case e := <-l.events():
+			l.heard(e)
+		case <-timer.C:
+		}
+	}
+}
+
+func (l *loop) events() <-chan event {
+	if l.flight == nil {
+		return nil
+	}
+	return l.flight.events
+}
+
+// due is when the loop must act by itself; zero where it need not.
+func (l *loop) due() time.Time {
+	var due time.Time
+	if f := l.flight; f == nil {
+		due = l.debounce.due()
+	} else if !f.sent.IsZero() && !f.late {
+		due = f.sent.Add(l.m.settings.Timeout)
+	}
+	if !l.keptSince.IsZero() {
+		due = earlier(due, l.keptSince.Add(l.m.settings.Stale))
+	}
+	return due
+}
+
+// step does what time alone makes due.
+func (l *loop) step(ctx context.Context, now time.Time) {
+	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.m.settings.Timeout)) {
+		// The Source should have returned by now. Whether it has or not, nobody
+		// waits for it any longer, and what it brings is late.
+		f.late = true
+		f.cancel()
+		l.failed(now, f.asOf, ErrNoAnswer)
+	}
+	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.m.settings.Stale {
+		l.expire()
+	}
+	if !l.greeted || !l.greeting.supported {
+		l.debounce.clear()
+		return
+	}
+	if l.flight != nil {
+		return
+	}
+	if !l.pending() {
+		l.debounce.clear()
+		return
+	}
+	due := l.debounce.due()
+	if l.queries == 0 || !due.IsZero() && !now.Before(due) {
+		l.ask(ctx)
+	}
+}
+
+// pending reports that the first question was not asked yet, or an announcement
+// that no question took account of.
+func (l *loop) pending() bool { return l.queries == 0 || l.m.announced.Load() > l.asOf }
+
+// hurry serves a call that waits: it cuts the debounce short, and asks again
+// after a failure once the back-off is over. While a question is under way there
+// is nothing to do; the call looks again when that has ended.
+func (l *loop) hurry(ctx context.Context, now time.Time) {
+	if l.flight != nil || !l.greeted || !l.greeting.supported {
+		return
+	}
+	if l.pending() || l.failures > 0 && !now.Before(l.retryAt) {
+		l.ask(ctx)
+	}
+}
+
+func (l *loop) greet(g greeting) {
+	l.greeted, l.greeting = true, g
+	if g.supported {
+		l.publish() // step asks at once
+		return
+	}
+	s := l.m.settings
+	l.attempted = never
+	l.generation++
+	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseUnsupported, s.When, nil)
+	if l.view.Open {
+		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
+	}
+	l.settle()
+	l.publish()
+}
+
+// settle lets everybody go on who waits for the first answer.
+func (l *loop) settle() {
+	if !l.settled {
+		l.settled = true
+		close(l.m.first)
+	}
+}
+
+// ask starts a question. There is none under way.
+func (l *loop) ask(ctx context.Context) {
+	l.debounce.clear()
+	l.generation++
+	l.queries++
+	ctx, cancel := context.WithCancel(ctx)
+	f := &flight{generation: l.generation, cancel: cancel, events: make(chan event, 2)}
+	l.flight = f
+	l.asking = true
+	l.refresh()
+	go l.m.fly(ctx, f)
+}
+
+// heard takes what the flight reports.
+func (l *loop) heard(e event) {
+	f := l.flight
+	if !e.ended {
+		f.sent, f.asOf = e.at, e.asOf
+		l.asOf, l.askedAt = e.asOf, e.at
+		if !l.pending() {
+			l.debounce.clear()
+		}
+		l.refresh()
+		return
+	}
+	f.cancel()
+	l.flight = nil
+	l.asking = false
+	switch {
+	case f.late:
+		l.m.log.Debug().Uint64("generation", f.generation).Msg("late answer of the client dropped")
+		l.publish() // calls that wait for the next question could not start it
+	case e.err != nil:
+		l.asOf = e.asOf
+		l.failed(e.at, e.asOf, e.err)
+	default:
+		l.answered(e)
+	}
+}
+
+// answered replaces what was known (R6).
+func (l *loop) answered(e event) {
+	s := l.m.settings
+	l.asked = e.snapshot
+	l.attempted, l.failures = e.asOf, 0
+	l.retryAt, l.keptSince = time.Time{}, time.Time{}
+	l.view = answeredView(e.snapshot, s.When)
+	if l.view.unusable > 0 {
+		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
+		if !l.m.fallback.None() {
+			unusable := l.view.unusable
+			l.generation++
+			l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, s.When, errUnusable,
+				e.snapshot.Skipped()...)
+			l.view.unusable = unusable
+		}
+	}
+	l.settle()
+	l.publish()
+}
+
+var errUnusable = errors.New("none of its roots can be used")
+
+// failed keeps what was known and marks it, or falls back (R6, R10).
+func (l *loop) failed(now time.Time, asOf uint64, err error) {
+	l.failures++
+	l.attempted = max(l.attempted, asOf)
+	l.retryAt = now.Add(backoff(l.failures))
+	level := l.m.log.Debug()
+	if l.failures == 1 {
+		level = l.m.log.Warn()
+	}
+	level.Err(err).Bool("kept", l.asked != nil).Msg("the client did not give its roots")
+	if l.asked != nil {
+		l.view.Stale, l.view.Err = true, err
+		if l.keptSince.IsZero() {
+			l.keptSince = now
+		}
+	} else {
+		l.fallBack(err)
+	}
+	l.settle()
+	l.publish()
+}
+
+// expire ends the time for which roots are kept that cannot be refreshed.
+func (l *loop) expire() {
+	l.m.log.Warn().Err(l.view.Err).Msg("roots that could not be refreshed for too long are dropped")
+	l.asked = nil
+	l.keptSince = time.Time{}
+	l.fallBack(l.view.Err)
+	l.publish()
+}
+
+func (l *loop) fallBack(err error) {
+	l.generation++
+	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, l.m.settings.When, err)
+}
+
+// publish replaces what everybody sees and wakes who waits for that.
+func (l *loop) publish() {
+	s := l.state
+	s.changed = make(chan struct{})
+	l.state.changed = s.changed
+	old := l.m.pub.Swap(&s)
+	close(old.changed)
+}
+
+// refresh replaces what State tells, without news for anybody.
+func (l *loop) refresh() {
+	s := l.state
+	l.m.pub.Store(&s)
+}
+
+// end waits for the question under way and leaves a state that denies.
+func (l *loop) end() {
+	if f := l.flight; f != nil {
+		f.cancel()
+		for e := range f.events {
+			if e.ended {
+				break
+			}
+		}
+	}
+	l.flight, l.asking, l.closed = nil, false, true
+	l.keptSince = time.Time{}
+	l.view = View{Snapshot: l.view.Snapshot.closed(), Err: ErrClosed}
+	l.settle()
+	l.publish()
+}

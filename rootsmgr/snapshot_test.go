@@ -1,0 +1,164 @@
+package rootsmgr_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+func uris(paths ...string) []Entry {
+	var out []Entry
+	for _, p := range paths {
+		out = append(out, Entry{URI: "file://" + p})
+	}
+	return out
+}
+
+func TestSnapshotRoots(t *testing.T) {
+	dir := rootstest.Tree(t, "a/b/", "c#x y/100% you/", "link => a", "file", "ab/", "dangling => nope", "loop => loop")
+	s := NewSnapshot(OS{}, 7, OriginAsked, []Entry{
+		{URI: "file://" + dir + "/link", Name: "Link"},
+		{URI: "FILE://localhost" + dir + "/a/b/"},
+		{URI: "file://" + dir + "/a", Name: "again"},
+		{URI: "file://" + dir + "/c#x y/100% you", Name: "raw"},
+		{URI: "file://" + dir + "/ab"},
+		{URI: "file://" + dir + "/nope", Name: "gone"},
+		{URI: "file://" + dir + "/file"},
+		{URI: "file://" + dir + "/dangling"},
+		{URI: "file://" + dir + "/loop"},
+		{URI: "file://" + dir + "/file/x"},
+		{URI: dir + "/a"},
+		{URI: "https://example.com/"},
+		{URI: "file://other/x"},
+		{URI: "file:///a%2Fb"},
+		{URI: ""},
+	}, Skipped{Raw: "null", Reason: "not an object"})
+	var got []string
+	for _, r := range s.Roots() {
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%v|%s", r.URI, r.Name, r.Path, r.Given, r.Redundant, r.Flag))
+	}
+	d := "file://" + dir
+	want := []string{
+		fmt.Sprintf("%s/a|Link|%s/a|%s/link|false|", d, dir, dir),
+		fmt.Sprintf("%s/a/b||%s/a/b|%s/a/b|true|", d, dir, dir),
+		fmt.Sprintf("%s/c%%23x%%20y/100%%25%%20you|raw|%s/c#x y/100%% you|%s/c#x y/100%% you|false|", d, dir, dir),
+		fmt.Sprintf("%s/ab||%s/ab|%s/ab|false|", d, dir, dir),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("roots:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if n := len(s.Skipped()); n != 11 {
+		t.Errorf("%d skipped: %+v", n, s.Skipped())
+	}
+	for _, k := range s.Skipped() {
+		if k.Reason == "" {
+			t.Errorf("no reason: %+v", k)
+		}
+	}
+	if s.Generation() != 7 || s.Origin() != OriginAsked || time.Since(s.At()) > time.Minute || s.Len() != 4 || len(s.URIs()) != 4 {
+		t.Errorf("snapshot: %+v", s)
+	}
+	if _, err := os.Stat(dir + "/nope"); err == nil {
+		t.Error("a missing root was created")
+	}
+	// Both spellings of a root that was given twice are open.
+	for _, p := range []string{"/link/x", "/a/x"} {
+		if _, err := s.Guard().Check(dir + p); err != nil {
+			t.Error(err)
+		}
+	}
+	// Nobody who holds the result can change it.
+	s.Roots()[0].Path, s.Paths()[0], s.Skipped()[0].Raw = "/", "/", "x"
+	if s.Roots()[0].Path != dir+"/a" {
+		t.Error("a snapshot was changed from outside")
+	}
+	if _, err := s.Guard().Check("/etc/passwd"); err == nil {
+		t.Error("a guard was changed from outside")
+	}
+}
+
+func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
+	dir := rootstest.Tree(t, "a/b/", "x/y/", "x/b/", "a/l => ../x/y", "n\nl/", "nl => n\nl")
+	s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
+	if got := s.Paths(); !slices.Equal(got, []string{dir + "/a/b"}) || len(s.Skipped()) != 4 {
+		t.Errorf("%q, %+v", got, s.Skipped())
+	}
+	f := rootstest.NewFS(t, Linux, []string{"/r/p/", "/r/q/"})
+	f.Fail("/r/p", syscall.EACCES)
+	s = NewSnapshot(f, 1, OriginAsked, uris("/r/p", "/r/q"))
+	if got := s.Paths(); !slices.Equal(got, []string{"/r/q"}) || !strings.Contains(s.Skipped()[0].Reason, "permission") {
+		t.Errorf("%q, %+v", got, s.Skipped())
+	}
+	if os.Getuid() != 0 {
+		if err := os.Chmod(dir+"/a", 0o111); err != nil {
+			t.Fatal(err)
+		}
+		if s := NewSnapshot(OS{}, 1, OriginAsked, uris(dir+"/a")); s.Len() != 0 {
+			t.Error("a directory that cannot be listed is a root")
+		}
+	}
+}
+
+func TestSnapshotFlags(t *testing.T) {
+	f := rootstest.NewFS(t, Linux, []string{"/home => var/home", "/var/home/u/p/"}, rootstest.Home("/home/u"))
+	s := NewSnapshot(f, 1, OriginAsked, uris("/", "/var/home/u", "/home/u/p"))
+	var got []string
+	for _, r := range s.Roots() {
+		got = append(got, fmt.Sprintf("%s %v %s", r.Path, r.Redundant, r.Flag))
+	}
+	if want := []string{"/ false filesystem root", "/var/home/u true home folder", "/var/home/u/p true "}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	w := rootstest.NewFS(t, Windows, []string{"C:/x/"})
+	s = NewSnapshot(w, 1, OriginAsked, []Entry{{URI: "file:///c%3A/"}, {URI: "file:///C:/x"}, {URI: "file:///c/x"}})
+	if r := s.Roots(); len(r) != 2 || r[0].Flag != FlagFilesystem || r[1].URI != "file:///C:/x" || !r[1].Redundant {
+		t.Errorf("%+v", s.Roots())
+	}
+}
+
+// 100,000 entries, one of which is good, wherever it stands; and as many good
+// ones.
+func TestSnapshotHuge(t *testing.T) {
+	dir := rootstest.Tree(t, "good/")
+	entries := make([]Entry, 100_000)
+	for i := range entries {
+		entries[i].URI = fmt.Sprintf("file://%s/no/%d", dir, i)
+	}
+	entries[99_999].URI = "file://" + dir + "/good"
+	begin := time.Now()
+	s := NewSnapshot(OS{}, 1, OriginAsked, entries)
+	t.Logf("100,000 entries: %v", time.Since(begin))
+	if s.Len() != 1 || len(s.Skipped()) != 1001 {
+		t.Errorf("%d roots, %d skipped", s.Len(), len(s.Skipped()))
+	}
+	if _, err := s.Guard().Check(dir + "/good/x"); err != nil {
+		t.Error(err)
+	}
+	var lines []string
+	entries = entries[:0]
+	for i := range 10_500 {
+		lines = append(lines, fmt.Sprintf("/r/%d/", i))
+		entries = append(entries, Entry{URI: fmt.Sprintf("file:///r/%d", i)})
+	}
+	f := rootstest.NewFS(t, Linux, lines)
+	s = NewSnapshot(f, 1, OriginAsked, entries)
+	if s.Len() != 10_000 || len(s.Skipped()) != 1 || !strings.Contains(s.Skipped()[0].Reason, "500 more roots") {
+		t.Errorf("%d roots, skipped %+v", s.Len(), s.Skipped())
+	}
+	// The disk is not walked for each root.
+	looks := f.Looks()
+	if _, err := s.Guard().Check("/r/9999/x/y"); err != nil || f.Looks()-looks > 3 {
+		t.Errorf("%v after %d looks", err, f.Looks()-looks)
+	}
+	over := make([]Entry, 200_010)
+	if s := NewSnapshot(f, 1, OriginAsked, over); !strings.Contains(s.Skipped()[1000].Reason, "10 more entries") {
+		t.Errorf("%+v", s.Skipped()[1000:])
+	}
+}

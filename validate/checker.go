@@ -1,0 +1,535 @@
+package validate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/rootsmgr"
+)
+
+// ChildConfig is what hub.json says about one child and its paths.
+type ChildConfig struct {
+	Name        string
+	Mode        Mode
+	ModeSet     bool                          // hub.json states the mode; otherwise V4's default holds
+	Args        map[string]map[string]ArgRule // tool, or "*" for every tool -> JSON pointer with "*" -> rule
+	Command     string                        // "" for a child behind a URL, and for the embedded one
+	CommandArgs []string
+	URL         string
+}
+
+// Config is all a Checker is made of.
+type Config struct {
+	Children  []ChildConfig
+	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders, policy.protected
+	FS        rootsmgr.FS // nil: this machine
+	Home      string      // "": that of the user
+	Getenv    func(string) string
+	Depth     int // limits.depth, 0: DefaultDepth
+	Size      int // bytes of arguments, 0: DefaultSize
+}
+
+// Checker judges calls. It is immutable and safe for concurrent use; a reload makes a new one. The nil Checker refuses
+// everything.
+type Checker struct {
+	children  map[string]*child
+	shielded  []shielded
+	fs        rootsmgr.FS
+	platform  rootsmgr.Platform
+	home      string
+	path      []string // directories of PATH
+	getenv    func(string) string
+	users     func(string) (string, bool)
+	windows   bool
+	folds     bool // names differ by more than case
+	depth     int
+	size      int
+	mountTops []string // first components of every container mount point
+}
+
+// child is one configured child, prepared.
+type child struct {
+	ChildConfig
+	mode      Mode
+	profile   *Profile // by package or command, nil where none is known
+	container *Container
+}
+
+// shielded is a protected path in every spelling.
+type shielded struct {
+	spellings []string
+}
+
+// NewChecker prepares a Checker. The error joins every bad declaration.
+func NewChecker(cfg Config) (*Checker, error) {
+	c := &Checker{
+		children: make(map[string]*child),
+		fs:       cfg.FS,
+		home:     cfg.Home,
+		getenv:   cfg.Getenv,
+		users:    lookupUser,
+		depth:    cmp.Or(cfg.Depth, DefaultDepth),
+		size:     min(cmp.Or(cfg.Size, DefaultSize), 1<<30),
+	}
+	if c.fs == nil {
+		c.fs = rootsmgr.OS{}
+	}
+	if c.getenv == nil {
+		c.getenv = os.Getenv
+	}
+	if c.home == "" {
+		c.home, _ = os.UserHomeDir()
+	}
+	c.platform = platformOf(c.fs)
+	c.windows = c.platform == rootsmgr.Windows
+	c.folds = c.platform != rootsmgr.Linux
+	c.path = filepath.SplitList(c.getenv("PATH"))
+	var errs []error
+	for _, cc := range cfg.Children {
+		ch, err := newChild(cc)
+		if c.children[cc.Name] != nil {
+			err = errors.Join(err, fmt.Errorf("server %s: configured twice", quoteForMessage(cc.Name)))
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.children[cc.Name] = ch
+		if ch.container != nil {
+			for _, m := range ch.container.Mounts {
+				top, _, _ := strings.Cut(strings.TrimPrefix(m.Container, "/"), "/")
+				c.mountTops = append(c.mountTops, top)
+			}
+		}
+	}
+	for _, p := range cfg.Protected {
+		s, err := c.shield(p)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.shielded = append(c.shielded, s)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// newChild checks one child's declarations.
+func newChild(cc ChildConfig) (*child, error) {
+	ch := &child{ChildConfig: cc, mode: cc.Mode}
+	ch.profile = profileByCommand(cc.Command, cc.CommandArgs)
+	ch.container = ReadContainer(cc.Command, cc.CommandArgs)
+	if !cc.ModeSet {
+		ch.mode = ModeStrict
+		if cc.Command == "" && cc.URL != "" && !isLoopback(cc.URL) {
+			ch.mode = ModeDeclared
+		}
+	}
+	var errs []error
+	if ch.mode > ModeOff {
+		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", quoteForMessage(cc.Name)))
+	}
+	for tool, args := range cc.Args {
+		for pointer, rule := range args {
+			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
+			if bad == nil && rule.Role > RoleDelete {
+				bad = fmt.Errorf("argument %s has no known role", quoteForMessage(pointer))
+			}
+			if bad == nil && rule.Role == RoleNone && rule.Base != "" {
+				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", quoteForMessage(pointer))
+			}
+			if bad != nil {
+				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", quoteForMessage(cc.Name), quoteForMessage(tool), bad))
+			}
+		}
+	}
+	return ch, errors.Join(errs...)
+}
+
+// isLoopback reports a URL whose server shares this machine's disk.
+func isLoopback(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return true // strict is the safe answer
+	}
+	switch host := u.Hostname(); {
+	case host == "", strings.EqualFold(host, "localhost"), strings.HasSuffix(strings.ToLower(host), ".localhost"):
+		return true
+	case strings.HasPrefix(host, "127."), host == "::1", host == "0.0.0.0", host == "::", host == "host.docker.internal":
+		return true
+	case strings.HasPrefix(u.Scheme, "unix"):
+		return true
+	}
+	return false
+}
+
+// shield resolves a protected path once. One that does not exist yet is kept as text.
+func (c *Checker) shield(p string) (shielded, error) {
+	given := p
+	if p == "~" || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, `~\`) {
+		p = c.home + p[1:]
+	}
+	if !c.platform.IsAbs(p) {
+		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", quoteForMessage(given))
+	}
+	var s shielded
+	add := func(spelling string) {
+		if spelling != "" && !slices.Contains(s.spellings, spelling) {
+			s.spellings = append(s.spellings, spelling)
+		}
+	}
+	add(c.platform.Clean(p))
+	place, err := rootsmgr.Resolve(c.fs, p)
+	if err == nil {
+		add(place.Path)
+		add(place.Readings.Cleaned)
+	}
+	return s, nil
+}
+
+// isMounted reports the first component of a container's mount point, which need not exist on the host.
+func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountTops, first) }
+
+// Tool is what is known of one tool before any call: its compiled schema, its declared arguments, its role. Immutable.
+type Tool struct {
+	name        string
+	child       *child
+	mode        Mode
+	schema      *schema
+	rules       *ruleNode
+	classes     map[string]keyClass
+	traits      toolTraits
+	profile     *Profile
+	pathFormats bool
+	uri         bool // not a tool: the URI of a resource
+}
+
+// Name is the tool's own name, without the hub's prefix.
+func (t *Tool) Name() string { return t.name }
+
+// Mode is how far the tool's arguments are searched.
+func (t *Tool) Mode() Mode { return t.mode }
+
+// ProfileName is the built-in profile in force, "" for none.
+func (t *Tool) ProfileName() string {
+	if t.profile == nil {
+		return ""
+	}
+	return t.profile.Name
+}
+
+// definition is what this package reads of an entry of tools/list.
+type definition struct {
+	name                  string
+	schema                []byte
+	readOnly, destructive bool
+}
+
+// Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
+// it. An error means that the tool must not be offered, and says why (V2).
+func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
+	if c == nil || c.children[child] == nil {
+		return nil, fmt.Errorf("no server %s is configured", quoteForMessage(child))
+	}
+	d, err := readDefinition(def)
+	if err != nil {
+		return nil, fmt.Errorf("tool definition: %w", err)
+	}
+	s, err := compileSchema(d.schema)
+	if err != nil {
+		return nil, err
+	}
+	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
+	t.schema = s
+	t.pathFormats = s.declaresPaths()
+	if s != nil {
+		t.classes = make(map[string]keyClass)
+		for p := range s.hints.Properties {
+			t.classes[p] = classOf(p)
+		}
+	}
+	return t, nil
+}
+
+// prepare joins what the operator, the profile and the name say.
+func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
+	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive)}
+	if t.profile == nil {
+		t.profile = profileByServer(serverName)
+	}
+	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet {
+		t.mode = *t.profile.mode
+	}
+	declare := func(args map[string]ArgRule, how string, tier int) {
+		for pointer, rule := range args {
+			if t.rules == nil {
+				t.rules = &ruleNode{}
+			}
+			_ = t.rules.add(pointer, &boundRule{ArgRule: rule, how: how, tier: tier, pointer: pointer}) // checked before
+		}
+	}
+	declare(ch.Args[name], HowDeclared, 0)
+	declare(ch.Args["*"], HowDeclared, 1)
+	if t.profile != nil {
+		declare(t.profile.Tools[name], HowProfile, 2)
+		declare(t.profile.Tools["*"], HowProfile, 3)
+	}
+	return t
+}
+
+// readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
+func readDefinition(def []byte) (definition, error) {
+	var d definition
+	t := newTree(schemaDepth + 4)
+	defer t.free()
+	if err := t.walk(def, -1, 0, lenient...); err != nil {
+		return d, err
+	}
+	if t.nodes[0].kind != kObject {
+		return d, errors.New("not an object")
+	}
+	seen := 0
+	for m := t.nodes[0].first; m > 0; m = t.nodes[m].next {
+		n := &t.nodes[m]
+		switch t.name(m) {
+		case "name":
+			if n.kind != kString {
+				return d, errors.New("the name is not a string")
+			}
+			d.name = t.str(m)
+		case "inputSchema":
+			seen++
+			d.schema = slices.Clone(t.docs[n.doc][n.off:n.end])
+		case "annotations":
+			d.readOnly = t.isTrue(m, "readOnlyHint")
+			d.destructive = t.isTrue(m, "destructiveHint")
+		}
+	}
+	if seen > 1 {
+		return d, errors.New("inputSchema occurs twice")
+	}
+	if d.name == "" {
+		return d, errors.New("it has no name")
+	}
+	return d, nil
+}
+
+func (t *tree) isTrue(object int32, name string) bool {
+	if t.nodes[object].kind != kObject {
+		return false
+	}
+	id := t.child(object, name)
+	return id > 0 && t.nodes[id].kind == kBool && t.docs[t.nodes[id].doc][t.nodes[id].off] == 't'
+}
+
+// Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
+type Scan struct {
+	tool     *Tool
+	findings []Finding
+}
+
+// Findings are the paths found, conditional ones included.
+func (s *Scan) Findings() []Finding {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.findings)
+}
+
+// NeedsBoundary reports whether there is anything to judge. false: dispatch at once.
+func (s *Scan) NeedsBoundary() bool { return s == nil || len(s.findings) > 0 }
+
+// Certain reports whether any finding is a path whatever the disk looks like. Where it is false and NeedsBoundary is
+// true, only words of shell strings and relative names are left, which Judge looks up.
+func (s *Scan) Certain() bool {
+	return s == nil || slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.Conditional() })
+}
+
+// Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
+// is an *ArgumentsError or a *SchemaError.
+func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
+	if c == nil || t == nil {
+		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no tool to check them against"}
+	}
+	tr := newTree(c.depth)
+	defer tr.free()
+	if err := tr.parse(args, c.size); err != nil {
+		return nil, err
+	}
+	if t.schema != nil {
+		if err := t.schema.validate(tr.value(0)); err != nil {
+			return nil, err
+		}
+	}
+	return c.search(t, tr)
+}
+
+func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
+	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	if err := d.run(); err != nil {
+		return nil, err
+	}
+	return &Scan{tool: t, findings: d.findings}, nil
+}
+
+// Judge decides a scanned call under one boundary, for one child instance (V5, V6, V9, V10). Everything on disk is
+// looked at now: no verdict is kept from one call to the next.
+func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
+	out := &Verdict{Case: v.Case, Stale: v.Stale, Rule: RuleUnjudged}
+	if c == nil || s == nil || s.tool == nil {
+		return out
+	}
+	out.Child, out.Tool = s.tool.child.Name, s.tool.name
+	if v.Snapshot != nil {
+		out.Generation = v.Snapshot.Generation()
+	}
+	if len(s.findings) == 0 {
+		out.Decision, out.Rule = Allow, RuleNoPath
+		return out
+	}
+	j := &judge{c: c, w: w, v: v, container: w.Container}
+	if j.container == nil {
+		j.container = s.tool.child.container
+	}
+	if v.Snapshot != nil {
+		j.guard = v.Snapshot.Guard()
+	}
+	j.watch()
+	out.Findings = j.all(s.findings)
+	out.settle(s.tool, v)
+	return out
+}
+
+// watch looks at the protected files as they are now.
+func (j *judge) watch() {
+	for _, s := range j.c.shielded {
+		w := watched{spellings: s.spellings}
+		if info, err := j.c.fs.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
+			w.info = info
+		}
+		j.watched = append(j.watched, w)
+	}
+}
+
+// all judges every finding, then the relative ones once more from the directories that the first pass came across.
+func (j *judge) all(findings []Finding) []Judged {
+	list := make([]Judged, 0, len(findings))
+	var again []int
+	for i := range findings {
+		out, ok := j.finding(&findings[i])
+		if !ok {
+			if findings[i].form == formLink {
+				again = append(again, -i-1)
+			}
+			continue
+		}
+		list = append(list, out)
+		f := &findings[i]
+		if f.form != formURI && f.Base == "" && !j.c.platform.IsAbs(f.Value) {
+			again = append(again, len(list)-1)
+		}
+		if !f.Conditional() {
+			j.keepDirs(&out)
+		}
+	}
+	if len(j.own) == 0 || len(again) == 0 || len(findings) < 2 {
+		return list
+	}
+	j.starts = j.own
+	for _, at := range again {
+		if at < 0 {
+			if out, ok := j.finding(&findings[-at-1]); ok {
+				list = append(list, out)
+			}
+			continue
+		}
+		more, ok := j.finding(&list[at].Finding)
+		if !ok {
+			continue
+		}
+		for _, r := range more.Readings {
+			d := Allow
+			if more.Decision == Deny && r.Code == more.Code {
+				d = Deny
+			}
+			j.note(&list[at], r, d)
+		}
+	}
+	return list
+}
+
+// keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
+func (j *judge) keepDirs(out *Judged) {
+	for _, r := range out.Readings {
+		if r.dir && !slices.Contains(j.own, r.Path) && !slices.Contains(j.bases(), r.Path) {
+			j.own = append(j.own, r.Path)
+		}
+	}
+}
+
+// settle takes the strictest of the findings (V9, P1): what is protected first.
+func (v *Verdict) settle(t *Tool, view rootsmgr.View) {
+	v.Decision, v.Rule = Allow, RuleInside
+	if len(v.Findings) == 0 {
+		v.Rule = RuleNoPath
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		f.Hint = hintFor(t, f)
+		if f.Decision == Allow {
+			if f.Code == CodeOpen && v.Decision == Allow {
+				v.Rule = RuleNoBoundary
+			}
+			continue
+		}
+		shielded := f.Code == CodeProtected || f.Code == CodeProtectedAbove
+		if v.First == nil || shielded && v.Rule != RuleProtected {
+			v.First = f
+			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
+		}
+	}
+	if v.First != nil && v.Rule != RuleProtected {
+		v.Why = view.Why()
+	}
+	if v.First != nil && view.Snapshot != nil {
+		v.Roots = view.Snapshot.URIs()
+	}
+}
+
+func ruleOf(code string) string {
+	switch code {
+	case CodeProtected, CodeProtectedAbove:
+		return RuleProtected
+	case CodeOutside, CodeOutsideLink, CodeUnmapped:
+		return RuleBoundary
+	case CodeRootsEmpty, CodeRootsFailed, CodeRootsUnsupported:
+		return RuleNoBoundary
+	}
+	return RuleUnresolvable
+}
+
+// hintFor writes what an operator would add to the child's entry in hub.json to declare that the argument is no path.
+func hintFor(t *Tool, f *Judged) string {
+	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.plausible() || t.uri || f.Member {
+		return ""
+	}
+	quote := func(s string) string {
+		b, err := jsontext.AppendQuote(nil, s)
+		if err != nil {
+			return `""`
+		}
+		return string(b)
+	}
+	return fmt.Sprintf(`"paths": { "args": { %s: { %s: "none" } } }`, quote(t.name), quote(f.declare))
+}

@@ -1,0 +1,174 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Codes of findings and refusals. They are stable: audit lines, explain and docs/findings.md use them.
+const (
+	CodeArgsSyntax    = "arguments-syntax"
+	CodeArgsNotObject = "arguments-not-object"
+	CodeArgsDuplicate = "arguments-duplicate-name"
+	CodeArgsFolded    = "arguments-folded-name"
+	CodeArgsName      = "arguments-bad-name"
+	CodeArgsText      = "arguments-bad-text"
+	CodeArgsTooDeep   = "arguments-too-deep"
+	CodeArgsTooLarge  = "arguments-too-large"
+	CodeArgsNumber    = "arguments-bad-number"
+
+	CodeSchemaViolation = "schema-violation"
+	CodeSchemaBudget    = "schema-budget"
+
+	CodeInside     = "inside"
+	CodeNullDevice = "null-device"
+	CodeOpen       = "open"
+
+	CodeOutside          = "outside"
+	CodeOutsideLink      = "outside-through-link"
+	CodeUnmapped         = "outside-container-mounts"
+	CodeRootsUnsupported = "no-roots-unsupported"
+	CodeRootsEmpty       = "no-roots-empty"
+	CodeRootsFailed      = "no-roots-failed"
+	CodeProtected        = "protected"
+	CodeProtectedAbove   = "protected-below"
+
+	CodeUnresolvable = "unresolvable"
+	CodePermission   = "unresolvable-permission"
+	CodeMagic        = "unresolvable-magic"
+	CodeNUL          = "unresolvable-nul"
+	CodeBadURI       = "bad-file-uri"
+	CodeForeignHost  = "foreign-host"
+	CodeForeignForm  = "foreign-form"
+	CodeGlob         = "glob-climbs"
+	CodeNoBase       = "no-base"
+	CodeNoHome       = "no-home"
+	CodeBudget       = "too-many-readings"
+)
+
+// CodeInfo explains one code to a person.
+type CodeInfo struct {
+	Code    string
+	Stage   string // arguments, schema, allowed, outside, protected, unresolvable
+	Meaning string
+	Example string
+	Cure    string
+}
+
+// Codes is every code there is, in the order of the stages.
+var Codes = []CodeInfo{
+	{CodeArgsSyntax, "arguments", "The arguments are not one JSON value.", `{"path": "a",}`, "Send well-formed JSON: no comments, no trailing commas, nothing after the object."},
+	{CodeArgsNotObject, "arguments", "The arguments are JSON, but no object of named arguments.", `["a.txt"]`, "Send an object, or leave the arguments out."},
+	{CodeArgsDuplicate, "arguments", "A member name occurs twice in one object. Parsers disagree on which one counts, so what was judged might not be what is read.", `{"path": "a", "path": "/etc/passwd"}`, "Send each name once."},
+	{CodeArgsFolded, "arguments", "Two member names differ in letter case only, and the tool declares one of them. A parser that ignores case would take them for one.", `{"path": "a", "Path": "b"}`, "Send the declared spelling alone."},
+	{CodeArgsName, "arguments", "A member name holds a NUL character, at which some parsers cut it.", `{"path\u0000": "a"}`, "Leave the character out."},
+	{CodeArgsText, "arguments", "A string is not valid Unicode: invalid UTF-8, or half a surrogate pair.", `{"path": "\ud800"}`, "Send valid Unicode."},
+	{CodeArgsTooDeep, "arguments", "Objects and arrays are nested too deeply, counting JSON inside strings (limits.depth in hub.json).", `{"a": {"a": {"a": ... }}}`, "Send flatter arguments, or raise limits.depth."},
+	{CodeArgsTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
+	{CodeArgsNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
+	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
+	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema took too long (its patterns, or its references), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
+	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
+	{CodeNullDevice, "allowed", "/dev/null is always inside.", `{"output": "/dev/null"}`, "Nothing to do."},
+	{CodeOpen, "allowed", "The path is outside, but no boundary is known and the operator lets that pass (roots.when in hub.json).", `{"path": "/etc/hosts"} from a client without roots`, "To have a boundary, use a client that gives roots, or set --roots or roots.fallback."},
+	{CodeOutside, "outside", "Some reading of the path lies outside every root.", `{"path": "/etc/passwd"}`, "Open the folder in the client. If the argument is no path of this machine, declare it in hub.json; the denial prints the line."},
+	{CodeOutsideLink, "outside", "The path is written inside the boundary, but a symbolic link on the way leads out.", `{"path": "link/passwd"} where link points to /etc`, "Open the folder that the link leads to, or remove the link."},
+	{CodeUnmapped, "outside", "The child runs in a container that mounts nothing of this machine at that path.", `{"path": "/srv/x"} with only -v /home/me/p:/work`, "Use the container's path of the project (/work/...), or mount the directory."},
+	{CodeRootsUnsupported, "outside", "The client cannot give roots, no fallback is configured, and roots.when.unsupported is \"deny\".", `any path`, "Start mcphub with --roots, set MCPHUB_ROOTS or roots.fallback."},
+	{CodeRootsEmpty, "outside", "The client answered that no folder is open, and roots.when.empty is \"deny\".", `any path, from an editor's empty window`, "Open a folder in the client."},
+	{CodeRootsFailed, "outside", "The client declared roots but gave none that can be used, and roots.when.failed is \"deny\".", `any path`, "Reconnect the client; get-roots says what went wrong. Set roots.fallback for such clients."},
+	{CodeProtected, "protected", "The path is at or below a protected one: hub.json, the hub's own folders, or policy.protected. No rule and no root opens it.", `{"path": "hub.json"}`, "Edit the file by hand, outside the hub."},
+	{CodeProtectedAbove, "protected", "The call writes to or deletes a directory that holds a protected path.", `move_file of the folder with hub.json in it`, "Name what is to be changed more narrowly."},
+	{CodeUnresolvable, "unresolvable", "Nobody can say where the path leads: a loop of links, a name that is too long, a link that cannot be read.", `{"path": "loop/x"}`, "Use another path."},
+	{CodePermission, "unresolvable", "A directory on the way may not be searched, so it cannot be told where the path leads.", `{"path": "/root/x"} as an ordinary user`, "Use a path you may read."},
+	{CodeMagic, "unresolvable", "The path means something else in the child than in the hub (/proc/self, /dev/fd), or names a device.", `{"path": "/proc/self/root/etc/passwd"}`, "Use the plain path."},
+	{CodeNUL, "unresolvable", "The path holds a NUL character.", `{"path": "a\u0000b"}`, "Leave the character out."},
+	{CodeBadURI, "unresolvable", "A file URI that programs read differently or not at all.", `file:///a%zz`, "Send a plain path, or a well-formed file:/// URI."},
+	{CodeForeignHost, "unresolvable", "A file URI that names another host.", `file://server/share/x`, "Write file:/// with three slashes for a local file."},
+	{CodeForeignForm, "unresolvable", "A path in the form of another system: a drive or a network share where there are none.", `{"path": "C:\\Users\\me"} on Linux`, "Use a path of this machine."},
+	{CodeGlob, "unresolvable", "A component after a wildcard can be \"..\", or a pattern has too many alternatives to judge.", `src/*/../../../etc/*`, "Write the pattern without \"..\" after the first wildcard."},
+	{CodeNoBase, "unresolvable", "A relative path, and nothing says which directory it starts from.", `{"path": "a.txt"} to a server on another host`, "Send an absolute path, or set cwd for the server in hub.json."},
+	{CodeNoHome, "unresolvable", "A path from the home folder, which is not known.", `{"path": "~/x"} where HOME is unset`, "Send an absolute path."},
+	{CodeBudget, "unresolvable", "Too many paths and starting directories to combine in one call.", `1,000 relative paths beside 1,000 directories`, "Split the call, or send absolute paths."},
+}
+
+// Explain finds the entry of a code; ok is false for a code there is none of.
+func Explain(code string) (info CodeInfo, ok bool) {
+	i := slices.IndexFunc(Codes, func(c CodeInfo) bool { return c.Code == code })
+	if i < 0 {
+		return CodeInfo{}, false
+	}
+	return Codes[i], true
+}
+
+// hows explains the values of Finding.How.
+var hows = []struct{ how, meaning string }{
+	{HowDeclared, "the operator declared the argument in hub.json"},
+	{HowProfile, "the built-in profile of the server declares it"},
+	{HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
+	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
+	{HowMember, "a member name below a path-like argument, or one that is a path itself"},
+	{HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
+	{HowHome, "it starts from a home folder: ~, ~user, $HOME"},
+	{HowDrive, "it starts with a drive"},
+	{HowUNC, "it names a network share or a device"},
+	{HowClimbs, "it has a \"..\" segment"},
+	{HowFileURI, "it is, or contains, a file: URI"},
+	{HowScheme, "its scheme carries a path: sqlite:, duckdb:, unix:, vscode://file"},
+	{HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
+	{HowList, "one part of a joined list is a path"},
+	{HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
+	{HowSQL, "a literal of an SQL string; it counts only where it leads outside and exists or could be created"},
+	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
+	{HowURI, "the URI of a resource, or a variable of its template"},
+}
+
+// FindingsDoc is docs/findings.md: generated, so that it names every code.
+func FindingsDoc() string {
+	var b strings.Builder
+	b.WriteString("# Findings\n\nGenerated from validate.Codes; change it there.\n\n" +
+		"`mcphub explain TOOL ARGS` prints one finding for each path in a call: where it is in the arguments, how it was\n" +
+		"recognised, every way a server may read it and where each leads, and one of the codes below.\n")
+	stages := []struct{ name, title string }{
+		{"arguments", "The arguments were refused (-32602)"},
+		{"schema", "The arguments do not fit the tool's schema"},
+		{"allowed", "Allowed"},
+		{"outside", "Denied: outside the boundary"},
+		{"protected", "Denied: protected, whatever the policy says"},
+		{"unresolvable", "Denied: nobody can say where it leads"},
+	}
+	for _, s := range stages {
+		fmt.Fprintf(&b, "\n## %s\n", s.title)
+		for _, c := range Codes {
+			if c.Stage == s.name {
+				fmt.Fprintf(&b, "\n### `%s`\n\n%s\n\n- Example: `%s`\n- Cure: %s\n", c.Code, c.Meaning, c.Example, c.Cure)
+			}
+		}
+	}
+	b.WriteString("\n## How a string is recognised\n\n| how | meaning |\n|---|---|\n")
+	for _, h := range hows {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", h.how, strings.ReplaceAll(h.meaning, "|", "\\|"))
+	}
+	b.WriteString("\n## The word lists\n\nKeys are read by whole words of camel, snake and kebab case; letters are compared under Unicode case folding.\n\n")
+	list := func(title string, words []string) {
+		fmt.Fprintf(&b, "- %s: %s.\n", title, strings.Join(words, ", "))
+	}
+	list("Path words (alone, or the end of a word)", pathWords)
+	list("End like a path word and are none", sorted(notPathWords))
+	list("Free text, as the last word: its strings are exempt, objects below it are not", sorted(contentWords))
+	list("Stop words, as the last word: the name alone makes no path", sorted(stopWords))
+	list("Shell strings, as the last word", sorted(shellWords))
+	list("SQL strings, as the last word (and `query` that begins with an SQL verb)", sorted(sqlWords))
+	list("Argument vectors, as the last word", sorted(vectorWords))
+	return b.String()
+}
+
+func sorted(set map[string]bool) []string {
+	list := make([]string, 0, len(set))
+	for w := range set {
+		list = append(list, w)
+	}
+	slices.Sort(list)
+	return list
+}

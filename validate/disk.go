@@ -1,0 +1,183 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// A rootsmgr.FS may offer more than resolving needs; OS is known to.
+type (
+	lister interface {
+		ReadDir(name string) ([]fs.DirEntry, error)
+	}
+	writer     interface{ Writable(dir string) bool }
+	platformer interface{ Platform() rootsmgr.Platform }
+)
+
+func platformOf(fsys rootsmgr.FS) rootsmgr.Platform {
+	if p, ok := fsys.(platformer); ok {
+		return p.Platform()
+	}
+	return rootsmgr.Host()
+}
+
+// firstExists is rule 3: does the first component of an absolute value, after lexical cleaning and before any colon,
+// name something on this machine? Where that cannot be told, it does.
+func (c *Checker) firstExists(v string) bool {
+	if c.windows {
+		return true
+	}
+	clean := path.Clean(slashed(v))
+	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
+	if first == "" {
+		return true // the root itself
+	}
+	if c.isMounted(first) {
+		return true
+	}
+	if hasMeta(first) {
+		if first, rest, _ = strings.Cut(first, ":"); c.anyMatch(first) {
+			return true
+		}
+	}
+	if i := strings.IndexByte(first, ':'); i > 0 && !c.nameExists(first, rest) {
+		first = first[:i]
+	}
+	return c.nameExists(first, rest)
+}
+
+func (c *Checker) nameExists(first, rest string) bool {
+	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
+		return false
+	}
+	_, err := c.fs.Lstat("/" + first)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	if !c.folds || c.spelledSo(first) {
+		return true
+	}
+	second, _, _ := strings.Cut(rest, "/")
+	if second == "" {
+		return false
+	}
+	_, err = c.fs.Lstat("/" + first + "/" + second)
+	return err == nil
+}
+
+// spelledSo reports whether the root directory holds this very spelling; on a filesystem that folds case every spelling
+// is found.
+func (c *Checker) spelledSo(first string) bool {
+	entries, err := c.list("/")
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first })
+}
+
+func (c *Checker) list(dir string) ([]fs.DirEntry, error) {
+	if l, ok := c.fs.(lister); ok {
+		return l.ReadDir(dir)
+	}
+	if _, ok := c.fs.(rootsmgr.OS); ok {
+		return os.ReadDir(dir)
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// anyMatch reports whether a pattern matches a name in the root directory; where that cannot be told it does.
+func (c *Checker) anyMatch(pattern string) bool { return c.matches("/", pattern) }
+
+func (c *Checker) matches(dir, pattern string) bool {
+	entries, err := c.list(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	alternatives, ok := expandBraces(pattern)
+	if !ok {
+		return true
+	}
+	for _, alt := range alternatives {
+		alt = strings.ReplaceAll(alt, "[!", "[^")
+		for _, e := range entries {
+			if ok, err := path.Match(alt, e.Name()); ok || err != nil && e.Name() == alt {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUserHome reports ~name where a user of that name exists.
+func (c *Checker) isUserHome(v string) bool {
+	_, _, ok := c.userHome(v)
+	return ok
+}
+
+// userHome splits ~name/rest.
+func (c *Checker) userHome(v string) (home, rest string, ok bool) {
+	if len(v) < 2 || v[0] != '~' {
+		return "", "", false
+	}
+	name := v[1:]
+	if i := strings.IndexAny(name, `/\`); i >= 0 {
+		name, rest = name[:i], name[i:]
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
+		return "", "", false
+	}
+	home, ok = c.users(name)
+	return home, rest, ok
+}
+
+func lookupUser(name string) (string, bool) {
+	u, err := user.Lookup(name)
+	if err != nil || u.HomeDir == "" {
+		return "", false
+	}
+	return u.HomeDir, true
+}
+
+// isCommand reports an absolute word that is an executable found on PATH, which is how shells are told what to run.
+func (c *Checker) isCommand(w string) bool {
+	if w == "" || w[0] != '/' && !isDrive(w) || climbs(w) {
+		return false
+	}
+	dir := filepath.Dir(w)
+	if !slices.Contains(c.path, dir) {
+		return false
+	}
+	info, err := c.fs.Lstat(w)
+	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
+}
+
+// creatable reports whether something new could be put at a resolved path that does not exist: its directory does, and
+// may be written to.
+func (c *Checker) creatable(resolved string) bool {
+	dir := path.Dir(resolved)
+	if c.windows {
+		dir = filepath.Dir(resolved)
+	}
+	info, err := c.fs.Lstat(dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	if !info.IsDir() {
+		return false
+	}
+	if w, ok := c.fs.(writer); ok {
+		return w.Writable(dir)
+	}
+	if _, ok := c.fs.(rootsmgr.OS); ok {
+		return mayWrite(dir)
+	}
+	return true
+}

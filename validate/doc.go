@@ -1,0 +1,52 @@
+// Package validate answers one question: may this call be dispatched?
+//
+// # The stages
+//
+// A call passes them in this order (V10), and each exists because the next one relies on it.
+//
+//  1. Strict parse ([Checker.Scan]). The arguments are walked once as I-JSON: unique names, valid Unicode, one object,
+//     bounded depth and size. Without it two programs could read two different calls from the same bytes, and the one
+//     that was judged would not be the one that runs. The bytes that were walked are the bytes to send.
+//  2. Schema. The tool's own inputSchema, compiled without loading anything, with ECMA patterns and a budget. It comes
+//     before detection so that detection may believe it (an enum is a list of the server's own words).
+//  3. Findings. Every string, element and member name at any depth is looked at, keys or no keys; what is a path, in
+//     which role, and why, is recorded. This needs no roots, so a call without paths never waits for them.
+//  4. Protected paths ([Checker.Judge]). The hub's own configuration and records come before any rule that could open
+//     them.
+//  5. Boundary. Each finding is read in every way that the child or the kernel might read it, and every reading must
+//     lie inside. Policy rules will stand between the two last stages.
+//  6. Decision. One finding outside denies the call. The zero value of everything that decides denies.
+//
+// # Two names in one object
+//
+// Member names that are equal under Unicode case folding (path, Path) are two members to one parser and one to
+// another. Where the tool's schema or a declaration names one of the two, the call is refused. Where it names neither
+// (environment variables, headers, files) or both (-a and -A), both are judged like any other member. A single name in
+// another letter case than the declared one is judged as the declared one, and never exempted as it.
+//
+// # Backslashes
+//
+// On POSIX a backslash is an ordinary character of a file name, and a separator to programs that were written for both
+// systems. Both readings must lie inside. Drives and network shares are refused there: no root contains them.
+//
+// # Concurrency
+//
+// A [Checker], a [Tool] and a [Scan] are immutable and may be used by any number of goroutines; there are no locks and
+// no goroutines here. Nothing is cached between calls: a symbolic link may be swapped between two of them.
+//
+// # What no check can promise
+//
+// Shell strings. The words of a command are scanned for paths that lead outside, which stops accidents and the plain
+// attempts. A shell has variables, substitutions, here-documents and a whole language to build a path from; nobody can
+// read that out of its text. A tool that takes shell strings should be excluded, escalated to a human, or confined by
+// the kernel.
+//
+// Capability laundering. The effect of a tool is not in its arguments: one that runs the project's tests runs whatever
+// the project says. Judging arguments limits what a benign server is asked to do, not what a program may do.
+//
+// Races. A path is judged at dispatch and opened later, by another process. Between the two a link can be swapped. Hard
+// links and bind mounts cannot be seen at all (a hard link to a protected file is). Where the kernel can enforce a
+// boundary, it should be given the same one.
+//
+// It refuses to guess in the other direction: what cannot be resolved is denied, never taken for harmless.
+package validate

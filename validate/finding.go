@@ -1,0 +1,137 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
+type Role uint8
+
+const (
+	RoleNone Role = iota
+	RoleRead
+	RoleWrite
+	RoleDelete
+)
+
+func (r Role) String() string {
+	switch r {
+	case RoleRead:
+		return "read"
+	case RoleWrite:
+		return "write"
+	case RoleDelete:
+		return "delete"
+	}
+	return "none"
+}
+
+// ParseRole reads a role as hub.json spells it.
+func ParseRole(s string) (Role, error) {
+	switch s {
+	case "none":
+		return RoleNone, nil
+	case "read":
+		return RoleRead, nil
+	case "write":
+		return RoleWrite, nil
+	case "delete":
+		return RoleDelete, nil
+	}
+	return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", quoteForMessage(s))
+}
+
+// Mode is how far the arguments of a child are searched (V4). The zero value searches everywhere.
+type Mode uint8
+
+const (
+	ModeStrict   Mode = iota // every string, by 3.1
+	ModeDeclared             // declared arguments, and file URIs anywhere
+	ModeOff                  // nothing
+)
+
+func (m Mode) String() string {
+	switch m {
+	case ModeDeclared:
+		return "declared"
+	case ModeOff:
+		return "off"
+	}
+	return "strict"
+}
+
+// ParseMode reads a mode as hub.json spells it.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "strict":
+		return ModeStrict, nil
+	case "declared":
+		return ModeDeclared, nil
+	case "off":
+		return ModeOff, nil
+	}
+	return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", quoteForMessage(s))
+}
+
+// How a string was recognised. The values are stable: audit lines and explain print them.
+const (
+	HowDeclared = "declared" // by the operator in hub.json
+	HowProfile  = "profile"  // by the built-in profile of the server
+	HowFormat   = "format"   // by a format in the tool's schema
+	HowKey      = "key"      // the name of the argument (rule 1)
+	HowMember   = "member"   // a member name below a path-like key, or one that is a path itself
+	HowAbsolute = "absolute" // rule 2
+	HowHome     = "home"     // ~, ~user, $HOME
+	HowDrive    = "drive"    // C:\x
+	HowUNC      = "unc"      // \\host\share
+	HowClimbs   = "climbs"   // a ".." segment
+	HowFileURI  = "file-uri" // a file: URI, whole or inside other text
+	HowScheme   = "scheme"   // sqlite:, unix:, jar:, vscode://file ...
+	HowTail     = "tail"     // after "=", "@", a ref's colon or a short flag
+	HowList     = "list"     // one part of a joined list
+	HowShell    = "shell"    // a word of a shell string (rule 4)
+	HowSQL      = "sql"      // a literal of an SQL string (rule 4)
+	HowLink     = "link"     // a relative name that a symlink leads out (rule 2)
+	HowURI      = "uri"      // the URI of a resource (V7)
+)
+
+// Finding is one string, or part of one, that was taken for a path.
+type Finding struct {
+	Pointer string // RFC 6901, through strings that hold JSON
+	Raw     string // the whole string as sent, decoded from JSON, at most 4 KiB of it
+	Value   string // the part of it that is a path
+	Role    Role
+	How     string // one of the How constants
+	Member  bool   // it is a member name, not a value
+	Base    string // pointer of the argument it starts from, "" unless declared
+	BaseDir string // the value found there
+
+	form    form
+	alts    []string // other spellings of the text: untrimmed, or where a scheme is ambiguous
+	seat    int32    // node it was found in
+	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
+	declare string   // pointer with stars, for the line that would declare it
+}
+
+// form is how a value has to be read.
+type form uint8
+
+const (
+	formPath form = iota
+	formURI       // a file: URI
+	formWord      // a word: counts only where it leads outside and exists or could be created
+	formLink      // a relative name: counts only where a symlink leads it outside
+)
+
+// Conditional reports whether the finding counts only under a condition that Judge looks up.
+func (f *Finding) Conditional() bool { return f.form == formWord || f.form == formLink }
+
+// plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
+func (f *Finding) plausible() bool {
+	switch f.How {
+	case HowDeclared, HowFileURI, HowURI, HowScheme, HowShell, HowSQL:
+		return false
+	}
+	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")
+}

@@ -1,0 +1,141 @@
+package validate
+
+import "strings"
+
+const maxBraces = 64
+
+// hasMeta reports characters that a glob gives a meaning to.
+func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[{") }
+
+// expandBraces writes out {a,b} alternatives as shells and glob libraries do; ok is false where there are too many.
+func expandBraces(s string) (list []string, ok bool) {
+	list = []string{""}
+	for s != "" {
+		open := strings.IndexByte(s, '{')
+		if open < 0 {
+			break
+		}
+		length, parts := braceParts(s[open:])
+		if length == 0 {
+			for i := range list {
+				list[i] += s[:open+1]
+			}
+			s = s[open+1:]
+			continue
+		}
+		var alternatives []string
+		for _, p := range parts {
+			inner, ok := expandBraces(p)
+			if !ok {
+				return nil, false
+			}
+			alternatives = append(alternatives, inner...)
+		}
+		if len(list)*len(alternatives) > maxBraces {
+			return nil, false
+		}
+		var next []string
+		for _, head := range list {
+			for _, alt := range alternatives {
+				next = append(next, head+s[:open]+alt)
+			}
+		}
+		list, s = next, s[open+length:]
+	}
+	for i := range list {
+		list[i] += s
+	}
+	return list, true
+}
+
+// braceParts reads one {a,b}: its length and its alternatives. A brace without comma or end is a literal one.
+func braceParts(s string) (length int, parts []string) {
+	depth, begin := 0, 1
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				if parts = append(parts, s[begin:i]); len(parts) < 2 {
+					return 0, nil
+				}
+				return i + 1, parts
+			}
+		case ',':
+			if depth == 1 {
+				parts = append(parts, s[begin:i])
+				begin = i + 1
+			}
+		}
+	}
+	return 0, nil
+}
+
+// fixedPrefix is the part of a glob before its first component with a meta character, "" where that is the first.
+func fixedPrefix(s string) string {
+	i := strings.IndexAny(s, "*?[{")
+	if i < 0 {
+		return s
+	}
+	i = strings.LastIndexByte(s[:i], '/')
+	if i < 0 {
+		return ""
+	}
+	return s[:i+1]
+}
+
+// globClimbs reports a component behind the first meta character that can be "..": written out, by alternatives (which
+// the caller has expanded), or by a class of dots behind a literal dot. "*" and "?" never match it: directories do not
+// list themselves. A class that holds a slash is no component at all, and counts as climbing.
+func globClimbs(s string) bool {
+	rest := s[len(fixedPrefix(s)):]
+	for c := range strings.SplitSeq(rest, "/") {
+		if c == ".." {
+			return true
+		}
+		open := strings.IndexByte(c, '[')
+		if open < 0 {
+			continue
+		}
+		if strings.IndexByte(c[open:], ']') < 0 && strings.IndexByte(rest, ']') >= 0 && !strings.ContainsAny(c[open+1:], "*?{") && classCrosses(rest, c) {
+			return true
+		}
+		if onlyDots(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// classCrosses reports whether the class opened in component c closes in a later one: [/]etc.
+func classCrosses(rest, c string) bool {
+	_, after, ok := strings.Cut(rest, c+"/")
+	if !ok {
+		return false
+	}
+	end := strings.IndexByte(after, ']')
+	begin := strings.IndexByte(after, '[')
+	return end >= 0 && (begin < 0 || end < begin)
+}
+
+// onlyDots reports a component that can match "..": two items, each a dot or a class that holds one, the first one
+// literal or both classes.
+func onlyDots(c string) bool {
+	items := 0
+	for i := 0; i < len(c); items++ {
+		switch {
+		case c[i] == '.':
+			i++
+		case c[i] == '[':
+			end := strings.IndexByte(c[i+1:], ']')
+			if end < 0 || !strings.Contains(c[i:i+1+end], ".") {
+				return false
+			}
+			i += end + 2
+		default:
+			return false
+		}
+	}
+	return items == 2 && strings.IndexByte(c, '[') >= 0
+}

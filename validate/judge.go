@@ -1,0 +1,352 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// maxChecks bounds what one call can make the hub look up on disk.
+const maxChecks = 100_000
+
+// judge decides one call. It lives as long as Judge runs.
+type judge struct {
+	c         *Checker
+	w         Where
+	v         rootsmgr.View
+	guard     *rootsmgr.Guard
+	container *Container
+	own       []string // directories among the call's own arguments
+	starts    []string // memo of bases
+	checks    int
+	watched   []watched // protected files as they are now
+}
+
+// bases are the directories that a relative path may start from.
+func (j *judge) bases() []string {
+	if j.starts != nil {
+		return j.starts
+	}
+	var list []string
+	add := func(dir string) {
+		if dir != "" && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	if j.container != nil {
+		if j.container.Workdir != "" {
+			add(j.container.Workdir)
+		} else {
+			for _, m := range j.container.Mounts {
+				add(m.Container)
+			}
+		}
+		j.starts = list
+		return list
+	}
+	add(j.w.Cwd)
+	if len(j.w.Served) > 16 {
+		j.starts = appendNew(list, j.w.Served)
+		return j.starts
+	}
+	for _, dir := range j.w.Served {
+		add(dir)
+	}
+	if len(list) == 0 && j.v.Snapshot != nil {
+		list = j.v.Snapshot.Paths()
+	}
+	j.starts = list
+	return list
+}
+
+func appendNew(list, more []string) []string {
+	seen := make(map[string]bool, len(more))
+	for _, s := range list {
+		seen[s] = true
+	}
+	for _, s := range more {
+		if !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
+func (j *judge) finding(f *Finding) (out Judged, ok bool) {
+	out = Judged{Finding: *f, Decision: Allow}
+	counted := false
+	each := func(s spelled) {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings {
+			return
+		}
+		r, d, counts := j.reading(f, s)
+		if !counts {
+			return
+		}
+		counted = true
+		j.note(&out, r, d)
+	}
+	if f.form == formURI {
+		j.uri(f, each)
+	} else {
+		for _, text := range j.c.variants(f) {
+			j.absolutes(f, text, each)
+			j.globs(f, text, each)
+		}
+	}
+	return out, counted
+}
+
+// note adds a reading to a finding's outcome; the first reading that denies names the code.
+func (j *judge) note(out *Judged, r Reading, d Decision) {
+	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
+	if d == Deny && out.Decision == Allow {
+		out.Decision, out.Code, out.Leads = Deny, r.Code, r.Leads
+		if len(out.Readings) >= maxReadings {
+			out.Readings = out.Readings[:maxReadings-1]
+		}
+		out.Readings = append(out.Readings, r)
+		return
+	}
+	if out.Code == "" {
+		out.Code, out.Leads = r.Code, r.Leads
+	}
+	if out.Decision == Allow && r.Code == CodeOpen {
+		out.Code = r.Code
+	}
+	if len(out.Readings) < maxReadings {
+		out.Readings = append(out.Readings, r)
+	}
+}
+
+// uri yields every path a file URI may mean. What is decoded once is the path; decoded further it must not escape
+// either.
+func (j *judge) uri(f *Finding, yield func(spelled)) {
+	paths, err := j.c.platform.ReadURI(f.Value)
+	if err != nil {
+		code := CodeBadURI
+		if strings.Contains(err.Error(), "host") {
+			code = CodeForeignHost
+		}
+		yield(spelled{text: f.Value, code: code, err: err.Error()})
+		return
+	}
+	for _, p := range paths {
+		again := Finding{Value: p}
+		for i, text := range j.c.variants(&again) {
+			if i == 0 || j.c.platform.IsAbs(text) {
+				j.absolute(text, text, "", yield)
+				j.globs(f, text, yield)
+			}
+		}
+	}
+}
+
+// reading checks one absolute path. counts is false where a conditional finding does not apply.
+func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bool) {
+	r = Reading{Text: s.text, Path: s.path}
+	conditional := f.Conditional()
+	if s.path == "" {
+		r.Code, r.Err = s.code, s.err
+		if s.code == CodeNoBase && j.v.Open {
+			return r, Allow, !conditional
+		}
+		return r, Deny, !conditional || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
+	}
+	if j.checks++; j.checks > maxChecks {
+		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
+		return r, Deny, true
+	}
+	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
+		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true
+		return r, Allow, f.form != formLink
+	}
+	where, err := j.look(s.path)
+	r.Leads, r.Exists, r.Root, r.dir = where.Path, where.Exists, where.Root.Path, where.Dir
+	var escape *rootsmgr.EscapeError
+	switch {
+	case err == nil:
+		r.Code = CodeInside
+	case errors.As(err, &escape):
+		r.Code, r.Root = CodeOutside, ""
+		if escape.Resolved != "" {
+			r.Leads = escape.Resolved
+		}
+		if escape.Reading == rootsmgr.ReadingPhysical || escape.Reading == rootsmgr.ReadingCleaned {
+			r.Code = CodeOutsideLink
+		}
+		if j.guard.Empty() {
+			r.Code = codeOfCase(j.v.Case)
+		}
+	default:
+		r.Code, r.Err = codeOf(err), err.Error()
+	}
+	if where.Path != "" {
+		if code := j.protected(f, &where); code != "" {
+			r.Code = code
+			return r, Deny, true
+		}
+	}
+	if err == nil {
+		return r, Allow, f.form != formLink
+	}
+	if conditional && !j.applies(f, s, &where, err) {
+		return r, Allow, false
+	}
+	if j.v.Open && (escape != nil || r.Code == CodePermission) {
+		r.Code = CodeOpen
+		return r, Allow, f.form != formLink
+	}
+	return r, Deny, true
+}
+
+// look asks the guard; without any boundary the path is still followed, for what is protected.
+func (j *judge) look(p string) (rootsmgr.Place, error) {
+	if j.guard != nil {
+		return j.guard.Check(p)
+	}
+	where, err := rootsmgr.Resolve(j.c.fs, p)
+	if err != nil {
+		return where, err
+	}
+	return where, &rootsmgr.EscapeError{Path: p, Resolved: where.Path}
+}
+
+// applies decides whether a conditional finding that does not lie inside counts at all (3.1, rules 2 and 4).
+func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error) bool {
+	var stuck *rootsmgr.UnresolvableError
+	if errors.As(err, &stuck) {
+		switch stuck.Cause {
+		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
+			return f.form == formWord || stuck.Cause == rootsmgr.CauseMagic
+		}
+		return false // nothing can be opened there
+	}
+	if f.form == formLink {
+		return j.linkLeads(s, where)
+	}
+	if s.glob != "" {
+		return where.Exists && j.c.matches(where.Path, s.glob)
+	}
+	return where.Exists || !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path)
+}
+
+// linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
+// executable regular file (.venv/bin/python).
+func (j *judge) linkLeads(s spelled, where *rootsmgr.Place) bool {
+	if s.base == "" {
+		return false
+	}
+	base, err := rootsmgr.Resolve(j.c.fs, s.base)
+	if err == nil {
+		if _, in := below(base.Path, where.Path); in {
+			return false
+		}
+	}
+	if where.Exists && !where.Dir {
+		info, err := j.c.fs.Lstat(where.Path)
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func codeOf(err error) string {
+	var stuck *rootsmgr.UnresolvableError
+	if !errors.As(err, &stuck) {
+		return CodeUnresolvable
+	}
+	switch stuck.Cause {
+	case rootsmgr.CauseNUL:
+		return CodeNUL
+	case rootsmgr.CausePermission:
+		return CodePermission
+	case rootsmgr.CauseMagic, rootsmgr.CauseDevice:
+		return CodeMagic
+	}
+	return CodeUnresolvable
+}
+
+// codeOfCase names the case of R11 where no boundary is known.
+func codeOfCase(c rootsmgr.Case) string {
+	switch c {
+	case rootsmgr.CaseEmpty:
+		return CodeRootsEmpty
+	case rootsmgr.CaseUnsupported:
+		return CodeRootsUnsupported
+	}
+	return CodeRootsFailed
+}
+
+// watched is a protected path, and what is there now.
+type watched struct {
+	spellings []string
+	info      fs.FileInfo // of a file, nil otherwise
+}
+
+// protected is V10's stage: everything at or below a protected path, and writing to or deleting a directory above one.
+func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
+	var mine fs.FileInfo
+	for i := range j.watched {
+		w := &j.watched[i]
+		for _, own := range w.spellings {
+			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
+				if _, ok := j.c.below(own, p); ok {
+					return CodeProtected
+				}
+				if _, ok := j.c.below(p, own); ok && j.reaches(f) {
+					return CodeProtectedAbove
+				}
+			}
+		}
+		if w.info == nil || !where.Exists || where.Dir {
+			continue
+		}
+		if mine == nil {
+			var err error
+			if mine, err = j.c.fs.Lstat(where.Path); err != nil {
+				return CodeProtected // it was there a moment ago
+			}
+		}
+		if j.c.sameFile(mine, w.info) {
+			return CodeProtected
+		}
+	}
+	return ""
+}
+
+// reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
+// tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
+func (j *judge) reaches(f *Finding) bool {
+	if f.context || f.form == formWord {
+		return f.Role == RoleDelete
+	}
+	return f.Role >= RoleWrite
+}
+
+func (c *Checker) below(dir, p string) (string, bool) {
+	if p == "" || dir == "" {
+		return "", false
+	}
+	if c.folds {
+		dir, p = foldName(dir), foldName(p)
+	}
+	if c.windows {
+		dir, p = slashed(dir), slashed(p)
+	}
+	return below(dir, p)
+}
+
+func (c *Checker) sameFile(a, b fs.FileInfo) bool {
+	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+		return s.SameFile(a, b)
+	}
+	return os.SameFile(a, b)
+}

@@ -1,0 +1,156 @@
+package validate
+
+import (
+	"path"
+	"strings"
+)
+
+// Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
+// of the command.
+type Mount struct{ Host, Container string }
+
+// Container is what the command line of docker or podman says about the paths a child sees.
+type Container struct {
+	Mounts  []Mount
+	Workdir string // in the container, "" where the image decides
+}
+
+// containerBools are options of "run" that take no value; every other one without "=" takes the next word.
+var containerBools = wordSet("-i -t -d -it -ti -dit -itd -P -q --rm --init --privileged --read-only --interactive --tty --detach " +
+	"--no-healthcheck --oom-kill-disable --publish-all --sig-proxy --disable-content-trust --quiet --help --replace --rmi --tls-verify")
+
+// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command (V5). It is nil
+// for any other command, and for one that runs no container.
+func ReadContainer(command string, args []string) *Container {
+	switch baseName(command) {
+	case "docker", "podman", "nerdctl":
+	default:
+		return nil
+	}
+	for len(args) > 0 && (strings.HasPrefix(args[0], "-") || args[0] == "container") {
+		if !strings.Contains(args[0], "=") && (args[0] == "--context" || args[0] == "-c" || args[0] == "--host" || args[0] == "-H" || args[0] == "--config" || args[0] == "--log-level" || args[0] == "-l") && len(args) > 1 {
+			args = args[1:]
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 || args[0] != "run" && args[0] != "exec" && args[0] != "create" {
+		return nil
+	}
+	c := &Container{}
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		if !strings.HasPrefix(a, "-") || a == "--" {
+			break // the image
+		}
+		name, value, has := strings.Cut(a, "=")
+		if !has {
+			if containerBools[a] {
+				continue
+			}
+			if i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+		}
+		switch {
+		case name == "-v", name == "--volume", len(name) > 2 && name[1] != '-' && strings.HasSuffix(name, "v"):
+			c.volume(value)
+		case name == "--mount":
+			c.mount(value)
+		case name == "-w", name == "--workdir":
+			c.Workdir = value
+		}
+	}
+	return c
+}
+
+// volume reads HOST:CONTAINER[:OPTIONS].
+func (c *Container) volume(spec string) {
+	from := 0
+	if isDrive(spec) {
+		from = 2
+	}
+	i := strings.IndexByte(spec[from:], ':')
+	if i < 0 {
+		return // an anonymous volume
+	}
+	host, rest := spec[:from+i], spec[from+i+1:]
+	target, _, _ := strings.Cut(rest, ":")
+	c.bind(host, target)
+}
+
+// mount reads type=bind,source=HOST,target=CONTAINER.
+func (c *Container) mount(spec string) {
+	var host, target string
+	bind := false
+	for field := range strings.SplitSeq(spec, ",") {
+		k, v, _ := strings.Cut(field, "=")
+		switch k {
+		case "type":
+			bind = v == "bind"
+		case "source", "src":
+			host = v
+		case "target", "dst", "destination":
+			target = v
+		}
+	}
+	if bind {
+		c.bind(host, target)
+	}
+}
+
+// bind keeps a host directory; a named volume has none that the hub could look at.
+func (c *Container) bind(host, target string) {
+	if target == "" || target[0] != '/' || host == "" || !strings.ContainsAny(host, `/\`) && host != "." && host != ".." {
+		return
+	}
+	c.Mounts = append(c.Mounts, Mount{Host: host, Container: path.Clean(target)})
+}
+
+// toHost maps an absolute path of the container. ok is false where no mount holds it.
+func (c *Container) toHost(p, cwd string) (string, bool) {
+	clean := path.Clean(p)
+	bestLen, host := -1, ""
+	for _, m := range c.Mounts {
+		rest, ok := below(m.Container, clean)
+		if !ok || len(m.Container) <= bestLen {
+			continue
+		}
+		bestLen = len(m.Container)
+		host = m.Host
+		if !strings.HasPrefix(host, "/") && !isDrive(host) {
+			host = strings.TrimSuffix(cwd, "/") + "/" + host
+		}
+		if rest != "" {
+			host = strings.TrimSuffix(host, "/") + "/" + rest
+		}
+	}
+	return host, bestLen >= 0
+}
+
+// below reports whether clean lies at or below dir, and what follows dir.
+func below(dir, clean string) (rest string, ok bool) {
+	if dir == clean {
+		return "", true
+	}
+	if dir == "/" && strings.HasPrefix(clean, "/") {
+		return clean[1:], true
+	}
+	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && isSlash(clean[len(dir)]) {
+		return clean[len(dir)+1:], true
+	}
+	return "", false
+}
+
+// baseName is the last component of a command, without what Windows and scripts append to it.
+func baseName(command string) string {
+	if i := strings.LastIndexAny(command, `/\`); i >= 0 {
+		command = command[i+1:]
+	}
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".py", ".ts"} {
+		if len(command) > len(ext) && strings.EqualFold(command[len(command)-len(ext):], ext) {
+			return command[:len(command)-len(ext)]
+		}
+	}
+	return command
+}

@@ -1,0 +1,220 @@
+package validate
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ScanURI searches the URI of resources/read and of a subscription (V7). templates are the child's own URI templates:
+// where the URI is made from one, its variables are judged like arguments, and file://local/{path} means the variable,
+// not a host called local. A URI that is malformed is an *ArgumentsError.
+func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error) {
+	t, err := c.other(child, "resources/read")
+	if err != nil {
+		return nil, err
+	}
+	t.uri = true
+	local := true
+	vars := map[string][]string{}
+	for _, template := range templates {
+		got, ok := matchTemplate(template, uri)
+		if !ok {
+			continue
+		}
+		for name, value := range got {
+			vars[name] = append(vars[name], value)
+		}
+		if isForeignFile(template) {
+			local = false
+		}
+	}
+	tr := newTree(c.depth)
+	defer tr.free()
+	if err := tr.parse(object(uri, vars), c.size); err != nil {
+		return nil, err
+	}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	if t.mode != ModeOff {
+		id := tr.child(0, "uri")
+		if local || !isForeignFile(uri) {
+			d.broadURI(id, uri)
+		}
+		if at := tr.child(0, "variables"); at > 0 {
+			if err := d.visit(at, place{key: -1}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &Scan{tool: t, findings: d.findings}, nil
+}
+
+// ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
+func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
+	t, err := c.other(child, prompt)
+	if err != nil {
+		return nil, err
+	}
+	return c.Scan(t, args)
+}
+
+// ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
+// object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
+func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
+	t, err := c.other(child, "completion/complete")
+	if err != nil {
+		return nil, err
+	}
+	t.uri = template != ""
+	s, err := c.Scan(t, given)
+	if err != nil {
+		return nil, err
+	}
+	tr := newTree(c.depth)
+	defer tr.free()
+	raw := append([]byte{'{'}, quoteJSON(name)...)
+	raw = append(raw, ':')
+	raw = append(append(raw, quoteJSON(value)...), '}')
+	if err := tr.parse(raw, c.size); err != nil {
+		return nil, err
+	}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1, findings: s.findings}
+	if err := d.run(); err != nil {
+		return nil, err
+	}
+	if template != "" && t.mode != ModeOff && !isForeignFile(template) {
+		d.broadURI(tr.nodes[0].first, fillTemplate(template, name, value))
+	}
+	return &Scan{tool: t, findings: d.findings}, nil
+}
+
+// other stands for what is asked of a child that is no tool. It reads.
+func (c *Checker) other(child, name string) (*Tool, error) {
+	if c == nil || c.children[child] == nil {
+		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no such server is configured"}
+	}
+	t := c.prepare(c.children[child], "", name, true, false)
+	t.traits = toolTraits{role: RoleRead}
+	return t, nil
+}
+
+// broadURI judges a whole URI: only schemes that carry a path matter.
+func (d *detector) broadURI(id int32, uri string) {
+	switch kind, texts := readScheme(uri); kind {
+	case schemeFile:
+		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, seat: id}, place{key: -1})
+	case schemePath:
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, seat: id}, place{key: -1})
+	case schemeNone:
+		d.broad(id, uri, place{key: -1}, false)
+	case schemeOther:
+		d.uris(id, uri, place{key: -1}, false)
+	}
+}
+
+// isForeignFile reports a file: URI or template whose authority is neither empty nor localhost, so that only a server
+// that made the name up can mean something by it.
+func isForeignFile(uri string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(uri), "file://")
+	if !ok {
+		return false
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return host != "" && host != "localhost" && !strings.HasPrefix(host, "{")
+}
+
+func quoteJSON(s string) []byte {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		// Invalid UTF-8 stays invalid, so that the strict walk refuses it.
+		return append(append([]byte{'"'}, 0xff), '"')
+	}
+	return b
+}
+
+// object writes {"uri": ..., "variables": {name: [values]}} for the strict walk.
+func object(uri string, vars map[string][]string) []byte {
+	b := append([]byte(`{"uri":`), quoteJSON(uri)...)
+	b = append(b, `,"variables":{`...)
+	first := true
+	for name, values := range vars {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(b, quoteJSON(name)...), ':', '[')
+		for i, v := range values {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, quoteJSON(v)...)
+		}
+		b = append(b, ']')
+	}
+	return append(b, "}}"...)
+}
+
+var templateVar = regexp.MustCompile(`\{[+#./;?&]?([^{}]*)\}`)
+
+// matchTemplate reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
+// variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
+func matchTemplate(template, uri string) (map[string]string, bool) {
+	if len(template) > 4096 || len(uri) > 1<<16 {
+		return nil, false
+	}
+	for _, wide := range []bool{false, true} {
+		var pattern strings.Builder
+		var names []string
+		pattern.WriteString(`(?s)^`)
+		at := 0
+		for _, m := range templateVar.FindAllStringSubmatchIndex(template, 64) {
+			pattern.WriteString(regexp.QuoteMeta(template[at:m[0]]))
+			at = m[1]
+			operator := template[m[0]+1]
+			for i, name := range strings.Split(template[m[2]:m[3]], ",") {
+				if i > 0 {
+					pattern.WriteString(`[,&/.;]?`)
+				}
+				name, _, _ = strings.Cut(strings.TrimSuffix(name, "*"), ":")
+				names = append(names, name)
+				switch operator {
+				case '?', '&', ';':
+					pattern.WriteString(`(?:[?&;]?` + regexp.QuoteMeta(name) + `=?)?`)
+				case '/', '#', '.':
+					pattern.WriteString(`[/#.]?`)
+				}
+				if wide || strings.IndexByte("+#/", operator) >= 0 {
+					pattern.WriteString(`(.*)`)
+				} else {
+					pattern.WriteString(`([^/]*)`)
+				}
+			}
+		}
+		pattern.WriteString(regexp.QuoteMeta(template[at:]) + `$`)
+		re, err := regexp.Compile(pattern.String())
+		if err != nil {
+			return nil, false
+		}
+		if m := re.FindStringSubmatch(uri); m != nil {
+			vars := make(map[string]string, len(names))
+			for i, name := range names {
+				vars[name] = decodePercent(m[i+1])
+			}
+			return vars, true
+		}
+	}
+	return nil, false
+}
+
+// fillTemplate puts a value into its variable; the other variables stay empty.
+func fillTemplate(template, name, value string) string {
+	return templateVar.ReplaceAllStringFunc(template, func(v string) string {
+		for n := range strings.SplitSeq(strings.Trim(v, "{}+#./;?&"), ",") {
+			if n, _, _ = strings.Cut(strings.TrimSuffix(n, "*"), ":"); n == name {
+				return value
+			}
+		}
+		return ""
+	})
+}

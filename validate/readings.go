@@ -1,0 +1,280 @@
+package validate
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxVariants = 48
+	maxDecodes  = 3
+)
+
+// variants are the spellings of one value that some child may arrive at before it opens anything: as sent, trimmed,
+// with backslashes for slashes, percent-decoded, with look-alike dots and slashes made ASCII, with variables expanded
+// (V5). The first is the value itself. Nearly every honest value has no other.
+func (c *Checker) variants(f *Finding) []string {
+	list := append(make([]string, 0, 4), f.Value)
+	list = append(list, f.alts...)
+	if len(list) == 1 && isPlainText(f.Value) {
+		return list
+	}
+	add := func(s string) {
+		if s != "" && len(list) < maxVariants && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	decodes := 0
+	for i := 0; i < len(list); i++ {
+		s := list[i]
+		add(trimEdges(s))
+		if !c.windows && strings.IndexByte(s, '\\') >= 0 {
+			add(slashed(s))
+		}
+		if decodes < maxDecodes*4 {
+			if d := decodePercent(s); d != s {
+				decodes++
+				add(d)
+			}
+		}
+		add(compatible(s))
+		for _, e := range c.expand(s) {
+			add(e)
+		}
+	}
+	return list
+}
+
+// isPlainText reports a value that has one spelling only.
+func isPlainText(s string) bool {
+	if s == "" || s[0] == ' ' || s[len(s)-1] == ' ' {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < ' ', c >= utf8.RuneSelf, c == 0x7f:
+			return false
+		case strings.IndexByte("%\\$\"'`<>", c) >= 0:
+			return false
+		}
+	}
+	return true
+}
+
+// expand writes out variables: $NAME, ${NAME}, ${NAME:-default}, %NAME%, $env:NAME. Names that are not set stay as
+// they are: to a shell they would be empty, to everything else they are text, and routes are called $id.
+func (c *Checker) expand(s string) []string {
+	var out []string
+	if strings.IndexByte(s, '$') >= 0 {
+		if e, ok := c.expandDollar(s, true); ok {
+			out = append(out, e)
+		}
+		if strings.Contains(s, "${") {
+			if e, ok := c.expandDollar(s, false); ok { // the defaults, whatever is set
+				out = append(out, e)
+			}
+		}
+	}
+	if i := strings.IndexByte(s, '%'); i >= 0 {
+		if j := strings.IndexByte(s[i+1:], '%'); j > 0 {
+			if v := c.getenv(s[i+1 : i+1+j]); v != "" {
+				out = append(out, s[:i]+v+s[i+j+2:])
+			}
+		}
+	}
+	return out
+}
+
+func (c *Checker) expandDollar(s string, set bool) (string, bool) {
+	var b strings.Builder
+	changed := false
+	for i := 0; i < len(s); {
+		name, fallback, n := dollarName(s[i:])
+		if n == 0 {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		v := ""
+		if set {
+			v = c.getenv(name)
+		}
+		if v == "" {
+			v = fallback
+		}
+		if v == "" {
+			b.WriteString(s[i : i+n])
+		} else {
+			b.WriteString(v)
+			changed = true
+		}
+		i += n
+	}
+	return b.String(), changed
+}
+
+// dollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 where there is none.
+func dollarName(s string) (name, fallback string, n int) {
+	if len(s) < 2 || s[0] != '$' {
+		return "", "", 0
+	}
+	if s[1] != '{' {
+		i := 1
+		if len(s) > 5 && strings.EqualFold(s[1:5], "env:") {
+			i = 5
+		}
+		end := i
+		for end < len(s) && (isLetter(s[end]) || s[end] == '_' || end > i && isDigit(s[end])) {
+			end++
+		}
+		if end == i {
+			return "", "", 0
+		}
+		return s[i:end], "", end
+	}
+	end := strings.IndexByte(s, '}')
+	if end < 0 {
+		return "", "", 0
+	}
+	body := s[2:end]
+	i := 0
+	for i < len(body) && (isLetter(body[i]) || body[i] == '_' || isDigit(body[i])) {
+		i++
+	}
+	name = body[:i]
+	if rest := strings.TrimPrefix(body[i:], ":"); rest != "" && strings.IndexByte("-=+?", rest[0]) >= 0 {
+		fallback = rest[1:]
+	}
+	return name, fallback, end + 1
+}
+
+// spelled is one absolute path that a value may mean, or why there is none.
+type spelled struct {
+	text string // the spelling it came from
+	path string
+	base string // the directory a relative one was read from
+	code string // where path is "": why
+	err  string
+	glob string // the component to match below path, for a glob's fixed prefix
+}
+
+// absolutes turns one spelling into every absolute path it may mean.
+func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
+	c := j.c
+	if home, rest, ok := c.userHome(text); ok {
+		yield(spelled{text: text, path: home + slashed(rest)})
+	}
+	switch {
+	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
+		if c.home == "" {
+			yield(spelled{text: text, code: CodeNoHome, err: "the home folder is not known"})
+			return
+		}
+		yield(spelled{text: text, path: c.home + text[1:]})
+	case strings.HasPrefix(text, "~-/") || text == "~-":
+		yield(spelled{text: text, code: CodeNoBase, err: "~- is the shell's previous directory, which only the child knows"})
+	case strings.HasPrefix(text, "~+/") || text == "~+":
+		j.relative(f, "."+text[2:], yield)
+	}
+	if strings.Contains(text, "$(") && f.form != formWord && f.form != formLink {
+		yield(spelled{text: text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+		return
+	}
+	switch {
+	case !c.windows && (isDrive(text) || isUNC(text)):
+		yield(spelled{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
+	case c.platform.IsAbs(text):
+		j.absolute(text, text, "", yield)
+	case c.windows && isSlash(text[0]) && len(j.w.Cwd) > 1 && isLetter(j.w.Cwd[0]):
+		yield(spelled{text: text, path: j.w.Cwd[:2] + text})
+	default:
+		j.relative(f, text, yield)
+	}
+}
+
+// absolute yields p itself, or what a container's mounts make of it.
+func (j *judge) absolute(text, p, base string, yield func(spelled)) {
+	if j.container == nil {
+		yield(spelled{text: text, path: p, base: base})
+		return
+	}
+	host, ok := j.container.toHost(p, j.w.Cwd)
+	if !ok {
+		yield(spelled{text: text, code: CodeUnmapped, err: "the container mounts nothing of this machine at " + path.Clean(p)})
+		return
+	}
+	yield(spelled{text: text, path: host, base: base})
+}
+
+// relative yields text below every directory it may start from (V5).
+func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
+	bases := j.bases()
+	if f.Base != "" && f.BaseDir != "" {
+		if own, ok := j.declaredBase(f.BaseDir); ok {
+			bases = own
+		}
+	}
+	if len(bases) == 0 {
+		yield(spelled{text: text, code: CodeNoBase, err: "a relative path, and no directory is known that it starts from"})
+		return
+	}
+	for _, base := range bases {
+		j.absolute(text, j.c.platform.Join(base, text), base, yield)
+	}
+}
+
+// declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary
+// directories count as well.
+func (j *judge) declaredBase(value string) ([]string, bool) {
+	v := trimEdges(value)
+	if kind, texts := readScheme(v); kind == schemeFile {
+		paths, err := j.c.platform.ReadURI(texts[0])
+		return paths, err == nil && len(paths) > 0
+	}
+	if v == "~" || strings.HasPrefix(v, "~/") {
+		v = j.c.home + v[1:]
+	}
+	if !j.c.platform.IsAbs(v) {
+		return nil, false
+	}
+	return []string{v}, true
+}
+
+// globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
+// later component can climb (V6). The literal reading is the caller's.
+func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
+	if !hasMeta(text) {
+		return
+	}
+	list, ok := expandBraces(text)
+	if !ok {
+		yield(spelled{text: text, code: CodeGlob, err: "too many alternatives in braces"})
+		return
+	}
+	for _, alt := range list {
+		if alt == "" {
+			continue
+		}
+		if alt != text {
+			j.absolutes(f, alt, yield)
+		}
+		if !hasMeta(alt) {
+			continue
+		}
+		if globClimbs(slashed(alt)) {
+			yield(spelled{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
+			continue
+		}
+		prefix := fixedPrefix(alt)
+		component, _, _ := strings.Cut(alt[len(prefix):], "/")
+		if prefix == "" {
+			continue // the directory it starts from, which the literal reading goes through
+		}
+		j.absolutes(f, prefix, func(s spelled) {
+			s.glob = component
+			yield(s)
+		})
+	}
+}

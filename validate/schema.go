@@ -1,0 +1,365 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
+// be made to cost anything; past a limit the call is denied, never let through unchecked.
+const (
+	schemaDepth    = 256
+	schemaNodes    = 1 << 16
+	schemaBudget   = 2 * time.Second        // one call's whole validation
+	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
+	regexTimeout   = 100 * time.Millisecond // one match
+	spareInstances = 4
+)
+
+// SchemaError is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.
+type SchemaError struct {
+	Code    string // CodeSchemaViolation or CodeSchemaBudget
+	Pointer string // of the argument, RFC 6901
+	Message string
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("argument %s: %s", quoteForMessage(e.Pointer), e.Message)
+}
+
+var errBudget = errors.New("budget spent")
+
+// meter is what one validation may still spend. It belongs to one instance.
+type meter struct {
+	deadline time.Time
+	regex    time.Duration
+	steps    int
+	spent    bool
+}
+
+func (m *meter) reset() {
+	*m = meter{deadline: time.Now().Add(schemaBudget), regex: regexBudget}
+}
+
+// step is called once for every schema that is applied to a value. It stops the validator by a panic that validate
+// recovers: the library has no other way to be interrupted.
+func (m *meter) step(any) error {
+	m.steps++
+	if m.spent || m.steps&0x3f == 0 && time.Now().After(m.deadline) {
+		m.spent = true
+		panic(errBudget)
+	}
+	return nil
+}
+
+// instance is one compiled copy of a schema with the meter its regular expressions and steps are charged to.
+type instance struct {
+	root  *jsonschema.Schema
+	meter *meter
+}
+
+// schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
+// arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
+type schema struct {
+	doc     any
+	plain   *instance
+	spare   chan *instance
+	hints   *jsonschema.Schema
+	formats map[*jsonschema.Schema]string
+}
+
+// compileSchema compiles an inputSchema. nil, null and true accept every object.
+func compileSchema(raw []byte) (*schema, error) {
+	raw = trimJSONSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
+		return nil, nil
+	}
+	doc, err := schemaDocument(raw)
+	if err != nil {
+		return nil, err
+	}
+	s := &schema{doc: doc}
+	first, formats, err := s.compile()
+	if err != nil {
+		return nil, err
+	}
+	s.hints, s.formats = first.root, formats
+	if costly(doc) {
+		s.spare = make(chan *instance, spareInstances)
+		s.spare <- first
+	} else {
+		s.plain = first
+	}
+	return s, nil
+}
+
+// schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur
+// twice are refused because two programs would read two schemas.
+func schemaDocument(raw []byte) (any, error) {
+	t := newTree(schemaDepth)
+	defer t.free()
+	if err := t.walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
+		var e *ArgumentsError
+		if errors.As(err, &e) {
+			return nil, fmt.Errorf("inputSchema at %s: %s", quoteForMessage(e.Pointer), e.Message)
+		}
+		return nil, err
+	}
+	if len(t.nodes) > schemaNodes {
+		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.nodes), schemaNodes)
+	}
+	if k := t.nodes[0].kind; k != kObject && k != kBool {
+		return nil, errors.New("inputSchema is not an object")
+	}
+	return t.value(0), nil
+}
+
+// costly reports whether validating against doc can cost more than one step for each value of the arguments.
+func costly(doc any) bool {
+	switch v := doc.(type) {
+	case map[string]any:
+		for k, sub := range v {
+			switch k {
+			case "pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not",
+				"if", "dependencies", "dependentSchemas", "contains", "unevaluatedItems", "unevaluatedProperties", "uniqueItems":
+				return true
+			}
+			if costly(sub) {
+				return true
+			}
+		}
+	case []any:
+		for _, sub := range v {
+			if costly(sub) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type refuseLoader struct{}
+
+func (refuseLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", quoteForMessage(url))
+}
+
+// schemaURL is the base of relative references: a name that nothing can be loaded from.
+const schemaURL = "https://schema.invalid/input"
+
+// compile makes one more copy of s.
+func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			in, formats, err = nil, nil, fmt.Errorf("inputSchema does not compile: %v", r)
+		}
+	}()
+	m := &meter{}
+	m.reset()
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(refuseLoader{})
+	c.UseRegexpEngine(m.engine)
+	c.AssertFormat() // so that the compiled schema keeps formats; takeFormats turns them into annotations
+	for name := range pathFormats {
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
+	}
+	if err := c.AddResource(schemaURL, s.doc); err != nil {
+		return nil, nil, fmt.Errorf("inputSchema: %w", err)
+	}
+	root, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
+	}
+	formats = make(map[*jsonschema.Schema]string)
+	var charge *jsonschema.Format
+	if costly(s.doc) {
+		charge = &jsonschema.Format{Name: "budget", Validate: m.step}
+	}
+	takeFormats(root, charge, formats)
+	return &instance{root: root, meter: m}, formats, nil
+}
+
+// takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
+// field is the one place where the library calls out before it descends.
+func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map[*jsonschema.Schema]string) {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if s.Format != nil {
+			formats[s] = s.Format.Name
+		}
+		s.Format = charge
+		subschemas(s, func(sub *jsonschema.Schema) {
+			if !seen[sub] {
+				seen[sub] = true
+				todo = append(todo, sub)
+			}
+		})
+	}
+}
+
+// subschemas yields every schema that s refers to or holds.
+func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+	one := func(sub *jsonschema.Schema) {
+		if sub != nil {
+			yield(sub)
+		}
+	}
+	some := func(v any) {
+		switch v := v.(type) {
+		case *jsonschema.Schema:
+			one(v)
+		case []*jsonschema.Schema:
+			for _, sub := range v {
+				one(sub)
+			}
+		}
+	}
+	for _, sub := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames,
+		s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema} {
+		one(sub)
+	}
+	if s.DynamicRef != nil {
+		one(s.DynamicRef.Ref)
+	}
+	for _, v := range []any{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties} {
+		some(v)
+	}
+	for _, sub := range s.Properties {
+		one(sub)
+	}
+	for _, sub := range s.PatternProperties {
+		one(sub)
+	}
+	for _, v := range s.Dependencies {
+		some(v)
+	}
+	for _, sub := range s.DependentSchemas {
+		one(sub)
+	}
+}
+
+// validate judges decoded arguments.
+func (s *schema) validate(v any) error {
+	if s == nil {
+		return nil
+	}
+	if s.plain != nil {
+		return runSchema(s.plain, v)
+	}
+	var in *instance
+	select {
+	case in = <-s.spare:
+	default:
+		var err error
+		if in, _, err = s.compile(); err != nil {
+			return &SchemaError{Code: CodeSchemaBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
+		}
+	}
+	in.meter.reset()
+	err := runSchema(in, v)
+	select {
+	case s.spare <- in:
+	default:
+	}
+	return err
+}
+
+func runSchema(in *instance, v any) (err error) {
+	spent := &SchemaError{Code: CodeSchemaBudget, Message: "checking the arguments against the tool's schema took too long, so the call was not made; send smaller arguments"}
+	defer func() {
+		if r := recover(); r != nil {
+			// Any panic of the library denies the call; only that of step is expected.
+			err = spent
+			if r != any(errBudget) {
+				err = &SchemaError{Code: CodeSchemaBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
+			}
+		}
+	}()
+	bad := in.root.Validate(v)
+	if in.meter.spent {
+		return spent // whatever was found: a match that was cut short may have been turned round by a "not"
+	}
+	if bad == nil {
+		return nil
+	}
+	var ve *jsonschema.ValidationError
+	if !errors.As(bad, &ve) {
+		return &SchemaError{Code: CodeSchemaViolation, Message: clip(bad.Error(), 500)}
+	}
+	return describe(ve)
+}
+
+// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place.
+func describe(ve *jsonschema.ValidationError) *SchemaError {
+	printer := message.NewPrinter(language.English)
+	var best *jsonschema.ValidationError
+	var texts []string
+	var visit func(e *jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) > 0 {
+			for _, c := range e.Causes {
+				visit(c)
+			}
+			return
+		}
+		switch {
+		case best == nil || len(e.InstanceLocation) > len(best.InstanceLocation):
+			best, texts = e, []string{kindText(e, printer)}
+		case len(texts) < 3 && strings.Join(e.InstanceLocation, "\x00") == strings.Join(best.InstanceLocation, "\x00"):
+			texts = append(texts, kindText(e, printer))
+		}
+	}
+	visit(ve)
+	var p strings.Builder
+	for _, token := range best.InstanceLocation {
+		p.WriteByte('/')
+		p.WriteString(escapeToken(token))
+	}
+	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts, "; or "), 500)}
+}
+
+// kindText words the violations that callers meet every day; the library words the rest. The offending value is not
+// repeated: it may be a megabyte.
+func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
+	switch k := e.ErrorKind.(type) {
+	case *jskind.Required:
+		return "missing " + quoteList(k.Missing)
+	case *jskind.AdditionalProperties:
+		return "unknown " + quoteList(k.Properties)
+	case *jskind.Type:
+		return "got " + k.Got + ", want " + strings.Join(k.Want, " or ")
+	case *jskind.Pattern:
+		return "does not match the pattern " + quoteForMessage(k.Want)
+	}
+	return e.ErrorKind.LocalizedString(p)
+}
+
+func quoteList(names []string) string {
+	q := make([]string, 0, 8)
+	for i, n := range names {
+		if i == 8 {
+			q = append(q, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		q = append(q, quoteForMessage(n))
+	}
+	return strings.Join(q, ", ")
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

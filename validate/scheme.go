@@ -1,0 +1,149 @@
+package validate
+
+import "strings"
+
+// schemeKind is what a value's URI scheme makes of it (3.1, rule 6).
+type schemeKind uint8
+
+const (
+	schemeNone  schemeKind = iota // no scheme: an ordinary string
+	schemeFile                    // a file: URI, perhaps unwrapped
+	schemePath                    // a scheme that carries a path
+	schemeOther                   // never a path
+)
+
+// wrapperSchemes stand before another URI.
+var wrapperSchemes = wordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200")
+
+// pathSchemes carry a path of this machine.
+var pathSchemes = wordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher")
+
+// editorSchemes carry one after //file.
+var editorSchemes = wordSet("vscode vscode-insiders vscodium code-oss cursor windsurf vscode-file")
+
+// plainSchemes are never paths even without "//" behind them.
+var plainSchemes = wordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
+	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
+
+const maxWrappers = 8
+
+// readScheme looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
+// and blanks at the edges (V3). texts are the URI (schemeFile) or the path's possible spellings (schemePath).
+func readScheme(s string) (schemeKind, []string) {
+	s = trimEdges(s)
+	if strings.ContainsAny(s, "\t\r\n") {
+		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
+	}
+	for range maxWrappers {
+		name, rest, ok := cutScheme(s)
+		if !ok {
+			return schemeNone, nil
+		}
+		first, last := name, name
+		if i := strings.IndexByte(name, '+'); i >= 0 {
+			first, last = name[:i], name[strings.LastIndexByte(name, '+')+1:]
+		}
+		switch {
+		case last == "file":
+			return schemeFile, []string{"file:" + jarEntry(rest)}
+		case wrapperSchemes[name]:
+			s = jarEntry(rest)
+			continue
+		case pathSchemes[first]:
+			return carried(rest)
+		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
+			host, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
+			return carried(decodePercent(host))
+		case editorSchemes[name]:
+			if p, ok := strings.CutPrefix(rest, "//file/"); ok {
+				return carried("/" + p)
+			}
+			if p, ok := strings.CutPrefix(rest, "//vscode-remote/"); ok {
+				return carried("/" + p)
+			}
+			return schemeOther, nil
+		case plainSchemes[name], strings.HasPrefix(rest, "//"):
+			return schemeOther, nil
+		}
+		return schemeNone, nil
+	}
+	return schemeFile, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
+}
+
+// cutScheme splits s at the colon of a scheme of two letters or more; one letter is a drive.
+func cutScheme(s string) (name, rest string, ok bool) {
+	i := strings.IndexByte(s, ':')
+	if i < 2 || i > 40 || !isLetter(s[0]) {
+		return "", "", false
+	}
+	for j := 1; j < i; j++ {
+		if c := s[j]; !isLetter(c) && !isDigit(c) && c != '+' && c != '-' && c != '.' {
+			return "", "", false
+		}
+	}
+	return strings.ToLower(s[:i]), s[i+1:], true
+}
+
+// jarEntry cuts the entry off jar:file:/x.jar!/entry.
+func jarEntry(s string) string {
+	if i := strings.Index(s, "!/"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// carried reads what follows sqlite: and the like. Libraries disagree on whether the third slash belongs to the path,
+// so both spellings count.
+func carried(rest string) (schemeKind, []string) {
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	p := rest
+	for range 2 {
+		p = strings.TrimPrefix(p, "/")
+	}
+	switch {
+	case rest == "", rest == ":memory:", p == ":memory:", p == "/:memory:", p == "":
+		return schemeOther, nil
+	case !strings.HasPrefix(rest, "//"):
+		return schemePath, []string{rest}
+	}
+	texts := []string{p}
+	if relative := strings.TrimPrefix(p, "/"); relative != p && relative != "" {
+		texts = append(texts, relative)
+	} else if relative == p {
+		texts = append(texts, "/"+p)
+	}
+	return schemePath, texts
+}
+
+// eachFileURI yields the file: URIs inside a longer text, each up to the next blank, quote or angle bracket.
+func eachFileURI(s string, yield func(uri string)) {
+	for i := 0; i+6 <= len(s); {
+		j := indexFold(s[i:], "file:")
+		if j < 0 {
+			return
+		}
+		j += i
+		i = j + 5
+		if i >= len(s) || !isSlash(s[i]) || j > 0 && (isLetter(s[j-1]) || isDigit(s[j-1])) { // profile:// is a scheme of its own
+			continue
+		}
+		end := len(s)
+		if k := strings.IndexFunc(s[i:], func(r rune) bool { return isBlank(r) || strings.ContainsRune("\"'`<>", r) }); k >= 0 {
+			end = i + k
+		}
+		yield(s[j:end])
+		i = end
+	}
+}
+
+// indexFold finds an ASCII lower-case needle in any letter case.
+func indexFold(s, needle string) int {
+	for i := 0; i+len(needle) <= len(s); i++ {
+		if s[i]|0x20 == needle[0] && strings.EqualFold(s[i:i+len(needle)], needle) {
+			return i
+		}
+	}
+	return -1
+}

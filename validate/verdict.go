@@ -1,0 +1,84 @@
+package validate
+
+import (
+	"mcphub/rootsmgr"
+)
+
+// Decision is what becomes of a call. The zero value denies.
+type Decision uint8
+
+const (
+	Deny Decision = iota
+	Escalate
+	Allow
+)
+
+func (d Decision) String() string {
+	switch d {
+	case Escalate:
+		return "escalate"
+	case Allow:
+		return "allow"
+	}
+	return "deny"
+}
+
+// Where describes the child instance that would run the call.
+type Where struct {
+	Cwd       string     // its working directory, "" where unknown (a child on another host)
+	Served    []string   // paths of the roots served to it
+	Container *Container // nil: what the child's configured command says
+}
+
+// Reading is one way in which a child may take a finding, and where it leads.
+type Reading struct {
+	Text   string // the spelling that was read: decoded, trimmed, expanded
+	Path   string // absolute, as the child would be handed it
+	Leads  string // where it really leads, "" where that could not be found out
+	Root   string // path of the root that contains it, "" for none
+	Exists bool
+	Code   string // of Codes
+	Err    string // why, where it could not be resolved
+
+	dir bool
+}
+
+// Judged is a finding and what became of it.
+type Judged struct {
+	Finding
+	Readings []Reading // at most maxReadings; the offending one is among them
+	Decision Decision
+	Code     string // of Codes
+	Leads    string // where the offending reading leads, else where the first one does
+	Outside  bool   // some reading leads outside the boundary
+	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
+}
+
+const maxReadings = 16
+
+// Verdict is the outcome for one call. It is bound to the generation of the roots it was judged by, and to the very
+// bytes that were scanned.
+type Verdict struct {
+	Decision   Decision
+	Generation uint64
+	Stale      bool
+	Child      string
+	Tool       string
+	Findings   []Judged
+	Rule       string        // what decided: "no path", "inside", "protected", "boundary", "no boundary", "unresolvable"
+	First      *Judged       // the finding that denied the call, nil unless Decision is Deny
+	Case       rootsmgr.Case // which case of R11 held
+	Why        string        // the view's sentence for a denial that roots could cure
+	Roots      []string      // canonical URIs of the boundary, for the text of a denial
+}
+
+// Values of Verdict.Rule.
+const (
+	RuleNoPath       = "no path"
+	RuleInside       = "inside"
+	RuleProtected    = "protected"
+	RuleBoundary     = "boundary"
+	RuleNoBoundary   = "no boundary"
+	RuleUnresolvable = "unresolvable"
+	RuleUnjudged     = "unjudged"
+)

@@ -1,0 +1,245 @@
+package validate
+
+import (
+	"strings"
+	"unicode"
+)
+
+// keyClass is what the name of an argument says about the strings under it (3.1).
+type keyClass uint8
+
+const (
+	keyOther   keyClass = iota
+	keyPath             // rule 1
+	keySource           // rule 1, but text of several lines is source code
+	keyContent          // rule 5
+	keyQuery            // content, unless it begins with an SQL verb
+	keyShell            // rule 4: a string for a shell
+	keySQL              // rule 4: a string for a database
+	keyWords            // rule 4: an argument vector
+)
+
+// The lists below are part of the documentation: FindingsDoc prints them.
+
+// pathWords make a key path-like, alone or at the end of a word (logfile).
+var pathWords = []string{
+	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "directory", "directories",
+	"dir", "dirs", "folder", "folders", "root", "roots", "cwd", "cwds", "source", "sources", "src", "srcs",
+	"destination", "destinations", "dest", "dests", "pathname", "pathnames", "dirname", "foldername",
+}
+
+// notPathWords end like a path word and mean something else.
+var notPathWords = wordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
+	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
+
+// contentWords, as the last word of a key, make its strings free text.
+var contentWords = wordSet("content contents text texts message messages body bodies data html markdown md code comment comments " +
+	"thought thoughts observation observations query queries regex regexp xpath jsonpath jq prompt prompts description descriptions " +
+	"instruction instructions summary snippet snippets javascript js css expression expressions diff patch function prose")
+
+// stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
+var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
+	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
+	"hash hashes sha checksum digest version versions status state index line lines column columns title titles label labels tag tags " +
+	"url urls uri uris href link links pattern patterns glob globs filter filters color colour owner permission permissions " +
+	"depth level levels number numbers total timestamp date time flag enabled")
+
+var (
+	shellWords  = wordSet("command commands cmd cmds cmdline commandline script scripts shell")
+	sqlWords    = wordSet("sql statement statements")
+	queryWords  = wordSet("query queries")
+	vectorWords = wordSet("args argv flags")
+	codeWords   = wordSet("cell code notebook new old")
+)
+
+func wordSet(list string) map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is nobody's argument name
+
+// classOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
+// folding, because a child may (encoding/json does).
+func classOf(key string) keyClass {
+	if len(key) > maxKey {
+		key = key[len(key)-maxKey:]
+	}
+	var words [16]string
+	list := splitWords(words[:0], key)
+	if len(list) == 0 {
+		return keyOther
+	}
+	last := list[len(list)-1]
+	switch {
+	case queryWords[last]:
+		return keyQuery
+	case contentWords[last]:
+		return keyContent
+	case shellWords[last]:
+		return keyShell
+	case sqlWords[last]:
+		return keySQL
+	case vectorWords[last]:
+		return keyWords
+	case stopWords[last]:
+		return keyOther
+	}
+	for _, w := range list {
+		if !isPathWord(w) {
+			continue
+		}
+		if last == "source" || last == "src" {
+			return keySource
+		}
+		return keyPath
+	}
+	return keyOther
+}
+
+func isPathWord(w string) bool {
+	if notPathWords[w] {
+		return false
+	}
+	for _, p := range pathWords {
+		if strings.HasSuffix(w, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// splitWords appends the folded words of key to list: fileAbsolutePath, file_absolute_path, file-absolute-path and
+// XMLFile2 are split at case changes, digits and everything that is no letter.
+func splitWords(list []string, key string) []string {
+	const (
+		none = iota
+		lower
+		upper
+	)
+	var folded strings.Builder
+	folded.Grow(len(key))
+	begin, was := 0, none
+	flush := func() {
+		if s := folded.String()[begin:]; s != "" {
+			list = append(list, s)
+		}
+		begin = folded.Len()
+	}
+	for i, r := range key {
+		now := none
+		switch {
+		case unicode.IsUpper(r) && r < 0x80:
+			now = upper
+		case unicode.IsLetter(r):
+			now = lower
+		}
+		if now == none {
+			flush()
+			was = none
+			continue
+		}
+		if now == upper && (was == lower || was == upper && lowerFollows(key[i+1:])) {
+			flush()
+		}
+		folded.WriteRune(foldRune(r))
+		was = now
+	}
+	flush()
+	return list
+}
+
+// lowerFollows ends a run of capitals: the P of XMLPath begins a word, the s of URLs does not.
+func lowerFollows(rest string) bool {
+	return rest != "" && 'a' <= rest[0] && rest[0] <= 'z' && rest[0] != 's' ||
+		len(rest) > 1 && rest[0] == 's' && 'a' <= rest[1] && rest[1] <= 'z'
+}
+
+var (
+	deleteVerbs = wordSet("delete remove rm rmdir unlink trash purge destroy erase del clean drop wipe")
+	moveVerbs   = wordSet("move rename mv")
+	copyVerbs   = wordSet("copy cp duplicate")
+	readVerbs   = wordSet("read get list ls search find show view stat info describe cat head tail grep inspect check diff status " +
+		"log blame tree lookup query exists preview parse analyze analyse explain count open browse load directory")
+	writeVerbs = wordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
+		"export convert download commit checkout reset init apply install build run execute exec start pack clone record upload init")
+	fromWords = wordSet("source sources src srcs from old origin")
+	toWords   = wordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
+)
+
+// toolTraits are what a tool's name and annotations say about what it does with paths.
+type toolTraits struct {
+	role       Role // of every path, where the argument's name says nothing else
+	move, copy bool
+}
+
+// traitsOf takes the strictest word of the name. A child's annotation may say that a tool only reads; it does not
+// outweigh a name that says otherwise. Unknown counts as write.
+func traitsOf(name string, readOnly, destructive bool) toolTraits {
+	var tr toolTraits
+	var words [16]string
+	known := RoleNone
+	for _, w := range splitWords(words[:0], name) {
+		switch {
+		case moveVerbs[w]:
+			tr.move = true
+			known = max(known, RoleWrite)
+		case copyVerbs[w]:
+			tr.copy = true
+			known = max(known, RoleWrite)
+		case deleteVerbs[w]:
+			known = max(known, RoleDelete)
+		case writeVerbs[w]:
+			known = max(known, RoleWrite)
+		case readVerbs[w]:
+			known = max(known, RoleRead)
+		}
+	}
+	switch {
+	case known != RoleNone:
+		tr.role = known
+	case readOnly:
+		tr.role = RoleRead
+	default:
+		tr.role = RoleWrite
+	}
+	if destructive && tr.role == RoleRead {
+		tr.role = RoleWrite
+	}
+	return tr
+}
+
+// roleOf is the role of a path found under key.
+func (tr toolTraits) roleOf(key string) Role {
+	from, to := false, false
+	var words [16]string
+	for _, w := range splitWords(words[:0], key) {
+		from = from || fromWords[w]
+		to = to || toWords[w]
+	}
+	switch {
+	case tr.move && from && !to:
+		return RoleDelete // it is gone afterwards
+	case tr.move, to:
+		return max(tr.role, RoleWrite)
+	case tr.copy && from:
+		return RoleRead
+	}
+	return tr.role
+}
+
+// isContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
+func isContext(key string) bool {
+	var words [16]string
+	list := splitWords(words[:0], key)
+	for i, w := range list {
+		switch w {
+		case "cwd", "workdir", "workspace", "worktree", "repo", "repository", "project", "working":
+			return i == len(list)-1 || isPathWord(list[len(list)-1])
+		}
+	}
+	return false
+}
