@@ -232,6 +232,14 @@ func (s *Session) awaitListed(ctx context.Context, names []string) {
 	}
 }
 
+// awaitOffers gives the children that are still starting their time, and no
+// more: a list is answered with what there is by then.
+func (s *Session) awaitOffers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	defer cancel()
+	s.awaitListed(ctx, s.hub.names())
+}
+
 // setCaps records what the client declared. Roots that are no object count as
 // not declared (R1).
 func (s *Session) setCaps(params []byte) {

@@ -20,8 +20,8 @@ func TestSplice(t *testing.T) {
 			t.Skip("overlap")
 		}
 		first, second := edit{raw[a:b], []byte("ONE")}, edit{raw[c:d], []byte("TWO")}
-		if a == b && c == d && a == c {
-			t.Skip("two edits of one place have no order")
+		if a == b || c == d {
+			t.Skip("a JSON value is never empty")
 		}
 		want := string(raw[:a]) + "ONE" + string(raw[b:c]) + "TWO" + string(raw[d:])
 		if got := string(join(splice(raw, first, second))); got != want {

@@ -95,13 +95,7 @@ func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if cursor := m.Param("cursor"); cursor != nil && string(cursor) != "null" {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: the list has one page; ask again without a cursor")
 	}
-	names := make([]string, 0, len(s.hub.cfg.Children))
-	for i := range s.hub.cfg.Children {
-		names = append(names, s.hub.cfg.Children[i].Spec.Name)
-	}
-	wait, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
-	defer cancel()
-	s.awaitListed(wait, names)
+	s.awaitOffers(ctx)
 	s.mu.Lock()
 	s.tab.listed = true
 	page := s.catalog.Load().page

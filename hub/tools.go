@@ -196,6 +196,11 @@ func (h *Hub) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToo
 	if err != nil {
 		return nil, err
 	}
+	select { // an answer about roots that are on their way would say nothing
+	case <-s.roots.First():
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	return structured(s.rootsReport())
 }
 
@@ -208,6 +213,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && h.byName[only] == nil && !h.isBroken(only) {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", clip(only, 100), quotedList(h.names()))), nil
 	}
+	s.awaitOffers(ctx)
 	return structured(s.serversReport(only))
 }
 

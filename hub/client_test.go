@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// testClient is a handshake client over pipes, with roots that a test chooses.
+type testClient struct {
+	t    testing.TB
+	conn *jsonrpc.Conn
+	hub  *Hub
+
+	mu       sync.Mutex
+	roots    []byte // result of roots/list; nil: never answered
+	asked    int
+	notes    chan string // methods of notifications
+	progress chan string // params of progress notifications
+}
+
+func (c *testClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if m.Method != "roots/list" {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
+	}
+	c.mu.Lock()
+	c.asked++
+	roots := c.roots
+	c.mu.Unlock()
+	if roots == nil {
+		<-ctx.Done()
+		return jsonrpc.Answer{}
+	}
+	return jsonrpc.ResultAnswer(roots)
+}
+
+func (c *testClient) ServeNotification(m *jsonrpc.Message) {
+	if m.Method == "notifications/progress" {
+		c.progress <- string(m.Params)
+		return
+	}
+	c.notes <- m.Method
+}
+
+func (c *testClient) setRoots(dirs ...string) {
+	b := []byte(`{"roots":[`)
+	for i, d := range dirs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(jsonrpc.AppendString(append(b, `{"uri":`...), rootsmgr.FormatURI(d)), '}')
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roots = append(b, `]}`...)
+}
+
+// raw makes a request and returns the raw result; an error object fails the test.
+func (c *testClient) raw(method, params string) string {
+	c.t.Helper()
+	resp, err := c.conn.Call(context.Background(), method, []byte(params))
+	if err != nil {
+		c.t.Fatalf("%s: %v", method, err)
+	}
+	if e := resp.Err(); e != nil {
+		c.t.Fatalf("%s: %v", method, e)
+	}
+	return string(resp.Result)
+}
+
+// refused makes a request that must be answered with an error object.
+func (c *testClient) refused(method, params string) *jsonrpc.Error {
+	c.t.Helper()
+	resp, err := c.conn.Call(context.Background(), method, []byte(params))
+	if err != nil {
+		c.t.Fatalf("%s: %v", method, err)
+	}
+	e := resp.Err()
+	if e == nil {
+		c.t.Fatalf("%s %s: answered with %s", method, params, resp.Result)
+	}
+	return e
+}
+
+func (c *testClient) handshake(caps string) {
+	c.t.Helper()
+	c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+caps+`,"clientInfo":{"name":"test","version":"1"}}`)
+	if err := c.conn.Notify(context.Background(), "notifications/initialized"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// newTestHub builds a Hub over scripted children.
+func newTestHub(t testing.TB, specs ...children.Spec) *Hub {
+	t.Helper()
+	judged := validate.Config{FS: rootsmgr.OS{}, Home: t.TempDir()}
+	for _, s := range specs {
+		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args})
+	}
+	checker, err := validate.NewChecker(judged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Version: "test", Checker: checker, Roots: rootsmgr.DefaultSettings(), Log: zerolog.Nop(),
+		Environ: os.Environ(), Home: t.TempDir(), Dir: t.TempDir(),
+	}
+	for _, s := range specs {
+		cfg.Children = append(cfg.Children, Child{Spec: s, Prefix: s.Name + "__"})
+	}
+	h, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return h
+}
+
+// connect opens a session with h; the handshake is the test's.
+func connect(t testing.TB, h *Hub, dirs ...string) *testClient {
+	t.Helper()
+	toHub, fromClient, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toClient, fromHub, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
+	c.setRoots(dirs...)
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	wg.Go(func() { _ = c.conn.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	return c
+}
+
+func scripted(name string, s childtest.Script) children.Spec {
+	spec := childtest.Spec(name, s)
+	spec.StartTimeout = 20 * time.Second
+	return spec
+}
