@@ -210,19 +210,25 @@ func TestRaces(t *testing.T) {
 // TestRootReplaced: what stands in the place of an allowed directory later.
 func TestRootReplaced(t *testing.T) {
 	in, out := grounds(t)
-	fill(t, in, map[string]string{"sub/s": "fine"})
-	// sub is allowed too. It lies in a directory that the attacker may write to.
-	c := connect(t, quiet(in, filepath.Join(in, "sub")), nil)
-	read := args{"path": filepath.Join(in, "sub/s")}
-	wantText(t, c, "read_text_file", read, "fine")
-	must(t, os.Rename(filepath.Join(in, "sub"), filepath.Join(in, "old")))
-	must(t, os.Symlink(out, filepath.Join(in, "sub")))
-	if content(t, in, "sub/s") != secret {
-		t.Error("control: the link does not lead to the secret")
+	sub := filepath.Join(in, "sub")
+	for _, dirs := range [][]string{{in, sub}, {sub, in}} {
+		// sub is allowed too. It lies in a directory that the attacker may write to.
+		must(t, os.RemoveAll(sub))
+		fill(t, in, map[string]string{"sub/s": "fine"})
+		c := connect(t, quiet(dirs...), nil)
+		read := args{"path": filepath.Join(sub, "s")}
+		wantText(t, c, "read_text_file", read, "fine")
+		must(t, os.RemoveAll(sub))
+		must(t, os.Symlink(out, sub))
+		if content(t, sub, "s") != secret {
+			t.Error("control: the link does not lead to the secret")
+		}
+		wantError(t, c, "read_text_file", read, "access denied")
+		must(t, os.Remove(sub))
 	}
-	wantError(t, c, "read_text_file", read, "access denied")
 
 	// The whole directory: another real one is it, a link elsewhere is not.
+	c := connect(t, quiet(in), nil)
 	must(t, os.Rename(in, in+".old"))
 	wantError(t, c, "read_text_file", args{"path": "ok"}, "cannot be opened")
 	fill(t, in, map[string]string{"ok": "new"})
@@ -285,5 +291,27 @@ func TestSwapAfterResolve(t *testing.T) {
 			}
 			untouched(t, out)
 		})
+	}
+}
+
+// TestChangedMeanwhile: what becomes of a file between the look and the deed.
+func TestChangedMeanwhile(t *testing.T) {
+	dir := folder(t, map[string]string{"f": "fine", "g": "fine"})
+	c := &call{ctx: t.Context(), reach: &reach{bounds: newBounds("", []asked{{raw: dir}})}}
+	defer c.close()
+	f, err := c.resolve("f", true)
+	must(t, err)
+	must(t, c.unchanged(f, f.info))
+	must(t, os.WriteFile(f.path(), []byte("other"), 0o644))
+	if c.unchanged(f, f.info) == nil {
+		t.Error("an edit would have undone what somebody else wrote")
+	}
+	g, err := c.resolve("g", true)
+	must(t, err)
+	must(t, os.Remove(g.path()))
+	mkfifo(t, g.path()) // opening it would wait for a writer
+	if file, _, err := g.openFile(); err == nil {
+		file.Close()
+		t.Error("a named pipe was opened as a file")
 	}
 }

@@ -277,7 +277,7 @@ func moveFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
 		return nil, failed("move", source, err)
 	}
 	to, err := c.resolve(destination, false)
-	if err == nil && to.info != nil && !(os.SameFile(from.info, to.info) && strings.EqualFold(from.path(), to.path()) && from.path() != to.path()) {
+	if err == nil && to.info != nil && !recased(from, to) {
 		err = errors.New("something is there already: choose another name")
 	}
 	if err == nil {
@@ -291,6 +291,12 @@ func moveFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
 	}
 	return mcp.NewToolResultStructured(map[string]any{"source": from.path(), "destination": to.path()},
 		fmt.Sprintf("Moved %s to %s", shown(from.path()), shown(to.path()))), nil
+}
+
+// recased reports whether to is from itself with other letter case, which a file
+// system that folds case finds there already.
+func recased(from, to place) bool {
+	return from.path() != to.path() && strings.EqualFold(from.path(), to.path()) && os.SameFile(from.info, to.info)
 }
 
 // movable refuses what would take an allowed directory away.
