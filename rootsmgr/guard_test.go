@@ -102,6 +102,8 @@ func TestGuardAttacks(t *testing.T) {
 		{"/r/a/.././out/s", "lexical"},
 		{"/r/out/./s", "lexical"},
 		{"/r/out//s", "lexical"},
+		{"/r/in/../out/s", "evalsymlinks, ENOENT swallowed"}, // only who cleans first gets out
+		{"/r/in/../file", "evalsymlinks, ENOENT swallowed"},
 	}
 	for _, tt := range tests {
 		path := dir + tt.path
@@ -228,6 +230,12 @@ func TestGuardSymlinkedRoot(t *testing.T) {
 	if !reach(dir + "/link/p/s") {
 		t.Error("control: the swapped link leads nowhere")
 	}
+	deny(t, g, dir+"/link/p/s")
+	// A directory in the place of the link is no root, though it is spelled as one.
+	if err := os.Remove(dir + "/link"); err != nil {
+		t.Fatal(err)
+	}
+	rootstest.Add(t, dir, "link/p/s"+secret)
 	deny(t, g, dir+"/link/p/s")
 	if err := os.Rename(dir+"/real/p", dir+"/real/q"); err != nil {
 		t.Fatal(err)

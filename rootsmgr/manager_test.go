@@ -166,13 +166,24 @@ func TestStaleRootsExpire(t *testing.T) {
 			d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 			d.Changed()
 			d.call().judged(t, "known /a stale by asked")
-			time.Sleep(10*time.Minute - 1)
+			time.Sleep(5 * time.Minute)
+			asked := d.client.Asked()
+			d.call().judged(t, "known /a stale by asked") // fails again, which wins no time
+			if d.client.Asked() != asked+1 {
+				t.Error("not asked again")
+			}
+			time.Sleep(5*time.Minute - 1)
 			if got := show(d.View()); got != "known /a stale by asked" {
 				t.Error(got)
 			}
 			updates := d.Updates()
 			time.Sleep(1 * time.Nanosecond)
-			<-updates
+			synctest.Wait()
+			select {
+			case <-updates:
+			default:
+				t.Error("kept for longer")
+			}
 			want := "failed"
 			if !fallback.None() {
 				want = "known /fb by config"
@@ -211,6 +222,19 @@ func TestBurst(t *testing.T) {
 			}
 		})
 	}
+	// A client that never falls silent is asked all the same.
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.known("file:///a")
+		d.client.Always("file:///b")
+		for range 26 {
+			d.Changed()
+			time.Sleep(200 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := d.client.Asked(); n != 2 {
+			t.Errorf("asked %d times in 5.2 s, want the first and one more", n)
+		}
+	})
 	// During a question: exactly one more.
 	bubble(t, setup{}, func(t *testing.T, d *desk) {
 		d.Initialized(true, true)
@@ -312,9 +336,13 @@ func TestLateAnswerIsDropped(t *testing.T) {
 			t.Errorf("a late answer was applied: %q", got)
 		}
 		time.Sleep(time.Second)
-		c := d.call()
+		d.call().judged(t, "failed").after(t, 10*time.Second) // not answered either
+		time.Sleep(2 * time.Second)
+		c := d.call() // waits for the Source to come back, then asks
+		src.release <- rootstest.Page("file:///b")
+		c.waits(t)
 		src.release <- rootstest.Page("file:///a")
-		c.judged(t, "known /a by asked")
+		c.judged(t, "known /a by asked").after(t, 0)
 
 		// A question that never returns holds up the next ones, not the calls.
 		d.Changed()
