@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// patience is how long a call waits for a back-off to end before it fails.
-	patience = time.Second
+	// backOffWait is how long a call waits for a back-off to end before it fails.
+	backOffWait = time.Second
+	// turnTime bounds how long a child that starts keeps others from starting.
+	turnTime = 3 * time.Second
 	// drainWait bounds how long calls under way may go on when their run is
 	// replaced.
 	drainWait = 5 * time.Second
@@ -40,8 +42,8 @@ type nest struct {
 	jitter   func() float64
 }
 
-// child is one instance. live runs on one goroutine, the owner of everything
-// below "owned"; the rest is a snapshot (view), a channel, or under mu.
+// child is one instance. live runs on one goroutine, the owner of past
+// and offer; the rest is a snapshot (view), a channel, or under mu.
 type child struct {
 	key  Key
 	spec Spec
@@ -57,14 +59,19 @@ type child struct {
 	mu   sync.Mutex
 	want want
 
-	// owned by the goroutine of live
+	past   past
+	offer  *Offer // what it offered last
+	settle sync.Once
+}
+
+// past is what an instance's goroutine remembers of its runs.
+type past struct {
 	hist     history
 	starts   int
 	next     time.Time // no start before
-	offer    *Offer
 	wasReady bool
-	badPlan  bool // the last start failed before anything was started
-	settle   sync.Once
+	last     string // why the last start or run failed; "" once ready again
+	badPlan  bool   // the last start failed before anything was started
 }
 
 // want is what others ask of an instance.
@@ -169,7 +176,7 @@ func (v *view) refuses(first *view) error {
 		return nil
 	}
 	wait := time.Until(v.status.NextStart)
-	if v.failed == first.failed && wait <= patience {
+	if v.failed == first.failed && wait <= backOffWait {
 		return nil
 	}
 	e := *v.err
@@ -203,7 +210,7 @@ func (c *child) status() Status {
 	st := v.status
 	if v.run != nil {
 		f := v.run.link.Facts()
-		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.everAsked.Load()
+		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.roots.any.Load()
 	}
 	return st
 }
@@ -218,8 +225,8 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.hist.failures, c.hist.open()
-	v.status.Restarts = max(0, c.starts-1)
+	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
+	v.status.Restarts = max(0, c.past.starts-1)
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
@@ -261,7 +268,7 @@ func (c *child) live() {
 			c.backOff(err, nil)
 			continue
 		}
-		c.wasReady = true
+		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
 	}
 }
@@ -286,9 +293,9 @@ func (c *child) mayStart() bool {
 	defer timer.Stop()
 	for {
 		w := c.wanted()
-		wait := time.Until(c.next)
+		wait := time.Until(c.past.next)
 		blocked := !w.known && c.spec.NeedsRoots()
-		ask := w.demand || (!c.wasReady && !c.hist.open())
+		ask := w.demand || (!c.past.wasReady && !c.past.hist.open())
 		switch {
 		case c.ctx.Err() != nil:
 			return false
@@ -308,8 +315,8 @@ func (c *child) mayStart() bool {
 			return false
 		case <-timer.C:
 		case <-c.kick:
-			if c.badPlan && c.wanted().gen != w.gen {
-				c.next = time.Time{} // other roots may be what was missing
+			if c.past.badPlan && c.wanted().gen != w.gen {
+				c.past.next = time.Time{} // other roots may be what was missing
 				c.demand()
 			}
 		}
@@ -323,18 +330,19 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	if r != nil {
 		lived = time.Since(r.since)
 	}
-	c.hist.failed(lived)
-	delay := c.hist.delay(c.host.jitter())
-	c.next = time.Now().Add(delay)
+	c.past.hist.failed(lived)
+	delay := c.past.hist.delay(c.host.jitter())
+	c.past.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand = false; return false })
 	why := err.Reason
-	if c.hist.open() {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.hist.failures, why)
+	if c.past.hist.open() {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.failures, why)
 	}
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.hist.failures).Dur("delay", delay).Msg("child failed")
+	c.past.last = "failed before: " + err.Reason
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart = err.Stderr, c.next
+		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
 		v.run, v.err = nil, err
 		if r == nil {
 			v.failed++
@@ -355,13 +363,19 @@ func (c *child) start() (*run, *UnavailableError) {
 			return nil, nil
 		}
 	}
-	defer func() { <-c.host.slots }()
+	// A turn ends early for a child that takes long: being slow delays nobody.
+	release := sync.OnceFunc(func() { <-c.host.slots })
+	turn := time.AfterFunc(turnTime, release)
+	defer func() {
+		turn.Stop()
+		release()
+	}()
 	var w want
 	c.ask(func(now *want) bool { now.demand = false; w = *now; return false })
-	c.starts++
-	c.state(Starting, "")
+	c.past.starts++
+	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.host.machine)
-	c.badPlan = err != nil
+	c.past.badPlan = err != nil
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}

@@ -29,12 +29,13 @@ type Offer struct {
 // mcp-go's; what the child said is kept raw beside what mcp-go made of it.
 func handshake(ctx context.Context, link Link, version string, roots bool) (*Offer, error) {
 	hop := &hop{link: link}
-	c := client.NewClient(hop, client.WithLegacyProtocolOnly()) //nolint:staticcheck // the modern era comes with its own step
+	// A pinned version of the handshake's era also keeps mcp-go from probing for
+	// the other one, which some servers leave unanswered for five seconds.
+	c := client.NewClient(hop, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
 	var req mcp.InitializeRequest
-	req.Params.ProtocolVersion = mcp.LATEST_LEGACY_PROTOCOL_VERSION
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
 	if roots {
 		req.Params.Capabilities.Roots = &struct {

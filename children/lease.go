@@ -20,7 +20,7 @@ type Lease struct {
 }
 
 // Release gives the right back. Calling it again does nothing.
-func (l *Lease) Release() { l.once.Do(l.r.leave) }
+func (l *Lease) Release() { l.once.Do(l.r.leases.leave) }
 
 // Where tells the working directory of the process that serves the lease, and
 // the root paths that it is known to have applied, or was started with. The
@@ -56,8 +56,8 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 		})
 		defer timer.Stop()
 		if token := progressToken(ctx, params); token != "" {
-			l.r.watch(token, func() { timer.Reset(limit) })
-			defer l.r.unwatch(token)
+			l.r.silent.watch(token, func() { timer.Reset(limit) })
+			defer l.r.silent.unwatch(token)
 		}
 	}
 	res, err := l.r.link.Call(ctx, method, params...)
@@ -77,8 +77,8 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, jsonrpc.ErrClosed) {
 		return err // the cause of ctx
 	}
-	if !l.r.endedWithin(time.Second) && !errors.Is(err, jsonrpc.ErrClosed) {
-		// It lives on but cannot be written to: this run serves nobody any more.
+	if !l.r.endedWithin(time.Second) {
+		// It lives on without its pipes: this run serves nobody any more.
 		l.r.cancel(errDeafInput)
 		l.r.endedWithin(l.r.c.spec.StopTimeout)
 	}

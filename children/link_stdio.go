@@ -90,11 +90,21 @@ func (l *stdioLink) awaitEnd() {
 }
 
 func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	return l.conn.Call(ctx, method, params...)
+	res, err := l.conn.Call(ctx, method, params...)
+	return res, asClosed(ctx, err)
 }
 
 func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return l.conn.Notify(ctx, method, params...)
+	return asClosed(ctx, l.conn.Notify(ctx, method, params...))
+}
+
+// asClosed makes what went wrong with the pipe itself an end of the connection.
+func asClosed(ctx context.Context, err error) error {
+	var broken *jsonrpc.BrokenError
+	if err == nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &broken) || ctx.Err() != nil {
+		return err
+	}
+	return &jsonrpc.ClosedError{Reason: err}
 }
 
 func (l *stdioLink) Facts() Facts {

@@ -392,3 +392,33 @@ func TestCrashLoop(t *testing.T) {
 		}
 	})
 }
+
+// Children that never come up hold their turn for three seconds, not for
+// their whole start timeout.
+func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := childtest.Spec("slow", childtest.Script{Mute: true})
+		good := childtest.Spec("good", childtest.Script{})
+		slow.Command, good.Command = os.Args[0], os.Args[0]
+		s := children.NewSupervisor(children.Options{Specs: []children.Spec{slow, good}, Launcher: childtest.Pipes{}, MaxStarting: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		begun := time.Now()
+		s.Ensure(children.Key{Child: "slow", Instance: "s"}, nil)
+		synctest.Wait()
+		s.Ensure(children.Key{Child: "good", Instance: "s"}, nil)
+		l, err := s.Acquire(t.Context(), children.Key{Child: "good", Instance: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Release()
+		if d := time.Since(begun); d != 3*time.Second {
+			t.Errorf("waited %s", d)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

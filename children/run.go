@@ -35,24 +35,41 @@ type run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist    chan struct{} // the child says that its tools have changed
-	offers    chan *Offer   // newer offers, the latest only
-	asked     chan struct{} // an answer to roots/list has been written
-	answer    atomic.Uint64 // the generation of roots in the last such answer
-	everAsked atomic.Bool
+	relist chan struct{} // the child says that its tools have changed
+	offers chan *Offer   // newer offers, the latest only
+	roots  answers
+	leases leases
+	silent patience
+}
 
-	mu       sync.Mutex
-	leases   int
-	closing  bool
-	idle     chan struct{} // closed when closing and no lease is left
-	lastUsed time.Time
-	silent   map[string]func() // by progress token: puts off the call's timeout
+// answers is what is known of the answers to a run's roots/list.
+type answers struct {
+	written chan struct{} // holds a token after each
+	gen     atomic.Uint64 // the newest generation of roots in one
+	any     atomic.Bool
+}
+
+// leases counts who may call a run.
+type leases struct {
+	mu      sync.Mutex
+	held    int
+	closing bool
+	idle    chan struct{} // closed when closing and none is held
+	last    time.Time     // when the last one was given back
+}
+
+// patience puts off the timeout of calls that report progress.
+type patience struct {
+	mu    sync.Mutex
+	calls map[string]func() // by raw progress token
 }
 
 func newRun(c *child, l Launch, early bool) *run {
 	return &run{
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *Offer, 1),
-		asked: make(chan struct{}, 1), idle: make(chan struct{}), silent: map[string]func(){},
+		roots:  answers{written: make(chan struct{}, 1)},
+		leases: leases{idle: make(chan struct{})},
+		silent: patience{calls: map[string]func(){}},
 	}
 }
 
@@ -75,66 +92,75 @@ func (r *run) endedWithin(d time.Duration) bool {
 }
 
 // enter takes a lease; false once the run is closing or has ended.
-func (r *run) enter() bool {
-	if r.endedWithin(0) {
+func (r *run) enter() bool { return !r.endedWithin(0) && r.leases.enter() }
+
+func (l *leases) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closing {
-		return false
-	}
-	r.leases++
+	l.held++
 	return true
 }
 
-func (r *run) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.leases--
-	r.lastUsed = time.Now()
-	if r.closing && r.leases == 0 {
-		close(r.idle)
+func (l *leases) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held--
+	l.last = time.Now()
+	if l.closing && l.held == 0 {
+		close(l.idle)
 	}
 }
 
-// close refuses new leases; r.idle is closed when the last one has ended.
-func (r *run) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closing {
+// close refuses new leases; idle is closed when the last one has ended.
+func (l *leases) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
 		return
 	}
-	r.closing = true
-	if r.leases == 0 {
-		close(r.idle)
+	l.closing = true
+	if l.held == 0 {
+		close(l.idle)
 	}
 }
 
-// idleFor returns how long nobody has used the run; 0 while somebody does.
-func (r *run) idleFor(now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.leases > 0 {
+// unused returns how long none has been held, since begun at the most; 0
+// while one is.
+func (l *leases) unused(now, begun time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.held > 0:
 		return 0
+	case l.last.After(begun):
+		return now.Sub(l.last)
 	}
-	from := r.lastUsed
-	if from.IsZero() {
-		from = r.since
-	}
-	return now.Sub(from)
+	return now.Sub(begun)
 }
 
-func (r *run) watch(token string, alive func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.silent[token] = alive
+func (p *patience) watch(token string, alive func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls[token] = alive
 }
 
-func (r *run) unwatch(token string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.silent, token)
+func (p *patience) unwatch(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, token)
+}
+
+// progress notes that the child works on the call with this token.
+func (p *patience) progress(token []byte) {
+	p.mu.Lock()
+	alive := p.calls[string(token)]
+	p.mu.Unlock()
+	if alive != nil {
+		alive()
+	}
 }
 
 // ServeRequest answers roots/list and ping, and hands the rest on.
@@ -145,7 +171,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
 		w := r.c.wanted()
 		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
-		a.Release = func() { r.answered(w.gen) }
+		a.Release = func() { r.roots.answered(w.gen) }
 		return a
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
@@ -155,15 +181,15 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 
 // answered notes that an answer to roots/list has been written: from now on
 // whatever is sent to the child comes after it.
-func (r *run) answered(gen uint64) {
+func (a *answers) answered(gen uint64) {
 	for {
-		old := r.answer.Load()
-		if gen <= old || r.answer.CompareAndSwap(old, gen) {
+		old := a.gen.Load()
+		if gen <= old || a.gen.CompareAndSwap(old, gen) {
 			break
 		}
 	}
-	r.everAsked.Store(true)
-	poke(r.asked)
+	a.any.Store(true)
+	poke(a.written)
 }
 
 // ServeNotification follows up list_changed and puts off timeouts; it is
@@ -175,12 +201,7 @@ func (r *run) ServeNotification(m *jsonrpc.Message) {
 		return
 	case methodProgress:
 		if token := m.Param("progressToken"); token != nil {
-			r.mu.Lock()
-			alive := r.silent[string(token)]
-			r.mu.Unlock()
-			if alive != nil {
-				alive()
-			}
+			r.silent.progress(token)
 		}
 	}
 	r.c.host.observer.ChildNotification(r.c.key, m)

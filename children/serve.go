@@ -61,7 +61,7 @@ func (c *child) serve(r *run) {
 	case c.ctx.Err() != nil:
 		c.end(r, context.Cause(c.ctx).Error())
 	case why == "":
-		r.close()
+		r.leases.close()
 		r.cancel(nil)
 		c.backOff(&UnavailableError{Child: c.key.Child, Reason: r.reason(), Stderr: r.link.Facts().Stderr, Err: r.err}, r)
 	case why == idle:
@@ -87,12 +87,12 @@ func (r *run) reason() string {
 
 // end drains and stops a run.
 func (c *child) end(r *run, why string) {
-	r.close()
+	r.leases.close()
 	c.state(Draining, why)
 	if c.ctx.Err() == nil {
 		t := time.NewTimer(drainWait)
 		select {
-		case <-r.idle:
+		case <-r.leases.idle:
 		case <-r.ended:
 		case <-t.C:
 			c.log.Warn().Msg("calls are still under way in a child that must be replaced; they are ended")
@@ -111,8 +111,11 @@ func (s *serving) loop() string {
 	if why := s.review(); why != "" {
 		return why
 	}
-	rest, stopRest := idleTimer(c.spec.IdleTimeout)
-	defer stopRest()
+	rest := time.NewTimer(max(c.spec.IdleTimeout, 0))
+	defer rest.Stop()
+	if c.spec.IdleTimeout <= 0 {
+		rest.Stop()
+	}
 	for {
 		var late <-chan time.Time
 		var shown chan error
@@ -130,30 +133,23 @@ func (s *serving) loop() string {
 		case o := <-r.offers:
 			c.offer = o
 			c.publish(func(*view) {})
-		case <-r.asked:
+		case <-r.roots.written:
 			why = s.wasAsked()
 		case err := <-shown:
 			why = s.wasShown(err)
 		case <-late:
 			why = s.late()
-		case <-rest:
-			if r.idleFor(time.Now()) >= c.spec.IdleTimeout {
+		case <-rest.C:
+			unused := r.leases.unused(time.Now(), r.since)
+			if unused >= c.spec.IdleTimeout {
 				return idle
 			}
-			rest, stopRest = idleTimer(c.spec.IdleTimeout - r.idleFor(time.Now()))
+			rest.Reset(c.spec.IdleTimeout - unused)
 		}
 		if why != "" {
 			return why
 		}
 	}
-}
-
-func idleTimer(d time.Duration) (<-chan time.Time, func()) {
-	if d <= 0 {
-		return nil, func() {}
-	}
-	t := time.NewTimer(d)
-	return t.C, func() { t.Stop() }
 }
 
 // ready publishes the run as one that may be called, with the roots that it
@@ -171,7 +167,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 	s.c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.link.Facts().PID
-		v.status.AskedRoots, v.status.RootsApplied = s.r.everAsked.Load(), applied
+		v.status.AskedRoots, v.status.RootsApplied = s.r.roots.any.Load(), applied
 		v.run, v.err, v.gen, v.served = s.r, nil, gen, rootPaths(s.r.served)
 	})
 }
@@ -199,7 +195,7 @@ func (s *serving) review() (why string) {
 		cwdGone:     r.launch.cwdRoot != "" && !slices.Contains(rootPaths(w.roots), r.launch.cwdRoot),
 		empty:       len(w.roots) == 0,
 		probe:       r.probe,
-		asked:       r.everAsked.Load(),
+		asked:       r.roots.any.Load(),
 		list:        c.spec.Roots != RootsNone,
 	}
 	if w.known {
@@ -242,7 +238,7 @@ const muteText = "it did not ask for the roots again when told that they changed
 
 // wasAsked follows an answer to roots/list that has been written.
 func (s *serving) wasAsked() (why string) {
-	answered := s.r.answer.Load()
+	answered := s.r.roots.gen.Load()
 	switch {
 	case s.a == nil && answered < s.c.wanted().gen:
 		return s.review()

@@ -22,8 +22,12 @@ import (
 	"mcphub/rootsmgr"
 )
 
+// hubIfAsked turns this process into a hub where a test wants to kill one.
+var hubIfAsked = func() {}
+
 func TestMain(m *testing.M) {
 	childtest.MainIfChild()
+	hubIfAsked()
 	goleak.VerifyTestMain(m)
 }
 
@@ -175,6 +179,28 @@ func text(t *testing.T, result string) string {
 
 func root(path, name string) rootsmgr.Root {
 	return rootsmgr.Root{URI: "file://" + filepath.ToSlash(path), Name: name, Path: path}
+}
+
+var one = children.Key{Child: "kid", Instance: "s"}
+
+// startOne runs one child in a Supervisor of its own.
+func startOne(t *testing.T, spec children.Spec, roots ...rootsmgr.Root) (*children.Supervisor, *watcher) {
+	t.Helper()
+	w := newWatcher()
+	s := start(t, w, children.Options{Specs: []children.Spec{spec}})
+	s.Ensure(one, roots)
+	return s, w
+}
+
+func statusOf(t *testing.T, s *children.Supervisor, child string) children.Status {
+	t.Helper()
+	for _, st := range s.Status() {
+		if st.Child == child {
+			return st
+		}
+	}
+	t.Fatalf("no status of %s", child)
+	return children.Status{}
 }
 
 func TestLife(t *testing.T) {

@@ -161,7 +161,7 @@ func (s *Session) forward(ctx context.Context, c toolCall, lease *children.Lease
 		own = s.hub.progress.add(s.key(s.hub.byName[c.tool.child]), s, bytes.Clone(c.token))
 		defer s.hub.progress.remove(own)
 	}
-	resp, err := lease.Call(ctx, "tools/call", c.params(own)...)
+	resp, err := lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own)...)
 	if err != nil {
 		return failed(ctx, c.tool, err)
 	}

@@ -65,7 +65,8 @@ func (s Script) Env() map[string]string {
 	if err != nil {
 		panic(err)
 	}
-	return map[string]string{envScript: string(raw)}
+	// Under the race detector a program waits for a second before it exits.
+	return map[string]string{envScript: string(raw), "GORACE": "atexit_sleep_ms=0"}
 }
 
 // process follows the script as a process of its own.

@@ -1,0 +1,83 @@
+package children_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+const envHub = "CHILDREN_TEST_HUB"
+
+func init() {
+	hubIfAsked = func() {
+		if os.Getenv(envHub) != "" {
+			hub()
+		}
+	}
+}
+
+// hub is a hub in a process of its own, to be killed: three children that
+// heed neither the end of stdin nor TERM. It prints a line when they are ready.
+func hub() {
+	spec := childtest.Spec("kid", childtest.Script{IgnoreTERM: true, IgnoreEOF: true})
+	spec.Env["MCPHUB_TEST_MARK"] = os.Getenv(envHub)
+	s := children.NewSupervisor(children.Options{Specs: []children.Spec{spec}})
+	go func() { _ = s.Run(context.Background()) }()
+	for i := range 3 {
+		k := children.Key{Child: "kid", Instance: fmt.Sprint(i)}
+		s.Ensure(k, nil)
+		if _, err := s.Acquire(context.Background(), k); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	fmt.Println("ready")
+	time.Sleep(time.Hour)
+}
+
+// A hub that is killed leaves no child of its own behind.
+func TestHubKilled(t *testing.T) {
+	value := fmt.Sprintf("killed-%d-%d", os.Getpid(), time.Now().UnixNano())
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envHub+"="+value)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != "ready" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	pids, _ := childtest.Marked("MCPHUB_TEST_MARK", value)
+	if len(pids) != 3 {
+		t.Fatalf("children: %v", pids)
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	deadline := time.Now().Add(5 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		pids, _ = childtest.Marked("MCPHUB_TEST_MARK", value)
+		if len(pids) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind: %v", pids)
+		}
+	}
+}
