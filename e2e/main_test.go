@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`
+// can be given it.
+var long = os.Getenv("MCPHUB_E2E_LONG") != ""
+
+// bin is what TestMain built.
+var bin struct {
+	dir      string // on PATH in the scripts
+	mcphub   string
+	recorder string
+	hubError error // why there is no mcphub binary
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) (code int) {
+	dir, err := os.MkdirTemp("", "mcphub-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			code = 1
+		}
+	}()
+	bin.dir = dir
+	if bin.recorder, err = build("recorder", "./recorder", false); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	bin.mcphub, bin.hubError = build("mcphub", "../cmd/mcphub", raceDetector)
+	npm = prepareNode()
+	if npm.absent != "" {
+		shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
+			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[inCI()], npm.absent))
+	}
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	return 0
+}
+
+// shout says it on stderr and, since go test swallows that when all tests pass, to whoever sits at the terminal.
+func shout(text string) {
+	_, _ = os.Stderr.WriteString(text)
+	if testing.Verbose() {
+		return
+	}
+	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		_, _ = tty.WriteString(text)
+		_ = tty.Close()
+	}
+}
+
+func inCI() bool { return os.Getenv("CI") == "true" }
+
+// build compiles a program of this module into bin.dir.
+func build(name, pkg string, race bool) (string, error) {
+	out := filepath.Join(bin.dir, name)
+	if runtime.GOOS == "windows" {
+		out += ".exe"
+	}
+	args := []string{"build", "-o", out}
+	if race {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, pkg)...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
+	}
+	return out, nil
+}
+
+// mcphub gives the binary under test.
+func mcphub(t testing.TB) string {
+	t.Helper()
+	if bin.hubError != nil {
+		t.Fatal(bin.hubError)
+	}
+	return bin.mcphub
+}
+
+// requireNode skips a test that needs Node where there is none; in CI it fails.
+func requireNode(t testing.TB) node {
+	t.Helper()
+	switch {
+	case npm.err != nil:
+		t.Fatal(npm.err)
+	case npm.absent != "" && inCI():
+		t.Fatal("no Node in CI: ", npm.absent)
+	case npm.absent != "":
+		t.Skip("NOT PROVED HERE: ", npm.absent)
+	}
+	return npm
+}
+
+// The go command keeps a result while what the test read is as it was; it cannot know that these tests built the hub from
+// source. So one of them looks at all of it.
+func TestAResultIsKeptOnlyWhileTheHubIsTheSame(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != ".." && (d.Name() == "node_modules" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		seen++
+		// This is what the go command notes down. An editor may take a file away meanwhile.
+		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Errorf("looked at %d files: %v", seen, err)
+	}
+}
+
+// errNoNode is what prepareNode finds on a machine without Node or npm.
+var errNoNode = errors.New("no Node and npm on PATH")

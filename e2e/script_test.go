@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary
+// folder and working directory are the script's own.
+//
+// Beside the usual commands a script has "shows PATTERN": the last command wrote it, to stdout or to stderr. Where a message
+// goes is its own assertion; most only want it to be said.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	mcphub(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			home, tmp := filepath.Join(e.WorkDir, "home"), filepath.Join(e.WorkDir, "tmp")
+			for _, dir := range []string{home, tmp} {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					return err
+				}
+			}
+			e.Setenv("PATH", bin.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("HOME", home)
+			e.Setenv("USERPROFILE", home)
+			e.Setenv("TMPDIR", tmp)
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+			if runtime.GOOS == "windows" {
+				e.Setenv("SECRET", `C:\Windows\win.ini`)
+			} else {
+				e.Setenv("SECRET", "/etc/passwd")
+			}
+			e.Defer(func() { wantNone(t, "HOME="+home) })
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows},
+	})
+}
+
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: shows PATTERN")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	said := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+	if pattern.MatchString(said) == neg {
+		ts.Fatalf("shows %q: %v\n%s", args[0], !neg, said)
+	}
+}
