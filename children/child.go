@@ -388,6 +388,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	r.cancel = cancel
 	go func() {
 		r.err = r.link.Run(ctx)
+		r.silent.stop()
 		close(r.ended)
 	}()
 	c.publish(func(v *view) {

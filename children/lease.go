@@ -51,14 +51,10 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
-		timer := time.AfterFunc(limit, func() {
+		waiting := l.r.silent.begin(limit, progressToken(ctx, params), func() {
 			cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
 		})
-		defer timer.Stop()
-		if token := progressToken(ctx, params); token != "" {
-			l.r.silent.watch(token, func() { timer.Reset(limit) })
-			defer l.r.silent.unwatch(token)
-		}
+		defer l.r.silent.end(waiting)
 	}
 	res, err := l.r.link.Call(ctx, method, params...)
 	if err != nil {
@@ -74,8 +70,10 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 	if errors.As(err, &broken) {
 		return err
 	}
-	if ctx.Err() != nil && !errors.Is(err, jsonrpc.ErrClosed) {
-		return err // the cause of ctx
+	if ctx.Err() != nil {
+		// The caller's end, and not the child's: its cause may well be a closed
+		// connection too, but that of a client.
+		return context.Cause(ctx)
 	}
 	if !l.r.endedWithin(time.Second) {
 		// It lives on without its pipes: this run serves nobody any more.

@@ -39,7 +39,7 @@ type run struct {
 	offers chan *Offer   // newer offers, the latest only
 	roots  answers
 	leases leases
-	silent patience
+	silent *patience
 }
 
 // answers is what is known of the answers to a run's roots/list.
@@ -58,18 +58,12 @@ type leases struct {
 	last    time.Time     // when the last one was given back
 }
 
-// patience puts off the timeout of calls that report progress.
-type patience struct {
-	mu    sync.Mutex
-	calls map[string]func() // by raw progress token
-}
-
 func newRun(c *child, l Launch, early bool) *run {
 	return &run{
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
-		silent: patience{calls: map[string]func(){}},
+		silent: newPatience(),
 	}
 }
 
@@ -139,28 +133,6 @@ func (l *leases) unused(now, begun time.Time) time.Duration {
 		return now.Sub(l.last)
 	}
 	return now.Sub(begun)
-}
-
-func (p *patience) watch(token string, alive func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls[token] = alive
-}
-
-func (p *patience) unwatch(token string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.calls, token)
-}
-
-// progress notes that the child works on the call with this token.
-func (p *patience) progress(token []byte) {
-	p.mu.Lock()
-	alive := p.calls[string(token)]
-	p.mu.Unlock()
-	if alive != nil {
-		alive()
-	}
 }
 
 // ServeRequest answers roots/list and ping, and hands the rest on.

@@ -89,6 +89,11 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 			return nil, refuseDown(st)
 		}
 	}
+	for _, b := range s.hub.cfg.Broken {
+		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
+			return nil, refuseBroken(b)
+		}
+	}
 	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.catalog.Load(), owners))
 }
 

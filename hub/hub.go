@@ -41,7 +41,11 @@ type Child struct {
 }
 
 // A Broken entry of hub.json cannot be run; it is shown with its reason.
-type Broken struct{ Name, Reason string }
+type Broken struct {
+	Name   string
+	Prefix string // that its tools would have had
+	Reason string
+}
 
 // Limits bound what one client can make the hub hold. Zero means the default.
 type Limits struct {

@@ -97,6 +97,11 @@ func rootList(uris []string) string {
 	return b.String() + "]"
 }
 
+// refuseBroken answers a call of a server that hub.json describes wrongly.
+func refuseBroken(b Broken) jsonrpc.Answer {
+	return toolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
+}
+
 // refuseDown answers a call of a child that has not come up.
 func refuseDown(st children.Status) jsonrpc.Answer {
 	return toolError(downText(st))

@@ -111,7 +111,7 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 func (s *Session) noServer(name string) jsonrpc.Answer {
 	for _, b := range s.hub.cfg.Broken {
 		if b.Name == name {
-			return toolError(fmt.Sprintf("The server %q cannot be run: %s", name, b.Reason))
+			return refuseBroken(b)
 		}
 	}
 	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", clip(name, 100), quotedList(s.hub.names())))
@@ -195,11 +195,6 @@ func (h *Hub) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToo
 	s, err := sessionOf(ctx)
 	if err != nil {
 		return nil, err
-	}
-	select { // an answer about roots that are on their way would say nothing
-	case <-s.roots.First():
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 	return structured(s.rootsReport())
 }

@@ -107,20 +107,19 @@ func wrapFailure(err error) error {
 	return &exitError{exitFailure, err}
 }
 
-// callArguments makes the arguments from --json or from key=value pairs.
+// callArguments makes the arguments from --json or from key=value pairs. It
+// waits for the list of tools in any case: by then the roots are known and the
+// servers have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
+	types, err := argumentTypes(ctx, c, tool)
+	if err != nil {
+		return nil, err
+	}
 	if asJSON != "" {
 		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
 			return nil, exitf(exitUsage, "--json: %q is no JSON object", asJSON)
 		}
 		return []byte(asJSON), nil
-	}
-	if len(pairs) == 0 {
-		return []byte(`{}`), nil
-	}
-	types, err := argumentTypes(ctx, c, tool)
-	if err != nil {
-		return nil, err
 	}
 	b := []byte{'{'}
 	for i, pair := range pairs {

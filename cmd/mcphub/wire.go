@@ -90,7 +90,9 @@ func (s *sources) load(w io.Writer) (*config.File, error) {
 	}
 	file, problems, err := config.Load(path, os.LookupEnv)
 	for _, p := range problems {
-		fmt.Fprintln(w, p.String())
+		if err == nil || p.Severity != config.SeverityError { // the error says the others
+			fmt.Fprintln(w, p.String())
+		}
 	}
 	if err != nil {
 		return nil, &exitError{exitConfig, err}
@@ -121,8 +123,12 @@ func notServedYet(f *config.File) error {
 
 // addServer turns one entry into a child, or into a broken one with a reason.
 func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
+	prefix := s.Name + file.Names.Separator
+	if s.Prefix != nil {
+		prefix = *s.Prefix
+	}
 	broken := func(format string, args ...any) {
-		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Reason: fmt.Sprintf(format, args...)})
+		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Prefix: prefix, Reason: fmt.Sprintf(format, args...)})
 	}
 	switch {
 	case s.Disabled:
@@ -152,10 +158,6 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	if profile, ok := validate.ProfileFor("", s.Command, s.Args); ok {
 		spec.Probe = profile.RootsProbe
-	}
-	prefix := s.Name + file.Names.Separator
-	if s.Prefix != nil {
-		prefix = *s.Prefix
 	}
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
 	return nil

@@ -1,0 +1,41 @@
+package children
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type end struct {
+			name  string
+			after time.Duration
+		}
+		p := newPatience()
+		defer p.stop()
+		began := time.Now()
+		ends := make(chan end, 10)
+		begin := func(name string, limit time.Duration) *silence {
+			return p.begin(limit, name, func() { ends <- end{name, time.Since(began)} })
+		}
+		begin("long", 10*time.Second)
+		begin("short", 2500*time.Millisecond) // due before what the timer is set for
+		begin("alive", 3*time.Second)
+		p.end(begin("answered", time.Second))
+		for range 4 {
+			time.Sleep(2 * time.Second) // of the bubble, which costs none
+			p.progress([]byte("alive"))
+			p.progress([]byte("nobody"))
+		}
+		for _, want := range []end{{"short", 2500 * time.Millisecond}, {"long", 10 * time.Second}, {"alive", 11 * time.Second}} {
+			if got := <-ends; got != want {
+				t.Errorf("%s ended after %s, want %s after %s", got.name, got.after, want.name, want.after)
+			}
+		}
+		synctest.Wait()
+		if len(ends) != 0 || len(p.open) != 0 {
+			t.Errorf("%d more ended, %d open", len(ends), len(p.open))
+		}
+	})
+}
