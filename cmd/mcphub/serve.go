@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,11 +43,21 @@ func serve(ctx context.Context, src *sources, logs *logFlags) error {
 	if err != nil {
 		return exitf(exitConfig, "%w", err)
 	}
+	tuneCollector()
 	pipe := make(chan os.Signal, 1)
 	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	in, out, restore := openStdio()
 	defer restore()
 	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })
+}
+
+// tuneCollector lets garbage grow to a few times the heap before it is
+// collected: the heap of a relay is small, so by the default the collector would
+// run every few hundred calls. Who sets GOGC is obeyed.
+func tuneCollector() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // stopWait is how long a front may take to notice that it shall end. One that
