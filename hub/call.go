@@ -99,35 +99,51 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
-	scan, err := s.hub.cfg.Checker.Scan(c.tool.tool, c.args)
+	j, err := s.consider(ctx, c.tool, c.args)
 	if err != nil {
-		return refuseArguments(err)
+		return refuse(ctx, c.tool, err)
 	}
-	child := s.hub.byName[c.tool.child]
+	defer j.lease.Release()
+	if v := j.verdict; v.Decision != validate.Allow {
+		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
+		return refuseVerdict(v)
+	}
+	return s.forward(ctx, c, j.lease)
+}
+
+// A judgement is what became of one call, and the right to make it.
+type judgement struct {
+	verdict *validate.Verdict
+	view    rootsmgr.View // zero where the call holds no path
+	lease   *children.Lease
+}
+
+// consider judges the arguments of a call: strict JSON, schema, findings, and
+// where there are any, the boundary of this session and the working directory
+// of the instance that would run it. The caller releases the lease. An error
+// of validate is what is wrong with the arguments; others say why the call
+// could not be judged or made.
+func (s *Session) consider(ctx context.Context, tool *offered, args []byte) (*judgement, error) {
+	scan, err := s.hub.cfg.Checker.Scan(tool.tool, args)
+	if err != nil {
+		return nil, err
+	}
+	j := &judgement{}
 	var patience *rootsmgr.Wait
-	var view rootsmgr.View
 	if scan.NeedsBoundary() {
 		patience = s.roots.Begin()
-		if view, err = s.boundary(ctx, patience); err != nil {
-			return gone(ctx, err)
+		if j.view, err = s.boundary(ctx, patience); err != nil {
+			return nil, err
 		}
 	}
-	lease, err := s.hub.sup.Acquire(ctx, s.key(child))
-	if err != nil {
-		return failed(ctx, c.tool, err)
+	if j.lease, err = s.hub.sup.Acquire(ctx, s.key(s.hub.byName[tool.child])); err != nil {
+		return nil, err
 	}
-	defer lease.Release()
-	if scan.NeedsBoundary() {
-		verdict, err := s.judge(ctx, scan, lease, patience, view)
-		if err != nil {
-			return gone(ctx, err)
-		}
-		if verdict.Decision != validate.Allow {
-			s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Uint64("generation", verdict.Generation).Msg("call denied")
-			return refuseVerdict(verdict)
-		}
+	if err = s.judge(ctx, scan, patience, j); err != nil {
+		j.lease.Release()
+		return nil, err
 	}
-	return s.forward(ctx, c, lease)
+	return j, nil
 }
 
 // boundary waits for the roots that this call is judged by, and until the
@@ -142,21 +158,23 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 
 // judge decides; a denial that a newer answer of the client might lift is
 // decided once more after asking (R11).
-func (s *Session) judge(ctx context.Context, scan *validate.Scan, lease *children.Lease, patience *rootsmgr.Wait, view rootsmgr.View) (*validate.Verdict, error) {
-	cwd, served := lease.Where()
+func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
+	cwd, served := j.lease.Where()
 	where := validate.Where{Cwd: cwd, Served: served}
-	verdict := s.hub.cfg.Checker.Judge(scan, where, view)
-	if verdict.Decision != validate.Deny {
-		return verdict, nil
+	j.verdict = s.hub.cfg.Checker.Judge(scan, where, j.view)
+	if j.verdict.Decision != validate.Deny || patience == nil {
+		return nil
 	}
 	again, asked, err := patience.Reconsider(ctx)
 	if err != nil || !asked {
-		return verdict, err
+		return err
 	}
 	if err := s.awaitServed(ctx, again.Snapshot.Generation()); err != nil {
-		return nil, err
+		return err
 	}
-	return s.hub.cfg.Checker.Judge(scan, where, again), nil
+	j.view = again
+	j.verdict = s.hub.cfg.Checker.Judge(scan, where, again)
+	return nil
 }
 
 // forward sends the judged bytes and brings the answer back as it is.
@@ -168,7 +186,7 @@ func (s *Session) forward(ctx context.Context, c toolCall, lease *children.Lease
 	}
 	resp, err := lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own)...)
 	if err != nil {
-		return failed(ctx, c.tool, err)
+		return refuse(ctx, c.tool, err)
 	}
 	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
 }
@@ -182,17 +200,21 @@ func gone(ctx context.Context, err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 }
 
-// failed answers a call that the child could not answer.
-func failed(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
+// refuse answers a call that was not judged, or that the child did not answer.
+func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
+	var args *validate.ArgumentsError
+	var schema *validate.SchemaError
 	var broken *jsonrpc.BrokenError
 	var down *children.UnavailableError
 	switch {
+	case errors.As(err, &args), errors.As(err, &schema):
+		return refuseArguments(err)
 	case errors.As(err, &broken):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.child, err))
+	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
+		return gone(ctx, err)
 	case errors.As(err, &down):
 		return toolError(down.Error())
-	case ctx.Err() != nil:
-		return gone(ctx, err)
 	}
 	return toolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.child, tool.remote, err))
 }

@@ -27,6 +27,7 @@ type Config struct {
 	Limits   Limits
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
+	Inspect  bool // serve MethodExplain: for the program's own commands only
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub

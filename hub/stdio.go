@@ -43,9 +43,12 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.callTool(ctx, m)
 	case mcp.MethodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
-	default:
-		return s.control(ctx, m.Frame)
 	}
+	if m.Method == MethodExplain && s.hub.cfg.Inspect {
+		s.begin()
+		return s.explain(ctx, m)
+	}
+	return s.control(ctx, m.Frame)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/jsonrpc"
@@ -39,22 +40,35 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --json '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return call(cmd, &src, &logs, &f, args[0], args[1:])
+			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
+				if err != nil {
+					return err
+				}
+				result, err := c.toolRequest(ctx, string(mcp.MethodToolsCall), args[0], arguments)
+				if err != nil {
+					return err
+				}
+				return printResult(cmd.OutOrStdout(), result, f.raw)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&f.args, "json", "", "the arguments as one JSON object, instead of key=value")
-	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated. Without one the client declares no roots")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "for starting the servers and the call together")
+	f.register(cmd, 2*time.Minute)
 	src.register(cmd)
 	logs.register(cmd, "warn")
 	return cmd
 }
 
-func call(cmd *cobra.Command, src *sources, logs *logFlags, f *callFlags, tool string, pairs []string) error {
-	if f.args != "" && len(pairs) > 0 {
-		return exitf(exitUsage, "give the arguments either by --json or as key=value, not both")
-	}
+// register adds the flags that every command has which acts as a client.
+func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
+	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated. Without one the client declares no roots")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "for starting the servers and the call together")
+}
+
+// run does something as a client of a hub of its own.
+func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do func(context.Context, *client) error) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
@@ -74,19 +88,10 @@ func call(cmd *cobra.Command, src *sources, logs *logFlags, f *callFlags, tool s
 	if err != nil {
 		return err
 	}
+	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	err = withClient(ctx, cfg, log, "mcphub-call", roots, func(ctx context.Context, c *client) error {
-		args, err := callArguments(ctx, c, tool, f.args, pairs)
-		if err != nil {
-			return err
-		}
-		result, err := c.callTool(ctx, tool, args)
-		if err != nil {
-			return err
-		}
-		return printResult(cmd.OutOrStdout(), result, f.raw)
-	})
+	err = withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do)
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
@@ -111,13 +116,16 @@ func wrapFailure(err error) error {
 // waits for the list of tools in any case: by then the roots are known and the
 // servers have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
+	if asJSON != "" && len(pairs) > 0 {
+		return nil, exitf(exitUsage, "give the arguments either as one JSON object or as key=value, not both")
+	}
 	types, err := argumentTypes(ctx, c, tool)
 	if err != nil {
 		return nil, err
 	}
 	if asJSON != "" {
 		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
-			return nil, exitf(exitUsage, "--json: %q is no JSON object", asJSON)
+			return nil, exitf(exitUsage, "%q is no JSON object", asJSON)
 		}
 		return []byte(asJSON), nil
 	}

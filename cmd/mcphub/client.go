@@ -70,10 +70,11 @@ func (c *client) request(ctx context.Context, method string, params ...[]byte) (
 	return resp.Result, nil
 }
 
-// callTool calls a tool with raw arguments and returns the raw result.
-func (c *client) callTool(ctx context.Context, name string, args []byte) ([]byte, error) {
-	params := jsonrpc.AppendString([]byte(`{"name":`), name)
-	return c.request(ctx, string(mcp.MethodToolsCall), append(params, `,"arguments":`...), args, []byte(`}`))
+// toolRequest makes a request about one tool, with raw arguments, and returns
+// the raw result.
+func (c *client) toolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
+	params := jsonrpc.AppendString([]byte(`{"name":`), tool)
+	return c.request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
 }
 
 // withClient runs a Hub and a client of it with these roots until do returns.

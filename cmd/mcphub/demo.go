@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 )
@@ -115,7 +116,7 @@ func demo(ctx context.Context, s *screen) error {
 func (s *screen) step(ctx context.Context, c *client, n int, step demoCall) (bool, error) {
 	s.say("%d. %s", n, s.paint("1", step.title))
 	s.say("   files__read_text_file path=%s", step.path)
-	result, err := c.callTool(ctx, "files__read_text_file", pathArgument(step.path))
+	result, err := c.toolRequest(ctx, string(mcp.MethodToolsCall), "files__read_text_file", pathArgument(step.path))
 	if err != nil {
 		return false, fmt.Errorf("step %d: %w", n, err)
 	}

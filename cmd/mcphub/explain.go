@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+)
+
+func explainCommand() *cobra.Command {
+	var src sources
+	var logs logFlags
+	var f callFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain TOOL [key=value]...",
+		Short: "Say what would become of a call, and why, without making it",
+		Long: "Judges a call as serve would, by the same code, and prints every path that was found in\n" +
+			"its arguments: where, how it was recognised, each way to take it and where that leads,\n" +
+			"the root that contains it, what decided, and the line of hub.json that would change it.\n" +
+			"The exit code is 0 where the call would pass and 6 where it would be refused.",
+		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
+			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
+				if err != nil {
+					return err
+				}
+				raw, err := c.toolRequest(ctx, hub.MethodExplain, args[0], arguments)
+				if err != nil {
+					return err
+				}
+				return printExplanation(cmd.OutOrStdout(), raw, asJSON)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.register(cmd, 2*time.Minute)
+	src.register(cmd)
+	logs.register(cmd, "error")
+	return cmd
+}
+
+func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
+	var e hub.Explanation
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
+	}
+	if asJSON {
+		if err := printJSON(w, e); err != nil {
+			return err
+		}
+	} else {
+		explain(w, e)
+	}
+	if e.Decision != "allow" {
+		return &exitError{Code: exitToolError}
+	}
+	return nil
+}
+
+// explain prints an explanation for people.
+func explain(w io.Writer, e hub.Explanation) {
+	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
+	fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
+	if e.Cwd != "" {
+		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
+	}
+	if e.Case != "" {
+		fmt.Fprintf(w, "  roots       %s (%s; %s)\n", strings.Join(e.Roots, " "), e.Case, e.Origin)
+	}
+	if len(e.Findings) == 0 && e.Refusal == "" {
+		fmt.Fprintln(w, "  no path was found in the arguments")
+	}
+	for _, f := range e.Findings {
+		fmt.Fprintf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
+		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s\n", f.Role, f.How, f.Code, suffix(", starts from ", f.Base))
+		for _, r := range f.Readings {
+			where := "in no root"
+			if r.Root != "" {
+				where = "in " + r.Root
+			}
+			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, suffix(" ", r.Error))
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    hub.json: %s\n", f.Hint)
+		}
+	}
+	if e.Refusal != "" {
+		fmt.Fprintf(w, "  the client would read:\n    %s\n", strings.ReplaceAll(e.Refusal, "\n", "\n    "))
+	}
+}
+
+func suffix(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

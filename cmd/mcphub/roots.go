@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"mcphub/rootsmgr"
+)
+
+type rootsFlags struct {
+	roots    []string
+	count    bool
+	contains string
+	why      string
+	asJSON   bool
+}
+
+func rootsCommand() *cobra.Command {
+	var src sources
+	var f rootsFlags
+	cmd := &cobra.Command{
+		Use:   "roots",
+		Short: "List the directories in scope, or ask whether a path lies in one",
+		Long: "Lists the directories that would be in scope. They come from --root, as from a client;\n" +
+			"else, in a program that the hub has started, from the roots that it was given\n" +
+			"(MCP_ROOTS_PATHS); else from the fallbacks: --roots, MCPHUB_ROOTS, roots.fallback in\n" +
+			"hub.json, MCPHUB_PROJECT_ROOT.",
+		Example: "  mcphub roots --root . --contains ../x || echo outside\n  mcphub roots --why notes/link.txt --root .",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			snap, err := src.snapshot(f.roots)
+			if err != nil {
+				return err
+			}
+			return f.print(cmd.OutOrStdout(), snap)
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.roots, "root", nil, "a directory in scope, as a client's root; may be repeated")
+	cmd.Flags().BoolVar(&f.count, "count", false, "print how many there are")
+	cmd.Flags().StringVar(&f.contains, "contains", "", "exit with 0 if every reading of this path lies in a root, else with 1")
+	cmd.Flags().StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("count", "contains", "why")
+	src.register(cmd)
+	return cmd
+}
+
+// snapshot returns the roots that would hold without a client.
+func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, exitf(exitFailure, "the working directory is gone: %w", err)
+	}
+	if len(given) > 0 {
+		return newRoots(rootsmgr.OriginAsked, absolute(dir, given)), nil
+	}
+	if served, ok, err := servedRoots(); err != nil || ok {
+		return newRoots(rootsmgr.OriginEnvironment, served), err
+	}
+	file, err := s.load(os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	fb, err := s.fallback(file, dir, zerolog.New(os.Stderr))
+	if err != nil {
+		return nil, err
+	}
+	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, fb.Origin, fb.Entries), nil
+}
+
+func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
+	entries := make([]rootsmgr.Entry, 0, len(paths))
+	for _, p := range paths {
+		entries = append(entries, rootsmgr.Entry{URI: p})
+	}
+	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
+}
+
+func absolute(dir string, paths []string) []string {
+	out := make([]string, 0, len(paths))
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// servedRoots reads what the hub tells a child in its environment (C4).
+func servedRoots() (paths []string, ok bool, err error) {
+	if text, ok := os.LookupEnv("MCP_ROOTS_PATHS"); ok {
+		return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), true, nil
+	}
+	name, ok := os.LookupEnv("MCP_ROOTS_FILE")
+	if !ok {
+		return nil, false, nil
+	}
+	raw, err := os.ReadFile(name)
+	var roots []struct{ Path string }
+	if err == nil {
+		err = json.Unmarshal(raw, &roots)
+	}
+	if err != nil {
+		return nil, false, exitf(exitFailure, "MCP_ROOTS_FILE: %w", err)
+	}
+	for _, r := range roots {
+		paths = append(paths, r.Path)
+	}
+	return paths, true, nil
+}
+
+func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
+	switch {
+	case f.count:
+		fmt.Fprintln(w, snap.Len())
+		return nil
+	case f.contains != "":
+		if _, err := checkPath(snap, f.contains); err != nil {
+			return &exitError{Code: exitFailure}
+		}
+		return nil
+	case f.why != "":
+		return f.explain(w, snap)
+	case f.asJSON:
+		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": snap.Skipped()})
+	}
+	for _, r := range snap.Roots() {
+		fmt.Fprintf(w, "%s%s%s\n", r.Path, suffix("  ", r.Name), suffix("  !", r.Flag))
+	}
+	for _, sk := range snap.Skipped() {
+		fmt.Fprintf(os.Stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
+	}
+	if snap.Len() == 0 {
+		fmt.Fprintln(os.Stderr, "No directory is in scope without a client's roots; set roots.fallback in hub.json, MCPHUB_ROOTS or --roots.")
+	}
+	return nil
+}
+
+func rootsJSON(snap *rootsmgr.Snapshot) []map[string]any {
+	out := []map[string]any{}
+	for _, r := range snap.Roots() {
+		out = append(out, map[string]any{"uri": r.URI, "name": r.Name, "path": r.Path, "given": r.Given, "redundant": r.Redundant, "flag": r.Flag})
+	}
+	return out
+}
+
+// checkPath judges one path as an argument of a call would be, from the
+// working directory.
+func checkPath(snap *rootsmgr.Snapshot, path string) (rootsmgr.Place, error) {
+	if rootsmgr.IsFileURI(path) {
+		p, err := rootsmgr.ParseURI(path)
+		if err != nil {
+			return rootsmgr.Place{}, err
+		}
+		path = p
+	}
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return rootsmgr.Place{}, err
+		}
+		path = dir + string(filepath.Separator) + path // not joined: that would clean it
+	}
+	return snap.Guard().Check(path)
+}
+
+func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
+	place, err := checkPath(snap, f.why)
+	var escape *rootsmgr.EscapeError
+	if err != nil && !errors.As(err, &escape) {
+		fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
+		return &exitError{Code: exitFailure}
+	}
+	if f.asJSON {
+		out := map[string]any{
+			"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
+			"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
+		}
+		if e := printJSON(w, out); e != nil {
+			return e
+		}
+	} else {
+		fmt.Fprintf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
+		if err == nil {
+			fmt.Fprintf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())
+		} else {
+			fmt.Fprintf(w, "  outside: %s\n", err)
+		}
+	}
+	if err != nil {
+		return &exitError{Code: exitFailure}
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+

@@ -1,0 +1,123 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// MethodExplain asks what would become of a call without making it. It is
+// served only where Config.Inspect is set, to the program's own commands: its
+// answer tells more than a model should learn by trying.
+const MethodExplain = "mcphub/explain"
+
+// An Explanation is what was decided about one call and why, by the very code
+// that decides. It is JSON for the commands; members are added, never changed.
+type Explanation struct {
+	Tool       string             `json:"tool"`
+	Server     string             `json:"server"`
+	ToolName   string             `json:"toolName"`
+	Decision   string             `json:"decision"` // allow, escalate or deny
+	Rule       string             `json:"rule"`     // what decided
+	Refusal    string             `json:"refusal,omitempty"`
+	Roots      []string           `json:"roots"`
+	Origin     string             `json:"origin,omitempty"`
+	Case       string             `json:"case,omitempty"` // which case of R11 held; absent where no path was found
+	Generation uint64             `json:"generation,omitempty"`
+	Stale      bool               `json:"stale,omitempty"`
+	Profile    string             `json:"profile,omitempty"`
+	Mode       string             `json:"mode"`
+	Cwd        string             `json:"cwd,omitempty"` // of the server
+	Findings   []ExplainedFinding `json:"findings"`
+}
+
+// ExplainedFinding is one path that was found in the arguments.
+type ExplainedFinding struct {
+	Pointer  string             `json:"pointer"` // RFC 6901
+	Raw      string             `json:"raw"`
+	Value    string             `json:"value"` // the part of raw that was taken for a path
+	Role     string             `json:"role"`
+	How      string             `json:"how"` // why it was taken for a path
+	Base     string             `json:"base,omitempty"`
+	Decision string             `json:"decision"`
+	Code     string             `json:"code"`
+	Readings []ExplainedReading `json:"readings"`
+	Hint     string             `json:"hint,omitempty"` // the line of hub.json that would change it
+}
+
+// ExplainedReading is one way to take a path, and where it leads.
+type ExplainedReading struct {
+	Text  string `json:"text"`
+	Path  string `json:"path"`
+	Leads string `json:"leads,omitempty"`
+	Root  string `json:"root,omitempty"` // that contains it
+	Code  string `json:"code"`
+	Error string `json:"error,omitempty"`
+}
+
+// explain answers MethodExplain: params are those of tools/call.
+func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	name, ok := jsonrpc.String(m.Param("name"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
+	}
+	tool, refusal := s.lookup(ctx, name)
+	if tool == nil {
+		return refusal
+	}
+	if tool.child == "" {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, name+" is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call")
+	}
+	e := Explanation{
+		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
+		Roots: []string{}, Findings: []ExplainedFinding{},
+	}
+	j, err := s.consider(ctx, tool, m.Param("arguments"))
+	var args *validate.ArgumentsError
+	var schema *validate.SchemaError
+	var down *children.UnavailableError
+	switch {
+	case err == nil:
+		defer j.lease.Release()
+		e.judged(j)
+	case errors.As(err, &args):
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
+	case errors.As(err, &schema):
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", err.Error()
+	case errors.As(err, &down):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
+	default:
+		return gone(ctx, err)
+	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	return jsonrpc.ResultAnswer(raw)
+}
+
+func (e *Explanation) judged(j *judgement) {
+	v := j.verdict
+	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
+	e.Cwd, _ = j.lease.Where()
+	if v.Decision != validate.Allow {
+		e.Refusal = denial(v)
+	}
+	if snap := j.view.Snapshot; snap != nil {
+		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()
+	}
+	for _, f := range v.Findings {
+		out := ExplainedFinding{
+			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
+			Decision: f.Decision.String(), Code: f.Code, Hint: f.Hint, Readings: []ExplainedReading{},
+		}
+		for _, r := range f.Readings {
+			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})
+		}
+		e.Findings = append(e.Findings, out)
+	}
+}
