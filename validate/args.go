@@ -62,7 +62,7 @@ type node struct {
 	next       int32 // next sibling, 0 none
 	index      int32 // position among the siblings
 	fold       uint32
-	doc        uint16
+	doc        uint32
 	kind       kind
 	flags      uint8
 }
@@ -76,6 +76,7 @@ type tree struct {
 	dec     jsontext.Decoder
 	buf     bytes.Buffer
 	depth   int // limit
+	room    wordRoom
 }
 
 var trees = sync.Pool{New: func() any { return new(tree) }}
@@ -88,11 +89,12 @@ func newTree(depth int) *tree {
 
 // free hands t back; nothing that aliases the arguments is kept.
 func (t *tree) free() {
-	if cap(t.nodes) > maxPooled || cap(t.scratch) > maxPooled {
+	if cap(t.nodes) > maxPooled || cap(t.docs) > maxPooled || cap(t.scratch) > maxPooled {
 		return
 	}
 	clear(t.docs)
 	t.docs, t.nodes, t.buf = t.docs[:0], t.nodes[:0], bytes.Buffer{}
+	t.dec.Reset(&t.buf) // it would keep the arguments alive
 	trees.Put(t)
 }
 
@@ -102,7 +104,7 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 // parse walks the arguments themselves: RFC 7493 to the letter (unique names, valid UTF-8, no lone surrogates, one
 // value), an object at the top.
 func (t *tree) parse(args []byte, size int) error {
-	if len(bytes.TrimSpace(args)) == 0 || string(bytes.TrimSpace(args)) == "null" {
+	if trimmed := trimJSONSpace(args); len(trimmed) == 0 || string(trimmed) == "null" {
 		args = []byte("{}")
 	}
 	if len(args) > size {
@@ -122,7 +124,7 @@ func (t *tree) walk(doc []byte, parent int32, depth int, opts ...jsontext.Option
 	t.docs = append(t.docs, doc)
 	t.buf = *bytes.NewBuffer(doc)
 	t.dec.Reset(&t.buf, opts...)
-	w := walker{t: t, doc: uint16(len(t.docs) - 1), cur: parent, base: depth}
+	w := walker{t: t, doc: uint32(len(t.docs) - 1), cur: parent, base: depth}
 	if err := w.run(); err != nil {
 		return w.explain(err)
 	}
@@ -131,7 +133,7 @@ func (t *tree) walk(doc []byte, parent int32, depth int, opts ...jsontext.Option
 
 type walker struct {
 	t            *tree
-	doc          uint16
+	doc          uint32
 	cur          int32 // open container, or the string that holds this document
 	last         int32 // last child of cur, 0 none
 	base, depth  int

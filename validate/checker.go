@@ -201,138 +201,6 @@ func (c *Checker) shield(p string) (shielded, error) {
 // isMounted reports the first component of a container's mount point, which need not exist on the host.
 func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountTops, first) }
 
-// Tool is what is known of one tool before any call: its compiled schema, its declared arguments, its role. Immutable.
-type Tool struct {
-	name        string
-	child       *child
-	mode        Mode
-	schema      *schema
-	rules       *ruleNode
-	classes     map[string]keyClass
-	traits      toolTraits
-	profile     *Profile
-	pathFormats bool
-	uri         bool // not a tool: the URI of a resource
-}
-
-// Name is the tool's own name, without the hub's prefix.
-func (t *Tool) Name() string { return t.name }
-
-// Mode is how far the tool's arguments are searched.
-func (t *Tool) Mode() Mode { return t.mode }
-
-// ProfileName is the built-in profile in force, "" for none.
-func (t *Tool) ProfileName() string {
-	if t.profile == nil {
-		return ""
-	}
-	return t.profile.Name
-}
-
-// definition is what this package reads of an entry of tools/list.
-type definition struct {
-	name                  string
-	schema                []byte
-	readOnly, destructive bool
-}
-
-// Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
-// it. An error means that the tool must not be offered, and says why (V2).
-func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
-	if c == nil || c.children[child] == nil {
-		return nil, fmt.Errorf("no server %s is configured", quoteForMessage(child))
-	}
-	d, err := readDefinition(def)
-	if err != nil {
-		return nil, fmt.Errorf("tool definition: %w", err)
-	}
-	s, err := compileSchema(d.schema)
-	if err != nil {
-		return nil, err
-	}
-	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
-	t.schema = s
-	t.pathFormats = s.declaresPaths()
-	if s != nil {
-		t.classes = make(map[string]keyClass)
-		for p := range s.hints.Properties {
-			t.classes[p] = classOf(p)
-		}
-	}
-	return t, nil
-}
-
-// prepare joins what the operator, the profile and the name say.
-func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive)}
-	if t.profile == nil {
-		t.profile = profileByServer(serverName)
-	}
-	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet {
-		t.mode = *t.profile.mode
-	}
-	declare := func(args map[string]ArgRule, how string, tier int) {
-		for pointer, rule := range args {
-			if t.rules == nil {
-				t.rules = &ruleNode{}
-			}
-			_ = t.rules.add(pointer, &boundRule{ArgRule: rule, how: how, tier: tier, pointer: pointer}) // checked before
-		}
-	}
-	declare(ch.Args[name], HowDeclared, 0)
-	declare(ch.Args["*"], HowDeclared, 1)
-	if t.profile != nil {
-		declare(t.profile.Tools[name], HowProfile, 2)
-		declare(t.profile.Tools["*"], HowProfile, 3)
-	}
-	return t
-}
-
-// readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
-func readDefinition(def []byte) (definition, error) {
-	var d definition
-	t := newTree(schemaDepth + 4)
-	defer t.free()
-	if err := t.walk(def, -1, 0, lenient...); err != nil {
-		return d, err
-	}
-	if t.nodes[0].kind != kObject {
-		return d, errors.New("not an object")
-	}
-	seen := 0
-	for m := t.nodes[0].first; m > 0; m = t.nodes[m].next {
-		n := &t.nodes[m]
-		switch t.name(m) {
-		case "name":
-			if n.kind != kString {
-				return d, errors.New("the name is not a string")
-			}
-			d.name = t.str(m)
-		case "inputSchema":
-			seen++
-			d.schema = slices.Clone(t.docs[n.doc][n.off:n.end])
-		case "annotations":
-			d.readOnly = t.isTrue(m, "readOnlyHint")
-			d.destructive = t.isTrue(m, "destructiveHint")
-		}
-	}
-	if seen > 1 {
-		return d, errors.New("inputSchema occurs twice")
-	}
-	if d.name == "" {
-		return d, errors.New("it has no name")
-	}
-	return d, nil
-}
-
-func (t *tree) isTrue(object int32, name string) bool {
-	if t.nodes[object].kind != kObject {
-		return false
-	}
-	id := t.child(object, name)
-	return id > 0 && t.nodes[id].kind == kBool && t.docs[t.nodes[id].doc][t.nodes[id].off] == 't'
-}
-
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
 type Scan struct {
 	tool     *Tool
@@ -436,7 +304,7 @@ func (j *judge) all(findings []Finding) []Judged {
 		}
 		list = append(list, out)
 		f := &findings[i]
-		if f.form != formURI && f.Base == "" && !j.c.platform.IsAbs(f.Value) {
+		if f.form != formURI && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value) {
 			again = append(again, len(list)-1)
 		}
 		if !f.Conditional() {
@@ -472,8 +340,12 @@ func (j *judge) all(findings []Finding) []Judged {
 // keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
 func (j *judge) keepDirs(out *Judged) {
 	for _, r := range out.Readings {
-		if r.dir && !slices.Contains(j.own, r.Path) && !slices.Contains(j.bases(), r.Path) {
-			j.own = append(j.own, r.Path)
+		dir := r.Path
+		if !climbs(dir) {
+			dir = j.c.platform.Clean(dir)
+		}
+		if r.dir && !slices.Contains(j.own, dir) && !slices.Contains(j.bases(), dir) {
+			j.own = append(j.own, dir)
 		}
 	}
 }

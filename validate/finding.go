@@ -130,7 +130,7 @@ func (f *Finding) Conditional() bool { return f.form == formWord || f.form == fo
 // plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) plausible() bool {
 	switch f.How {
-	case HowDeclared, HowFileURI, HowURI, HowScheme, HowShell, HowSQL:
+	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowShell, HowSQL:
 		return false
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")

@@ -10,8 +10,10 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// maxChecks bounds what one call can make the hub look up on disk.
-const maxChecks = 100_000
+const (
+	maxChecks = 100_000 // what one call can make the hub look up on disk
+	maxValue  = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+)
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
@@ -92,9 +94,12 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		counted = true
 		j.note(&out, r, d)
 	}
-	if f.form == formURI {
+	switch {
+	case len(f.Value) > maxValue:
+		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
+	case f.form == formURI:
 		j.uri(f, each)
-	} else {
+	default:
 		for _, text := range j.c.variants(f) {
 			j.absolutes(f, text, each)
 			j.globs(f, text, each)

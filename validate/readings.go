@@ -196,7 +196,7 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 
 // absolute yields p itself, or what a container's mounts make of it.
 func (j *judge) absolute(text, p, base string, yield func(spelled)) {
-	if j.container == nil {
+	if j.container == nil || path.Clean(p) == "/dev/null" { // every container has its own
 		yield(spelled{text: text, path: p, base: base})
 		return
 	}
@@ -242,11 +242,20 @@ func (j *judge) declaredBase(value string) ([]string, bool) {
 	return []string{v}, true
 }
 
+// hasOwnBase reports a finding whose declared base is the only directory it starts from.
+func (j *judge) hasOwnBase(f *Finding) bool {
+	if f.BaseDir == "" {
+		return false
+	}
+	_, ok := j.declaredBase(f.BaseDir)
+	return ok
+}
+
 // globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
 // later component can climb (V6). The literal reading is the caller's.
 func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
-	if !hasMeta(text) {
-		return
+	if !hasMeta(text) || len(text) > maxTail {
+		return // what is too long to be opened is refused as it stands
 	}
 	list, ok := expandBraces(text)
 	if !ok {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// maxWords bounds what one shell or SQL string can make Judge look up. A longer script is cut: no check makes a shell
-// string safe, and this one does not pretend to (see the package documentation).
-const maxWords = 4096
+// maxDollars bounds the dollar-quoted literals of one SQL string that are taken apart.
+const maxDollars = 256
 
 // sqlVerbs begin a query that is SQL and not prose.
 var sqlVerbs = wordSet("select insert update delete with copy load attach detach create drop alter pragma explain call exec execute " +
@@ -49,6 +48,9 @@ func (d *detector) vector(id int32, s string, p place) {
 	}
 	before := len(d.findings)
 	d.broad(id, s, p, false)
+	if len(s) > maxCheap {
+		s = s[:maxCheap]
+	}
 	if hasBlank(s) && (len(d.findings) == before || d.findings[before].form == formLink) {
 		d.shell(id, s, p)
 	}
@@ -58,12 +60,12 @@ func lastWord(t *tree, key int32) string {
 	if key < 0 {
 		return ""
 	}
-	var words [16]string
-	list := splitWords(words[:0], t.name(key))
+	var room wordRoom
+	list := room.split(t.name(key))
 	if len(list) == 0 {
 		return ""
 	}
-	return list[len(list)-1]
+	return string(list[len(list)-1])
 }
 
 // shell scans a shell string, or an element of one given as an array.
@@ -79,11 +81,8 @@ func (d *detector) shell(id int32, s string, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
-	count := 0
 	eachShellWord(s, func(w string, command bool) {
-		if count++; count <= maxWords {
-			d.word(id, w, command && !(element && n.index > 0), p, HowShell)
-		}
+		d.word(id, w, command && !(element && n.index > 0), p, HowShell)
 	})
 }
 
@@ -97,43 +96,34 @@ func (d *detector) word(id int32, w string, command bool, p place, how string) {
 	case schemeOther:
 		return
 	case schemeFile:
-		d.candidate(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
 		return
 	case schemePath:
-		d.candidate(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
 	if command && d.c.isCommand(w) {
 		return
 	}
 	if _, ok := d.look(w, false); ok {
-		d.candidate(Finding{Value: w, How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: w, How: how, form: formWord, seat: id}, p)
 		return
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.look(w[i+1:], false); ok {
-				d.candidate(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
+				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
 			}
 		}
 	}
 	if len(w) > 2 && w[0] == '-' && w[1] != '-' && strings.ContainsRune(`/~.$`, rune(w[2])) {
 		if _, ok := d.look(w[2:], false); ok {
-			d.candidate(Finding{Value: w[2:], How: how, form: formWord, seat: id}, p)
+			d.add(Finding{Value: w[2:], How: how, form: formWord, seat: id}, p)
 		}
 	}
 	if !command && strings.IndexByte(w, '/') > 0 {
-		d.candidate(Finding{Value: w, How: how, form: formLink, seat: id}, p)
+		d.add(Finding{Value: w, How: how, form: formLink, seat: id}, p)
 	}
-}
-
-func (d *detector) candidate(f Finding, p place) {
-	for i := len(d.findings) - 1; i >= 0 && d.findings[i].seat == f.seat; i-- {
-		if d.findings[i].Value == f.Value {
-			return
-		}
-	}
-	d.add(f, p)
 }
 
 // sql scans the literals of an SQL string, and the words of a client's dot command (.read FILE).
@@ -143,11 +133,8 @@ func (d *detector) sql(id int32, s string, p place) {
 		eachShellWord(s, func(w string, _ bool) { d.word(id, w, false, p, HowSQL) })
 		return
 	}
-	count := 0
-	eachSQLLiteral(s, func(lit string) {
-		if count++; count > maxWords {
-			return
-		}
+	dollars := maxDollars
+	eachSQLLiteral(s, &dollars, func(lit string) {
 		v := trimEdges(lit)
 		d.sqlWord(id, v, p)
 		if hasBlank(v) || strings.ContainsAny(v, ",;") {
@@ -165,19 +152,19 @@ func (d *detector) sqlWord(id int32, v string, p place) {
 	kind, texts := readScheme(v)
 	switch kind {
 	case schemeFile:
-		d.candidate(Finding{Value: texts[0], How: HowSQL, form: formURI, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: HowSQL, form: formURI, seat: id}, p)
 	case schemePath:
-		d.candidate(Finding{Value: texts[0], alts: texts[1:], How: HowSQL, form: formWord, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowSQL, form: formWord, seat: id}, p)
 	case schemeNone:
 		if _, ok := d.look(v, false); ok {
-			d.candidate(Finding{Value: v, How: HowSQL, form: formWord, seat: id}, p)
+			d.add(Finding{Value: v, How: HowSQL, form: formWord, seat: id}, p)
 		}
 	}
 }
 
 // eachSQLLiteral yields every quoted piece of an SQL text: '...', "...", `...` and $tag$...$tag$. Comments are not
 // skipped: what is a comment in one dialect runs in another.
-func eachSQLLiteral(s string, yield func(string)) {
+func eachSQLLiteral(s string, dollars *int, yield func(string)) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\'', '"', '`':
@@ -185,15 +172,16 @@ func eachSQLLiteral(s string, yield func(string)) {
 			yield(lit)
 			i += n - 1
 		case '$':
-			j := strings.IndexByte(s[i+1:], '$')
-			if j < 0 || j > 64 || strings.ContainsFunc(s[i+1:i+1+j], func(r rune) bool { return r < 0x80 && !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) {
+			j := strings.IndexByte(s[i+1:min(len(s), i+66)], '$')
+			if j < 0 || *dollars <= 0 || strings.ContainsFunc(s[i+1:i+1+j], func(r rune) bool { return r < 0x80 && !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) {
 				continue
 			}
+			*dollars--
 			tag := s[i : i+j+2]
 			body := s[i+len(tag):]
 			if end := strings.Index(body, tag); end >= 0 {
 				yield(body[:end])
-				eachSQLLiteral(body[:end], yield)
+				eachSQLLiteral(body[:end], dollars, yield)
 				i += len(tag)*2 + end - 1
 			}
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // unquote decodes the raw string at off:end of a document.
-func (t *tree) unquote(doc uint16, off, end int32, escaped bool) string {
+func (t *tree) unquote(doc uint32, off, end int32, escaped bool) string {
 	raw := t.docs[doc][off:end]
 	if !escaped {
 		return string(raw[1 : len(raw)-1])
@@ -33,8 +33,6 @@ func (t *tree) raw(id int32) []byte {
 	n := &t.nodes[id]
 	return t.docs[n.doc][n.off+1 : n.end-1]
 }
-
-func (t *tree) isMember(id int32) bool { return t.nodes[id].kend > 0 }
 
 func (t *tree) name(id int32) string {
 	n := &t.nodes[id]
@@ -208,7 +206,8 @@ func foldHash(b []byte) uint32 {
 	return h
 }
 
-// twins yields every pair of members of an object whose names are equal under case folding.
+// twins yields pairs of members of an object whose names are equal under case folding: every one of a group at least
+// once, with another of it.
 func (t *tree) twins(id int32, yield func(a, b int32) bool) {
 	first := t.nodes[id].first
 	if first == 0 || t.nodes[first].next == 0 {
@@ -231,15 +230,14 @@ func (t *tree) twins(id int32, yield func(a, b int32) bool) {
 		}
 		return
 	}
-	seen := make(map[uint32][]int32)
+	seen := make(map[string]int32)
 	for b := first; b > 0; b = t.nodes[b].next {
-		for _, a := range seen[t.nodes[b].fold] {
-			if same(a, b) && !yield(a, b) {
-				return
-			}
-		}
-		if len(seen[t.nodes[b].fold]) < 8 {
-			seen[t.nodes[b].fold] = append(seen[t.nodes[b].fold], b)
+		folded := foldName(t.name(b))
+		a, ok := seen[folded]
+		if !ok {
+			seen[folded] = b
+		} else if !yield(a, b) {
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package validate
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // keyClass is what the name of an argument says about the strings under it (3.1).
@@ -35,7 +36,7 @@ var notPathWords = wordSet("profile profiles resource resources direction direct
 // contentWords, as the last word of a key, make its strings free text.
 var contentWords = wordSet("content contents text texts message messages body bodies data html markdown md code comment comments " +
 	"thought thoughts observation observations query queries regex regexp xpath jsonpath jq prompt prompts description descriptions " +
-	"instruction instructions summary snippet snippets javascript js css expression expressions diff patch function prose")
+	"instruction instructions summary snippet snippets javascript js css expression expressions diff patch function prose selector selectors locator")
 
 // stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
 var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
@@ -50,6 +51,7 @@ var (
 	queryWords  = wordSet("query queries")
 	vectorWords = wordSet("args argv flags")
 	codeWords   = wordSet("cell code notebook new old")
+	editWords   = wordSet("old new search find replace replacement")
 )
 
 func wordSet(list string) map[string]bool {
@@ -64,35 +66,28 @@ const maxKey = 256 // of a key, in bytes, that is read word by word; a longer on
 
 // classOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
 // folding, because a child may (encoding/json does).
-func classOf(key string) keyClass {
+func classOf(key string) keyClass { return new(wordRoom).classOf(key) }
+
+func (room *wordRoom) classOf(key string) keyClass {
 	if len(key) > maxKey {
 		key = key[len(key)-maxKey:]
 	}
-	var words [16]string
-	list := splitWords(words[:0], key)
+	list := room.split(key)
 	if len(list) == 0 {
 		return keyOther
 	}
 	last := list[len(list)-1]
-	switch {
-	case queryWords[last]:
-		return keyQuery
-	case contentWords[last]:
+	if class, ok := lastWords[string(last)]; ok {
+		return class
+	}
+	if (string(last) == "string" || string(last) == "str") && len(list) > 1 && editWords[string(list[len(list)-2])] {
 		return keyContent
-	case shellWords[last]:
-		return keyShell
-	case sqlWords[last]:
-		return keySQL
-	case vectorWords[last]:
-		return keyWords
-	case stopWords[last]:
-		return keyOther
 	}
 	for _, w := range list {
 		if !isPathWord(w) {
 			continue
 		}
-		if last == "source" || last == "src" {
+		if string(last) == "source" || string(last) == "src" {
 			return keySource
 		}
 		return keyPath
@@ -100,34 +95,61 @@ func classOf(key string) keyClass {
 	return keyOther
 }
 
-func isPathWord(w string) bool {
-	if notPathWords[w] {
+// lastWords is what the last word of a key says by itself.
+var lastWords = func() map[string]keyClass {
+	m := make(map[string]keyClass)
+	for _, l := range []struct {
+		set   map[string]bool
+		class keyClass
+	}{{stopWords, keyOther}, {vectorWords, keyWords}, {sqlWords, keySQL}, {shellWords, keyShell}, {contentWords, keyContent}, {queryWords, keyQuery}} {
+		for w := range l.set {
+			m[w] = l.class
+		}
+	}
+	return m
+}()
+
+func isPathWord(w []byte) bool {
+	if len(w) < 3 || !pathEnds[w[len(w)-1]] || notPathWords[string(w)] {
 		return false
 	}
 	for _, p := range pathWords {
-		if strings.HasSuffix(w, p) {
+		if len(w) >= len(p) && string(w[len(w)-len(p):]) == p {
 			return true
 		}
 	}
 	return false
 }
 
-// splitWords appends the folded words of key to list: fileAbsolutePath, file_absolute_path, file-absolute-path and
-// XMLFile2 are split at case changes, digits and everything that is no letter.
-func splitWords(list []string, key string) []string {
+// pathEnds are the last letters of pathWords.
+var pathEnds = func() (ends [256]bool) {
+	for _, p := range pathWords {
+		ends[p[len(p)-1]] = true
+	}
+	return ends
+}()
+
+// wordRoom is where the words of one key are put, until the next one is read.
+type wordRoom struct {
+	text [2 * maxKey]byte
+	list [24][]byte
+}
+
+// split returns the folded words of key: fileAbsolutePath, file_absolute_path, file-absolute-path and XMLFile2 are split
+// at case changes, digits and everything that is no letter.
+func (room *wordRoom) split(key string) [][]byte {
 	const (
 		none = iota
 		lower
 		upper
 	)
-	var folded strings.Builder
-	folded.Grow(len(key))
+	folded, list := room.text[:0], room.list[:0]
 	begin, was := 0, none
 	flush := func() {
-		if s := folded.String()[begin:]; s != "" {
-			list = append(list, s)
+		if len(folded) > begin {
+			list = append(list, folded[begin:len(folded):len(folded)])
 		}
-		begin = folded.Len()
+		begin = len(folded)
 	}
 	for i, r := range key {
 		now := none
@@ -145,7 +167,7 @@ func splitWords(list []string, key string) []string {
 		if now == upper && (was == lower || was == upper && lowerFollows(key[i+1:])) {
 			flush()
 		}
-		folded.WriteRune(foldRune(r))
+		folded = utf8.AppendRune(folded, foldRune(r))
 		was = now
 	}
 	flush()
@@ -180,21 +202,21 @@ type toolTraits struct {
 // outweigh a name that says otherwise. Unknown counts as write.
 func traitsOf(name string, readOnly, destructive bool) toolTraits {
 	var tr toolTraits
-	var words [16]string
+	var room wordRoom
 	known := RoleNone
-	for _, w := range splitWords(words[:0], name) {
+	for _, w := range room.split(name) {
 		switch {
-		case moveVerbs[w]:
+		case moveVerbs[string(w)]:
 			tr.move = true
 			known = max(known, RoleWrite)
-		case copyVerbs[w]:
+		case copyVerbs[string(w)]:
 			tr.copy = true
 			known = max(known, RoleWrite)
-		case deleteVerbs[w]:
+		case deleteVerbs[string(w)]:
 			known = max(known, RoleDelete)
-		case writeVerbs[w]:
+		case writeVerbs[string(w)]:
 			known = max(known, RoleWrite)
-		case readVerbs[w]:
+		case readVerbs[string(w)]:
 			known = max(known, RoleRead)
 		}
 	}
@@ -213,12 +235,11 @@ func traitsOf(name string, readOnly, destructive bool) toolTraits {
 }
 
 // roleOf is the role of a path found under key.
-func (tr toolTraits) roleOf(key string) Role {
+func (tr toolTraits) roleOf(room *wordRoom, key string) Role {
 	from, to := false, false
-	var words [16]string
-	for _, w := range splitWords(words[:0], key) {
-		from = from || fromWords[w]
-		to = to || toWords[w]
+	for _, w := range room.split(key) {
+		from = from || fromWords[string(w)]
+		to = to || toWords[string(w)]
 	}
 	switch {
 	case tr.move && from && !to:
@@ -232,11 +253,10 @@ func (tr toolTraits) roleOf(key string) Role {
 }
 
 // isContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
-func isContext(key string) bool {
-	var words [16]string
-	list := splitWords(words[:0], key)
+func isContext(room *wordRoom, key string) bool {
+	list := room.split(key)
 	for i, w := range list {
-		switch w {
+		switch string(w) {
 		case "cwd", "workdir", "workspace", "worktree", "repo", "repository", "project", "working":
 			return i == len(list)-1 || isPathWord(list[len(list)-1])
 		}

@@ -1,0 +1,79 @@
+package validate
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"mcphub/rootsmgr"
+)
+
+func benchScan(b *testing.B, def, args string) {
+	w := newWorld(b)
+	c := w.checker()
+	t := w.tool(c, "", def)
+	raw := []byte(w.fill(args))
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, raw)
+		if err != nil || s.NeedsBoundary() {
+			b.Fatal(err, s.Findings())
+		}
+	}
+}
+
+const smallArgs = `{"message":"hello there","count":3,"verbose":true,"name":"bob","tags":["a","b"]}`
+
+func BenchmarkNoPathNoSchema(b *testing.B) { benchScan(b, anyTool, smallArgs) }
+
+func BenchmarkNoPathWithSchema(b *testing.B) {
+	benchScan(b, `{"name":"echo","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{
+		"message":{"type":"string"},"count":{"type":"number"},"verbose":{"type":"boolean"},"name":{"type":"string","minLength":1},
+		"tags":{"type":"array","items":{"type":"string"}}},"required":["message"],"additionalProperties":false}}`, smallArgs)
+}
+
+func BenchmarkNoPathWithCostlySchema(b *testing.B) {
+	benchScan(b, `{"name":"echo","inputSchema":{"type":"object","properties":{
+		"message":{"type":"string"},"count":{"anyOf":[{"type":"number"},{"type":"null"}]},"verbose":{"type":"boolean"},"name":{"type":"string","pattern":"^[a-z]+$"},
+		"tags":{"type":"array","items":{"$ref":"#/$defs/tag"}}},"required":["message"],"$defs":{"tag":{"type":"string"}}}}`, smallArgs)
+}
+
+func BenchmarkContent1MiB(b *testing.B) {
+	line := []byte(`func main() { fmt.Println(\"hello, world\") } // a line of source code\n`)
+	content := bytes.Repeat(line, 1<<20/len(line))
+	benchScan(b, anyTool, `{"name":"x","content":"`+string(content)+`"}`)
+}
+
+func BenchmarkContent1MiBPlain(b *testing.B) {
+	benchScan(b, anyTool, `{"name":"x","content":"`+string(bytes.Repeat([]byte("abcdefgh"), 1<<17))+`"}`)
+}
+
+func benchOnePath(b *testing.B, roots int) {
+	w := newWorld(b)
+	c := w.checker()
+	t := w.tool(c, "secure-filesystem-server", `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`)
+	raw := []byte(w.fill(`{"path":"{project}/src/main.go"}`))
+	var entries []rootsmgr.Entry
+	for i := range roots - 1 {
+		dir := fmt.Sprintf("%s/r%d", w.outside, i)
+		w.must(mkdir(dir))
+		entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(dir)})
+	}
+	entries = append(entries, rootsmgr.Entry{URI: rootsmgr.FormatURI(w.project)})
+	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
+	where := Where{Cwd: w.project, Served: v.Snapshot.Paths()}
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if got := c.Judge(s, where, v); got.Decision != Allow {
+			b.Fatalf("%+v", got)
+		}
+	}
+}
+
+func BenchmarkOnePathOneRoot(b *testing.B)       { benchOnePath(b, 1) }
+func BenchmarkOnePathThousandRoots(b *testing.B) { benchOnePath(b, 1000) }

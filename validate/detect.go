@@ -1,0 +1,392 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	maxFindings = 1 << 16
+	maxRaw      = 4 << 10 // of a string, kept for the report
+	maxCheap    = 1 << 20 // of a longer string only the beginning is read as a list; file URIs are looked for in all of it
+	maxPerValue = 1 << 12 // findings in one string
+	maxTail     = 1 << 12 // a longer path cannot be opened
+	wholeTails  = 64      // tails of one string that are tried to its very end; the others end with their word
+)
+
+// detector finds the paths of one call. It belongs to one goroutine.
+type detector struct {
+	t        *tree
+	c        *Checker
+	tool     *Tool
+	findings []Finding
+	roleKey  int32 // memo of role
+	roleSeen Role
+	at       seat
+}
+
+// seat is the string that the latest findings came from.
+type seat struct {
+	id                    int32
+	member                bool
+	raw, pointer, declare string
+	seen                  map[string]bool
+	full                  bool // more than maxPerValue
+}
+
+// place is what holds for a value because of where it stands.
+type place struct {
+	class keyClass
+	key   int32      // member whose name governs, -1 none
+	rule  *boundRule // declaration that governs
+	at    []position // in the tool's declarations
+	names bool       // member names directly below are paths
+	level int        // of JSON in strings
+}
+
+// run walks the whole tree.
+func (d *detector) run() error {
+	p := place{key: -1}
+	if d.tool.rules != nil {
+		p.at = []position{{node: d.tool.rules}}
+		p.rule = best(p.at)
+	}
+	if err := d.visit(0, p); err != nil {
+		return err
+	}
+	return d.overflow()
+}
+
+// overflow refuses a call with more paths than can be judged in reasonable time.
+func (d *detector) overflow() error {
+	if d.at.full || len(d.findings) > maxFindings {
+		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer,
+			Message: fmt.Sprintf("more than %d paths in one string or %d in one call; split it", maxPerValue, maxFindings)}
+	}
+	return nil
+}
+
+func (d *detector) visit(id int32, p place) error {
+	if err := d.overflow(); err != nil {
+		return err
+	}
+	switch d.t.nodes[id].kind {
+	case kObject:
+		return d.object(id, p)
+	case kArray:
+		for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+			q := p
+			if len(p.at) > 0 {
+				q.at = step(p.at, indexToken(d.t.nodes[c].index))
+				q.rule = govern(p.rule, best(q.at))
+			}
+			q.names = false
+			if err := d.visit(c, q); err != nil {
+				return err
+			}
+		}
+	case kString:
+		return d.str(id, p)
+	}
+	return nil
+}
+
+// govern chooses between the rule that holds above a value and one for the value itself: the operator's exemption of a
+// whole object is not undone by a profile.
+func govern(above, own *boundRule) *boundRule {
+	if own == nil || above != nil && above.tier < own.tier {
+		return above
+	}
+	return own
+}
+
+func (d *detector) object(id int32, p place) error {
+	t := d.t
+	var twinErr error
+	t.twins(id, func(a, b int32) bool {
+		twinErr = d.judgeTwins(a, b, p)
+		return twinErr == nil
+	})
+	if twinErr != nil {
+		return twinErr
+	}
+	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
+		q := place{key: c, level: p.level}
+		if p.rule != nil && p.rule.Role == RoleNone {
+			q.rule = p.rule
+		}
+		if len(p.at) > 0 {
+			q.at = step(p.at, t.name(c))
+			q.rule = govern(q.rule, best(q.at))
+		}
+		if k := t.nodes[c].kind; k >= kString {
+			q.class = d.classOf(c)
+		}
+		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
+			q.class = keyOther
+		}
+		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != RoleNone
+		q.names = isPath && t.nodes[c].kind == kObject
+		d.member(c, p, q.rule)
+		if err := d.visit(c, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
+// the tool or a declaration names and the other is not: such a child reads whichever comes last, a strict one reads the
+// declared one, and only one of them was judged as what it is. Names of which neither is declared (environment
+// variables, headers, files) are judged like any other.
+func (d *detector) judgeTwins(a, b int32, p place) error {
+	declared := func(id int32) bool {
+		if d.tool.schema.hintsAt(d.t, id).declared {
+			return true
+		}
+		for _, at := range p.at {
+			if at.node.kids[d.t.name(id)] != nil {
+				return true
+			}
+		}
+		return false
+	}
+	if declared(a) == declared(b) {
+		return nil
+	}
+	return &ArgumentsError{Code: CodeArgsFolded, Pointer: d.t.pointer(b),
+		Message: "its name differs from that of " + quoteForMessage(d.t.name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
+}
+
+// plainName reports a name that looks like an argument's, not like a file's.
+func plainName(s string) bool { return !strings.ContainsAny(s, `./\ :`) }
+
+func (d *detector) classOf(id int32) keyClass {
+	n := &d.t.nodes[id]
+	if n.flags&fNameEscaped == 0 {
+		if c, ok := d.tool.classes[string(d.t.docs[n.doc][n.koff+1:n.kend-1])]; ok {
+			return c
+		}
+	}
+	name := d.t.name(id)
+	if strings.ContainsAny(name, `/\`) {
+		return keyOther // a file name, not an argument's
+	}
+	return d.t.room.classOf(name)
+}
+
+// member judges a member name.
+func (d *detector) member(id int32, p place, own *boundRule) {
+	n := &d.t.nodes[id]
+	inner := d.t.docs[n.doc][n.koff+1 : n.kend-1]
+	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
+		return
+	}
+	name := d.t.name(id)
+	rule := own
+	if rule == nil || rule.Role != RoleNone {
+		rule = p.rule
+	}
+	exempt := rule != nil && rule.Role == RoleNone
+	if !exempt && d.tool.mode == ModeDeclared && !(p.names && p.rule != nil) {
+		exempt = true
+	}
+	if exempt {
+		d.uris(id, name, p, true)
+		return
+	}
+	if d.tool.schema.hintsAt(d.t, id).declared {
+		return // an argument's own name is the server's word, not the caller's
+	}
+	q := p
+	q.key = id
+	if p.names && trimEdges(name) != "" {
+		d.asPath(id, name, q, HowMember, true)
+		return
+	}
+	d.broad(id, name, q, true)
+}
+
+// mayBePath is a cheap look at raw bytes: no string without one of these can be a path of rule 2.
+func mayBePath(raw []byte) bool {
+	for _, c := range raw {
+		switch c {
+		case '/', '\\', '~', '$', ':', '%':
+			return true
+		}
+	}
+	return string(raw) == ".."
+}
+
+func (d *detector) str(id int32, p place) error {
+	if d.tool.mode == ModeOff {
+		return nil
+	}
+	t := d.t
+	raw := t.raw(id)
+	content := p.class == keyContent || p.class == keyQuery
+	if p.rule == nil || p.rule.Role == RoleNone {
+		if content && p.class != keyQuery && !reachesBelow(p.at) {
+			return nil
+		}
+		if p.class == keyOther && !d.tool.pathFormats && !mayBePath(raw) {
+			return nil
+		}
+	}
+	if !content || reachesBelow(p.at) {
+		if looksNested(raw) {
+			s := t.str(id)
+			ok, err := t.nested(id, s, p.level)
+			if err != nil {
+				return err
+			}
+			if ok {
+				q := p
+				q.level++
+				if err := d.visit(t.nodes[id].first, q); err != nil {
+					return err
+				}
+				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == RoleNone) {
+					return nil
+				}
+			}
+		}
+	}
+	d.value(id, t.str(id), p)
+	return nil
+}
+
+// looksNested reports a string that may hold a JSON object or array.
+func looksNested(raw []byte) bool {
+	for i, c := range raw {
+		switch c {
+		case '{', '[':
+			return true
+		case ' ':
+			continue
+		case '\\', 0xef: // an escape or a BOM; let the parser look
+			return i < 64
+		}
+		return false
+	}
+	return false
+}
+
+// value judges one string by what governs it.
+func (d *detector) value(id int32, s string, p place) {
+	if r := p.rule; r != nil {
+		if r.Role != RoleNone {
+			d.asPath(id, s, p, r.how, false)
+			return
+		}
+		d.exempted(id, s, p)
+		return
+	}
+	if d.tool.mode == ModeDeclared {
+		if p.class != keyContent && p.class != keyQuery {
+			d.uris(id, s, p, false)
+		}
+		return
+	}
+	if d.tool.pathFormats && p.class != keyPath && d.tool.schema.hintsAt(d.t, id).path {
+		d.asPath(id, s, p, HowFormat, false)
+		return
+	}
+	switch p.class {
+	case keyContent:
+	case keyQuery:
+		if isSQL(s) {
+			d.sql(id, s, p)
+		}
+	case keySQL:
+		d.sql(id, s, p)
+	case keyShell:
+		d.shell(id, s, p)
+	case keyWords:
+		d.vector(id, s, p)
+	case keyPath, keySource:
+		if p.class == keySource && d.isSourceCode(p.key, s) {
+			return
+		}
+		h := d.tool.schema.hintsAt(d.t, id)
+		if h.enum || h.word && !strings.ContainsAny(s, `/\`) {
+			d.broad(id, s, p, false)
+			return
+		}
+		d.asPath(id, s, p, HowKey, false)
+	default:
+		d.broad(id, s, p, false)
+	}
+}
+
+// isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
+// list unless no line of them could be a path by rule 2.
+func (d *detector) isSourceCode(key int32, s string) bool {
+	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
+		return false
+	}
+	for _, w := range d.t.room.split(d.t.name(key)) {
+		if codeWords[string(w)] {
+			return true
+		}
+	}
+	return false
+}
+
+// add completes a finding and keeps it, once for each string and value.
+func (d *detector) add(f Finding, p place) {
+	d.sit(f.seat, f.Member)
+	if d.at.seen[f.Value] {
+		return
+	}
+	if len(d.at.seen) >= maxPerValue {
+		d.at.full = true
+		return
+	}
+	if d.at.seen == nil {
+		d.at.seen = make(map[string]bool, 1)
+	}
+	d.at.seen[f.Value] = true
+	if d.tool.uri {
+		f.How = HowURI
+	}
+	f.Raw, f.Pointer, f.declare = d.at.raw, d.at.pointer, d.at.declare
+	if r := p.rule; r != nil && r.Role != RoleNone && !f.Member {
+		f.Role = r.Role
+		if r.Base != "" {
+			f.Base = baseFor(r.Base, f.Pointer)
+			if at := d.t.lookup(f.Base); at >= 0 && d.t.nodes[at].kind == kString {
+				f.BaseDir = d.t.str(at)
+			}
+		}
+	} else {
+		f.Role = d.role(p.key)
+	}
+	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
+	d.findings = append(d.findings, f)
+}
+
+// sit makes a string the one that findings come from.
+func (d *detector) sit(id int32, member bool) {
+	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
+		return
+	}
+	raw := ""
+	if member {
+		raw = d.t.name(id)
+	} else {
+		raw = d.t.str(id)
+	}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: starred(d.t, id), full: d.at.full}
+}
+
+func (d *detector) role(key int32) Role {
+	if key < 0 {
+		return d.tool.traits.role
+	}
+	if d.roleSeen != RoleNone && d.roleKey == key {
+		return d.roleSeen
+	}
+	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(&d.t.room, d.t.name(key))
+	return d.roleSeen
+}

@@ -1,0 +1,123 @@
+package validate
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// FuzzWalk: the strict walk never panics, accepts only what encoding/json accepts too, and then saw the same values.
+func FuzzWalk(f *testing.F) {
+	for _, a := range attacks {
+		f.Add([]byte(a.args))
+	}
+	for _, s := range []string{``, `null`, `{}`, `[]`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":{"A":"\u0000"}}`, `{"a":1e999999}`,
+		`{"a":"{\"b\":[1,{\"c\":\"/x\"}]}"}`, `{"":{"":{"":[[],{},"",null,true,-0.5e-3]}}}`, "\ufeff{}", `{"a":1}{}`, `{"ſ":1,"s":2}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		tr := newTree(DefaultDepth)
+		defer tr.free()
+		err := tr.parse(raw, DefaultSize)
+		var e *ArgumentsError
+		if err != nil {
+			if !errors.As(err, &e) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			if _, ok := Explain(e.Code); !ok {
+				t.Fatalf("code %q is not explained", e.Code)
+			}
+			return
+		}
+		if len(trimJSONSpace(raw)) == 0 {
+			return
+		}
+		dec := json.NewDecoder(strings.NewReader(string(raw)))
+		dec.UseNumber()
+		var want any
+		if err := dec.Decode(&want); err != nil {
+			t.Fatalf("the walk accepts what encoding/json refuses: %v", err)
+		}
+		if want == nil {
+			return
+		}
+		if got := tr.value(0); !reflect.DeepEqual(got, want) {
+			t.Fatalf("the walk saw %#v, want %#v", got, want)
+		}
+		for id := range tr.nodes {
+			p := tr.pointer(int32(id))
+			if back := tr.lookup(p); back != int32(id) {
+				t.Fatalf("pointer %q of value %d leads to %d", p, id, back)
+			}
+		}
+	})
+}
+
+// FuzzDetect: detection and judgement never panic and never allow a call in which a value is plainly the outside file,
+// under any key that is not free text.
+func FuzzDetect(f *testing.F) {
+	for _, a := range attacks {
+		f.Add("k", a.args, "x")
+	}
+	f.Add("path", `{project}/a.txt`, `a,b;c:d /e "f" <g> 'h' $HOME ~root %2e%2e/ {a,b} [c] file:///x jar:file:/y!/z`)
+	f.Add("command", `cat $'\x2f\057' "a\"b" $x$y$x$`, `SELECT $a$b$a$ 'x''y'`)
+	w := newWorld(f)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	view, where := w.view(), w.where()
+	f.Fuzz(func(t *testing.T, key, a, b string) {
+		if !utf8.ValidString(key) || !utf8.ValidString(a) || !utf8.ValidString(b) || len(a)+len(b) > 1<<14 {
+			return
+		}
+		call := func(v map[string]any) *Verdict {
+			raw, err := json.Marshal(v)
+			if err != nil {
+				t.Skip()
+			}
+			begin := time.Now()
+			s, err := c.Scan(tool, raw)
+			if took := time.Since(begin); took > 2*time.Second {
+				t.Fatalf("the scan took %v", took)
+			}
+			if err != nil {
+				var e *ArgumentsError
+				if !errors.As(err, &e) {
+					t.Fatalf("%T %v", err, err)
+				}
+				return &Verdict{}
+			}
+			begin = time.Now()
+			v2 := c.Judge(s, where, view)
+			if took := time.Since(begin); took > 4*time.Second {
+				t.Fatalf("judging %d findings took %v", len(s.findings), took)
+			}
+			for _, f := range v2.Findings {
+				if f.Decision == Deny && v2.Decision == Allow {
+					t.Fatalf("a finding denies and the call passes: %+v", f)
+				}
+				if _, ok := Explain(f.Code); !ok {
+					t.Fatalf("code %q is not explained", f.Code)
+				}
+			}
+			return v2
+		}
+		call(map[string]any{key: a, "args": []string{a, b}, "command": a + " " + b, "sql": a + b, "path": []string{a, b}, b: a})
+		switch classOf(key) {
+		case keyContent, keyQuery, keyShell, keySQL:
+			return
+		}
+		if strings.ContainsAny(key, `/\`) {
+			return
+		}
+		if v := call(map[string]any{key: w.outside + "/secret.txt", "other": a}); v.Decision != Deny {
+			t.Fatalf("the outside file passes under key %q", key)
+		}
+		if v := call(map[string]any{key: []any{a, map[string]any{"x": "file://" + w.outside + "/secret.txt"}}}); v.Decision != Deny {
+			t.Fatalf("an outside URI passes below key %q", key)
+		}
+	})
+}

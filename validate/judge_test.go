@@ -1,0 +1,530 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/rootsmgr"
+)
+
+func TestModes(t *testing.T) {
+	w := newWorld(t)
+	rule := map[string]map[string]ArgRule{"do_it": {"/target": {Role: RoleRead}, "/free": {}}, "*": {"/all/*": {Role: RoleDelete}}}
+	strict := ChildConfig{Name: "child", Command: "x", Args: rule}
+	declared, off := strict, strict
+	declared.Mode, declared.ModeSet = ModeDeclared, true
+	off.Mode, off.ModeSet = ModeOff, true
+	remote := ChildConfig{Name: "child", URL: "https://example.com/mcp", Args: rule}
+	local := ChildConfig{Name: "child", URL: "http://127.0.0.1:9/mcp", Args: rule}
+	for _, e := range []struct {
+		child ChildConfig
+		args  string
+		want  Decision
+	}{
+		{strict, `{"x":"/etc/passwd"}`, Deny},
+		{strict, `{"free":"/etc/passwd"}`, Allow},
+		{strict, `{"free":"../outside"}`, Allow},
+		{strict, `{"free":"file:///etc/passwd"}`, Deny},
+		{strict, `{"free":"x file:///etc/passwd"}`, Deny},
+		{strict, `{"free":"--output=/etc/passwd"}`, Deny},
+		{strict, `{"free":"-o/etc/passwd"}`, Deny},
+		{strict, `{"free":"-C ../outside"}`, Deny},
+		{strict, `{"free":"-rf /etc/passwd"}`, Deny},
+		{strict, `{"free":"--flag=a/b"}`, Allow},
+		{strict, `{"free":{"deep":"/etc/passwd"}}`, Allow},
+		{strict, `{"FREE":"/etc/passwd"}`, Deny}, // an exemption is not stretched to another spelling
+		{strict, `{"TARGET":"../outside/x"}`, Deny},
+		{strict, `{"target":"../outside/x"}`, Deny},
+		{strict, `{"target":"a.txt"}`, Allow},
+		{strict, `{"all":["../outside"]}`, Deny},
+		{declared, `{"x":"/etc/passwd"}`, Allow},
+		{declared, `{"x":{"/etc/passwd":1}}`, Allow},
+		{declared, `{"x":"file:///etc/passwd"}`, Deny},
+		{declared, `{"x":{"file:///etc/passwd":1}}`, Deny},
+		{declared, `{"target":"/etc/passwd"}`, Deny},
+		{declared, `{"Target":"/etc/passwd"}`, Deny},
+		{declared, `{"all":{"k":"/etc/passwd"}}`, Deny},
+		{off, `{"x":"/etc/passwd","target":"/etc/passwd","y":"file:///etc/passwd"}`, Allow},
+		{remote, `{"x":"/etc/passwd"}`, Allow},
+		{remote, `{"x":"file:///etc/passwd"}`, Deny},
+		{local, `{"x":"/etc/passwd"}`, Deny},
+	} {
+		c := w.checker(e.child)
+		if _, v := w.call(c, w.tool(c, "", anyTool), e.args); v.Decision != e.want {
+			t.Errorf("mode %v url %q: %s: %v, want %v: %+v", e.child.Mode, e.child.URL, e.args, v.Decision, e.want, v.First)
+		}
+	}
+}
+
+// TestOperatorWins: an entry of hub.json outweighs the profile, argument by argument.
+func TestOperatorWins(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-filesystem"},
+		Args: map[string]map[string]ArgRule{"read_file": {"/path": {}}, "push_files": {"/files": {}}}})
+	tool := w.tool(c, "whatever it says", `{"name":"read_file"}`)
+	if tool.ProfileName() != "filesystem" {
+		t.Fatalf("profile %q", tool.ProfileName())
+	}
+	if _, v := w.call(c, tool, `{"path":"/etc/passwd"}`); v.Decision != Allow {
+		t.Errorf("the operator's exemption does not hold: %+v", v.First)
+	}
+	if _, v := w.call(c, w.tool(c, "", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != Deny {
+		t.Error("the profile does not hold for the other tools")
+	}
+	// The name a server gives itself does not outweigh the operator's command line.
+	if _, v := w.call(c, w.tool(c, "memory-server", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != Deny {
+		t.Error("a server talked its way into another profile")
+	}
+}
+
+func TestBase(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]ArgRule{
+		"*": {"/repo": {Role: RoleRead}, "/files/*": {Role: RoleWrite, Base: "/repo"}, "/jobs/*/file": {Role: RoleRead, Base: "/jobs/*/dir"}}}})
+	tool := w.tool(c, "", anyTool)
+	for _, e := range []struct {
+		args string
+		want Decision
+	}{
+		{`{"repo":"{project}/src","files":["main.go"]}`, Allow},
+		{`{"repo":"{project}/src","files":["../a.txt"]}`, Allow}, // from the base it stays inside; from the working directory it would not
+		{`{"repo":"{project}/src","files":["../../a.txt"]}`, Deny},
+		{`{"repo":"src","files":["../a.txt"]}`, Deny}, // a relative base: every start counts
+		{`{"repo":"{outside}","files":["x"]}`, Deny},
+		{`{"files":["../a.txt"]}`, Deny},
+		{`{"repo":"file://{project}/src","files":["../a.txt"]}`, Allow},
+		{`{"repo":"~/project/src","files":["../a.txt"]}`, Allow},
+		{`{"jobs":[{"dir":"{project}","file":"a.txt"},{"dir":"{project}/src","file":"../a.txt"}]}`, Allow},
+		{`{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, Deny},
+	} {
+		if _, v := w.call(c, tool, e.args); v.Decision != e.want {
+			t.Errorf("%s: %v, want %v: %+v", e.args, v.Decision, e.want, v.First)
+		}
+	}
+	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
+	for _, f := range s.Findings() {
+		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != RoleWrite || f.How != HowDeclared) {
+			t.Errorf("finding %+v", f)
+		}
+	}
+}
+
+func TestBadDeclarations(t *testing.T) {
+	_, err := NewChecker(Config{
+		Children: []ChildConfig{
+			{Name: "a", Args: map[string]map[string]ArgRule{"t": {"path": {Role: RoleRead}}}},
+			{Name: "b", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: RoleRead, Base: "y"}}}},
+			{Name: "c", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: RoleNone, Base: "/y"}}}},
+			{Name: "d", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: 9}}}},
+			{Name: "e"}, {Name: "e"},
+		},
+		Protected: []string{"relative/hub.json"},
+	})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{`server "a"`, `server "b"`, `server "c"`, `server "d"`, `server "e"`, "relative/hub.json"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+	}
+}
+
+// TestProtected: V10. A hard link stands for everything that text cannot see.
+func TestProtected(t *testing.T) {
+	w := newWorld(t)
+	w.roots = []string{w.home} // everything is inside; only protection denies
+	w.must(os.Link(w.hub, w.project+"/innocent.json"))
+	w.must(os.Symlink(w.hub, w.project+"/soft.json"))
+	w.must(os.Symlink(w.home+"/config", w.project+"/conf"))
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Protected: []string{w.hub, "~/state/audit"}, Home: w.home, Getenv: w.getenv})
+	w.must(err)
+	for _, e := range []struct {
+		tool, args string
+		code       string // "" allowed
+	}{
+		{"read_file", `{"path":"{hub}"}`, CodeProtected},
+		{"read_file", `{"path":"{home}/config/../config/hub.json"}`, CodeProtected},
+		{"read_file", `{"path":"{project}/soft.json"}`, CodeProtected},
+		{"read_file", `{"path":"{project}/conf/hub.json"}`, CodeProtected},
+		{"read_file", `{"path":"{project}/innocent.json"}`, CodeProtected},
+		{"read_file", `{"path":"../config/hub.json"}`, CodeProtected},
+		{"read_file", `{"path":"{project}/link/../config/hub.json"}`, CodeProtected},
+		{"read_file", `{"x":"file://{hub}"}`, CodeProtected},
+		{"write_file", `{"path":"{home}/state/audit/new.jsonl"}`, CodeProtected},
+		{"write_file", `{"path":"{home}/state/audit"}`, CodeProtected},
+		{"list_directory", `{"path":"{home}"}`, ""},
+		{"list_directory", `{"path":"{home}/config"}`, ""},
+		{"move_file", `{"source":"{home}/config","destination":"{project}/x"}`, CodeProtectedAbove},
+		{"delete_directory", `{"path":"{home}/state"}`, CodeProtectedAbove},
+		{"do_it", `{"path":"{home}/config"}`, CodeProtectedAbove}, // unknown counts as write
+		{"run_tests", `{"cwd":"{home}"}`, ""},                     // where a tool works is not what it changes
+		{"delete_all", `{"cwd":"{home}"}`, CodeProtectedAbove},
+		{"run", `{"command":"cat {hub}"}`, CodeProtected},
+		{"run", `{"command":"ls {home}/config"}`, ""},
+		{"write_file", `{"path":"{home}/config/other.json"}`, ""},
+		{"write_file", `{"path":"{home}/config/hub.json.bak"}`, ""},
+	} {
+		tool := w.tool(c, "", fmt.Sprintf(`{"name":%q}`, e.tool))
+		s, err := c.Scan(tool, []byte(w.fill(e.args)))
+		w.must(err)
+		for _, open := range []bool{false, true} {
+			v := w.view()
+			v.Open = open
+			got := c.Judge(s, w.where(), v)
+			code := ""
+			if got.First != nil {
+				code = got.First.Code
+			}
+			if code != e.code || (got.Decision == Deny) != (e.code != "") {
+				t.Errorf("%s %s, open %v: %v %q, want %q", e.tool, e.args, open, got.Decision, code, e.code)
+			}
+			if e.code != "" && got.Rule != RuleProtected {
+				t.Errorf("%s %s: rule %q", e.tool, e.args, got.Rule)
+			}
+		}
+	}
+}
+
+// TestWithoutBoundary: the cases of R11.
+func TestWithoutBoundary(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	s, err := c.Scan(tool, []byte(`{"path":"/etc/hosts"}`))
+	w.must(err)
+	nul, err := c.Scan(tool, []byte(`{"path":"/etc/ho\u0000sts"}`))
+	w.must(err)
+	none := rootsmgr.NewSnapshot(rootsmgr.OS{}, 7, rootsmgr.OriginNone, nil)
+	for _, e := range []struct {
+		view rootsmgr.View
+		want Decision
+		code string
+	}{
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported, Open: true}, Allow, CodeOpen},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseUnsupported}, Deny, CodeRootsUnsupported},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseEmpty}, Deny, CodeRootsEmpty},
+		{rootsmgr.View{Snapshot: none, Case: rootsmgr.CaseFailed}, Deny, CodeRootsFailed},
+		{rootsmgr.View{Snapshot: none}, Deny, CodeRootsFailed},
+		{rootsmgr.View{}, Deny, CodeRootsFailed},
+	} {
+		v := c.Judge(s, Where{}, e.view)
+		if v.Decision != e.want || v.Findings[0].Code != e.code {
+			t.Errorf("%v open %v: %v %s, want %v %s", e.view.Case, e.view.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
+		}
+		if e.want == Deny && v.Why == "" {
+			t.Errorf("%v: no word on what to do", e.view.Case)
+		}
+		if got := c.Judge(nul, Where{}, e.view); got.Decision != Deny {
+			t.Errorf("%v: NUL passes", e.view.Case)
+		}
+	}
+	if v := c.Judge(s, Where{}, rootsmgr.View{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// TestSeveralRoots: a relative path is read from each served root, and one reading outside denies.
+func TestSeveralRoots(t *testing.T) {
+	w := newWorld(t)
+	w.roots = []string{w.project + "/src", w.project + "/docs"}
+	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	for args, want := range map[string]Decision{
+		`{"path":"main.go"}`:           Allow,
+		`{"path":"sub/x"}`:             Deny, // harmless in src, a link out of docs
+		`{"path":"../docs/x"}`:         Allow,
+		`{"path":"../a.txt"}`:          Deny,
+		`{"path":"{project}/a.txt"}`:   Deny,
+		`{"path":"{project}/docs/a"}`:  Allow,
+		`{"other":"sub/x"}`:            Deny,
+		`{"other":"sub2/x"}`:           Allow,
+		`{"path":"{project}/src2/x"}`:  Deny,
+		`{"path":"{project}/src"}`:     Allow,
+		`{"path":"{project}/src/./x"}`: Allow,
+	} {
+		s, err := c.Scan(tool, []byte(w.fill(args)))
+		w.must(err)
+		if v := c.Judge(s, Where{Cwd: w.roots[0], Served: w.roots}, w.view()); v.Decision != want {
+			t.Errorf("%s: %v, want %v", args, v.Decision, want)
+		}
+	}
+}
+
+// TestNoCache: a link swapped between two calls changes the verdict.
+func TestNoCache(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	view := w.view()
+	for i, want := range []Decision{Allow, Deny, Allow} {
+		target := []string{w.project + "/src", w.outside, w.project + "/docs"}[i]
+		_ = os.Remove(w.project + "/swap")
+		w.must(os.Symlink(target, w.project+"/swap"))
+		s, err := c.Scan(tool, []byte(`{"path":"swap/x"}`))
+		w.must(err)
+		if v := c.Judge(s, w.where(), view); v.Decision != want {
+			t.Errorf("link to %s: %v", target, v.Decision)
+		}
+	}
+}
+
+func TestManyPaths(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	list := strings.Repeat(`"src/main.go",`, 4999)
+	if _, v := w.call(c, tool, `{"paths":[`+list+`"a.txt"]}`); v.Decision != Allow || len(v.Findings) != 5000 {
+		t.Errorf("%v with %d findings", v.Decision, len(v.Findings))
+	}
+	if _, v := w.call(c, tool, `{"paths":[`+list+`"link/x"]}`); v.Decision != Deny || v.First.Pointer != "/paths/4999" {
+		t.Errorf("%v at %+v", v.Decision, v.First)
+	}
+}
+
+func TestContainer(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker(ChildConfig{Name: "child", Command: "/usr/bin/docker", CommandArgs: []string{"run", "-i", "--rm", "-e", "X=1", "-v", w.project + ":/projects:ro",
+		"--mount", "type=bind,source=" + w.outside + ",target=/other", "--mount", "type=volume,src=vol,dst=/vol", "-w", "/projects", "image", "-v", "/:/x"}})
+	tool := w.tool(c, "", anyTool)
+	for args, want := range map[string]Decision{
+		`{"path":"/projects/src/main.go"}`:         Allow,
+		`{"x":"/projects/src/main.go"}`:            Allow,
+		`{"path":"/projects"}`:                     Allow,
+		`{"path":"src/main.go"}`:                   Allow,
+		`{"path":"/projects/../projects/a.txt"}`:   Allow,
+		`{"path":"file:///projects/a.txt"}`:        Allow,
+		`{"path":"/projects/link/secret.txt"}`:     Deny,
+		`{"path":"/other/secret.txt"}`:             Deny,
+		`{"x":"/other/secret.txt"}`:                Deny,
+		`{"path":"/projects/../other/secret.txt"}`: Deny,
+		`{"path":"/etc/passwd"}`:                   Deny,
+		`{"path":"/vol/x"}`:                        Deny,
+		`{"path":"/projectsx"}`:                    Deny,
+		`{"path":"../etc/passwd"}`:                 Deny,
+		`{"path":"{project}/a.txt"}`:               Deny,
+		`{"path":"/x/etc"}`:                        Deny,
+		`{"out":"/dev/null"}`:                      Allow,
+	} {
+		if _, v := w.call(c, tool, args); v.Decision != want {
+			t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
+		}
+	}
+	if ReadContainer("npx", []string{"run", "-v", "/a:/b"}) != nil {
+		t.Error("npx is no container")
+	}
+	if got := ReadContainer("podman", []string{"--log-level", "debug", "container", "run", "--volume=./x:/y", "-v", "named:/z", "-itv", "/q:/r", "img"}); got == nil || len(got.Mounts) != 2 {
+		t.Errorf("podman: %+v", got)
+	}
+}
+
+// TestFindingsOfACall: what explain will print.
+func TestFindingsOfACall(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", `{"name":"read_thing","inputSchema":{"type":"object","properties":{
+		"kind":{"enum":["file","dir"]},"source":{"type":"string","enum":["web","disk"]},"where":{"type":"string","format":"file-path"},
+		"files":{"type":"object","properties":{"main":{"type":"string"}}},"maybe":{"anyOf":[{"type":"string","format":"path"},{"type":"null"}]},
+		"list":{"type":"array","items":{"$ref":"#/$defs/p"}}},"$defs":{"p":{"type":"string","format":"directory-path"}}}}`)
+	s, v := w.call(c, tool, `{"kind":"dir","source":"web","where":"a.txt","files":{"main":"x","src/b.go":"y"},"maybe":"docs","list":["src","passwd"],"x":"~/project"}`)
+	type line struct {
+		pointer, how string
+		role         Role
+	}
+	var got []line
+	for _, f := range s.Findings() {
+		got = append(got, line{f.Pointer, f.How, f.Role})
+	}
+	want := []line{
+		{"/where", HowFormat, RoleRead}, {"/files/src~1b.go", HowMember, RoleRead}, {"/maybe", HowFormat, RoleRead},
+		{"/list/0", HowFormat, RoleRead}, {"/list/1", HowFormat, RoleRead}, {"/x", HowHome, RoleRead},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if v.Decision != Deny || v.First.Pointer != "/list/1" || v.First.Code != CodeOutsideLink || v.First.Leads != w.outside+"/secret.txt" {
+		t.Errorf("verdict %+v", v.First)
+	}
+	if want := `"paths": { "args": { "read_thing": { "/list/*": "none" } } }`; v.First.Hint != want {
+		t.Errorf("hint %s, want %s", v.First.Hint, want)
+	}
+	if len(v.Roots) != 1 || v.Rule != RuleBoundary || v.Why == "" || v.Generation != 1 {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// TestOther: V7.
+func TestOther(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	for _, e := range []struct {
+		uri, template string
+		want          Decision
+	}{
+		{"file://{project}/a.txt", "", Allow},
+		{"file:///etc/passwd", "", Deny},
+		{"FILE:/etc/passwd", "", Deny},
+		{"file://{project}/%2e%2e/outside", "", Deny},
+		{"file:///etc/passwd", "file:///{+path}", Deny},
+		{"file://{project}/a.txt", "file:///{+path}", Allow},
+		{"file://local/a.txt", "file://local/{path}", Allow},
+		{"file://local/%2Fetc%2Fpasswd", "file://local/{path}", Deny},
+		{"file://local//etc/passwd", "file://local/{path}", Deny},
+		{"file://local/../outside/secret.txt", "file://local/{path}", Deny},
+		{"file://local/link", "file://local/{path}", Deny},
+		{"file://local/a.txt", "", Deny},
+		{"file://other/a.txt", "file://local/{path}", Deny},
+		{"notes://x/a.txt", "notes://x/{name}", Allow},
+		{"notes://x/%2Fetc%2Fpasswd", "notes://x/{name}", Deny},
+		{"notes://x?file=/etc/passwd", "notes://x{?file}", Deny},
+		{"notes://x/a/b/../../../etc", "notes://x/{+path}", Deny},
+		{"memory://x/y", "", Allow},
+		{"test://static/resource/1", "test://static/resource/{id}", Allow},
+		{"https://example.com/etc/passwd", "", Allow},
+		{"/etc/passwd", "", Deny},
+		{"../outside", "", Deny},
+		{"sqlite:////etc/x.db", "", Deny},
+	} {
+		var templates []string
+		if e.template != "" {
+			templates = []string{"other://{x}", e.template}
+		}
+		s, err := c.ScanURI("child", w.fill(e.uri), templates...)
+		if err != nil {
+			t.Errorf("%s: %v", e.uri, err)
+			continue
+		}
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != e.want {
+			t.Errorf("%s with %q: %v, want %v: %+v", e.uri, e.template, v.Decision, e.want, v.First)
+		}
+	}
+	if _, err := c.ScanURI("child", "file:///\xff"); err == nil {
+		t.Error("a URI that is not UTF-8 passes")
+	}
+	if _, err := c.ScanURI("nobody", "file:///a"); err == nil {
+		t.Error("an unknown child passes")
+	}
+	judge := func(s *Scan, err error) Decision {
+		t.Helper()
+		w.must(err)
+		return c.Judge(s, w.where(), w.view()).Decision
+	}
+	if judge(c.ScanPrompt("child", "p", []byte(`{"topic":"/etc/passwd"}`))) != Deny || judge(c.ScanPrompt("child", "p", []byte(`{"topic":"x","file":"a.txt"}`))) != Allow {
+		t.Error("prompt arguments")
+	}
+	if judge(c.ScanCompletion("child", "", "path", "../outside", nil)) != Deny || judge(c.ScanCompletion("child", "", "path", "src/", []byte(`{"x":"y"}`))) != Allow {
+		t.Error("completion of a prompt")
+	}
+	if judge(c.ScanCompletion("child", "", "name", "x", []byte(`{"x":"/etc/passwd"}`))) != Deny {
+		t.Error("completion context")
+	}
+	if judge(c.ScanCompletion("child", "file:///{+path}", "path", "etc/pass", nil)) != Deny {
+		t.Error("completion of a template")
+	}
+	if judge(c.ScanCompletion("child", "file://local/{path}", "path", "sr", nil)) != Allow {
+		t.Error("honest completion of a template")
+	}
+}
+
+func TestToolErrors(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	for name, def := range map[string]string{
+		"not JSON":          `{`,
+		"no name":           `{"inputSchema":{}}`,
+		"array":             `[]`,
+		"schema twice":      `{"name":"a","inputSchema":{},"inputSchema":{"type":"object"}}`,
+		"schema a string":   `{"name":"a","inputSchema":"x"}`,
+		"bad type":          `{"name":"a","inputSchema":{"type":"objct"}}`,
+		"bad pattern":       `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"("}}}}`,
+		"http ref":          `{"name":"a","inputSchema":{"$ref":"http://127.0.0.1:1/x.json"}}`,
+		"file ref":          `{"name":"a","inputSchema":{"$ref":"file:///etc/passwd"}}`,
+		"relative ref":      `{"name":"a","inputSchema":{"$ref":"other.json"}}`,
+		"dangling ref":      `{"name":"a","inputSchema":{"$ref":"#/$defs/x"}}`,
+		"unknown dialect":   `{"name":"a","inputSchema":{"$schema":"https://example.com/my-dialect"}}`,
+		"duplicate in it":   `{"name":"a","inputSchema":{"type":"object","type":"string"}}`,
+		"too deep a schema": `{"name":"a","inputSchema":` + strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300) + `}`,
+	} {
+		if _, err := c.Tool("child", "", []byte(def)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, def := range map[string]string{
+		"no schema":        `{"name":"a"}`,
+		"null":             `{"name":"a","inputSchema":null}`,
+		"true":             `{"name":"a","inputSchema":true}`,
+		"empty":            `{"name":"a","inputSchema":{}}`,
+		"draft-07":         `{"name":"a","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":{"type":"string"}},"properties":{"x":{"$ref":"#/definitions/x"}}}}`,
+		"draft-04":         `{"name":"a","inputSchema":{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}}`,
+		"2019-09":          `{"name":"a","inputSchema":{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object"}}`,
+		"look-ahead":       `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"^(?!/).*$"}}}}`,
+		"unicode property": `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"^\\p{L}+$"}}}}`,
+		"half a surrogate": `{"name":"a","inputSchema":{"description":"\ud83d"}}`,
+		"own id":           `{"name":"a","inputSchema":{"$id":"https://example.com/a.json","$defs":{"x":{}},"properties":{"x":{"$ref":"#/$defs/x"}}}}`,
+		"recursive":        `{"name":"a","inputSchema":{"$defs":{"n":{"properties":{"n":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}}`,
+	} {
+		tool, err := c.Tool("child", "", []byte(def))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := c.Scan(tool, []byte(`{}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSchemaStage(t *testing.T) {
+	defer func(d time.Duration) { schemaBudget = d }(schemaBudget)
+	schemaBudget = 200 * time.Millisecond
+	w := newWorld(t)
+	c := w.checker()
+	deep := strings.Repeat("a", 40) + "!"
+	for _, e := range []struct{ name, schema, args, code, pointer, message string }{
+		{"missing", `{"type":"object","required":["path"]}`, `{}`, CodeSchemaViolation, "", `missing "path"`},
+		{"type", `{"properties":{"a":{"properties":{"b":{"type":"string"}}}}}`, `{"a":{"b":5}}`, CodeSchemaViolation, "/a/b", "got number, want string"},
+		{"element", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",5]}`, CodeSchemaViolation, "/a/1", "got number"},
+		{"escaped pointer", `{"properties":{"a/b":{"type":"string"}}}`, `{"a/b":5}`, CodeSchemaViolation, "/a~1b", "got number"},
+		{"unknown", `{"properties":{"a":{}},"additionalProperties":false}`, `{"zz":1}`, CodeSchemaViolation, "", `unknown "zz"`},
+		{"enum", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"a":"z"}`, CodeSchemaViolation, "/a", "'x', 'y'"},
+		{"pattern", `{"properties":{"a":{"pattern":"^(?!/)"}}}`, `{"a":"/x"}`, CodeSchemaViolation, "/a", "pattern"},
+		{"anyOf", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, CodeSchemaViolation, "/a", "got number"},
+		{"big number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740992}`, CodeSchemaViolation, "/a", ""},
+		{"false schema", `false`, `{}`, CodeSchemaViolation, "", ""},
+		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
+		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
+		{"exponential references", `{"$defs":{"n":{"items":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
+			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, CodeSchemaBudget, "", "too long"},
+		{"format is an annotation", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"email"},"b":{"format":"regex"}}}`, `{"a":"no","b":"("}`, "", "", ""},
+		{"content is an annotation", `{"properties":{"a":{"contentEncoding":"base64","contentMediaType":"application/json"}}}`, `{"a":"***"}`, "", "", ""},
+		{"exact number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740993}`, "", "", ""},
+		{"two spellings, both declared", `{"properties":{"-a":{"type":"boolean"},"-A":{"type":"number"}}}`, `{"-a":true,"-A":3}`, "", "", ""},
+	} {
+		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.schema+`}`))
+		if err != nil {
+			t.Errorf("%s: %v", e.name, err)
+			continue
+		}
+		_, err = c.Scan(tool, []byte(e.args))
+		if e.code == "" {
+			if err != nil {
+				t.Errorf("%s: %v", e.name, err)
+			}
+			continue
+		}
+		var se *SchemaError
+		if !errors.As(err, &se) {
+			t.Errorf("%s: got %v, want a SchemaError", e.name, err)
+			continue
+		}
+		if se.Code != e.code || se.Pointer != e.pointer || !strings.Contains(se.Message, e.message) {
+			t.Errorf("%s: %s at %q: %s; want %s at %q: %s", e.name, se.Code, se.Pointer, se.Message, e.code, e.pointer, e.message)
+		}
+	}
+}
