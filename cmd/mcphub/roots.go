@@ -60,7 +60,11 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 		return nil, exitf(exitFailure, "the working directory is gone: %w", err)
 	}
 	if len(given) > 0 {
-		return newRoots(rootsmgr.OriginAsked, absolute(dir, given)), nil
+		uris := absolute(dir, given)
+		for i, p := range uris {
+			uris[i] = rootsmgr.FormatURI(p)
+		}
+		return newRoots(rootsmgr.OriginAsked, uris), nil
 	}
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err
@@ -208,4 +212,3 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
-
