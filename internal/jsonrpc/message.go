@@ -27,7 +27,8 @@ type Member struct {
 // A Message is one frame, split. ID, Params, Result and Error are raw JSON
 // values that alias Frame; nil means that the member is absent. Members holds
 // those of Params when it is an object, in the order sent, so that a relay
-// need not read a large argument a second time to find its name.
+// need not read a large argument a second time to find its name. None of the
+// parts may be appended to or written to: what lies behind is the next one.
 type Message struct {
 	Frame   []byte
 	ID      []byte
@@ -63,23 +64,38 @@ func (m *Message) Offset(value []byte) int { return offset(m.Params, value) }
 
 func offset(whole, part []byte) int { return cap(whole) - cap(part) }
 
+// moved returns where part, a part of m.Frame, is in frame, a copy of it.
+func (m *Message) moved(frame, part []byte) []byte {
+	if part == nil {
+		return nil
+	}
+	at := offset(m.Frame, part)
+	return frame[at : at+len(part)]
+}
+
 // rebase returns m with its parts in frame, a copy of m.Frame or its buffer.
 func (m *Message) rebase(frame []byte) *Message {
-	move := func(part []byte) []byte {
-		if part == nil {
-			return nil
-		}
-		at := offset(m.Frame, part)
-		return frame[at : at+len(part)]
+	c := &Message{
+		Frame: frame, ID: m.moved(frame, m.ID), Method: m.Method,
+		Params: m.moved(frame, m.Params), Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error),
 	}
-	c := &Message{Frame: frame, ID: move(m.ID), Method: m.Method, Params: move(m.Params), Result: move(m.Result), Error: move(m.Error)}
 	if len(m.Members) > 0 {
 		c.Members = make([]Member, len(m.Members))
 		for i, mb := range m.Members {
-			c.Members[i] = Member{mb.Name, move(mb.Value)}
+			c.Members[i] = Member{mb.Name, m.moved(frame, mb.Value)}
 		}
 	}
 	return c
+}
+
+// forget lets go of the frame, and keeps the room for members.
+func (m *Message) forget() {
+	members := m.Members
+	if cap(members) > 64 {
+		members = nil
+	}
+	clear(members[:cap(members)])
+	*m = Message{Members: members[:0]}
 }
 
 // An Error is a JSON-RPC error object. Data is raw JSON or nil.
@@ -153,7 +169,8 @@ func (r *Response) Release() {
 
 // An Answer is what a Handler returns to a request: exactly one of Result and
 // Error, raw. The zero Answer is sent as an internal error. Release, where
-// set, is called once the answer has been written or dropped.
+// set, is called once the answer has been written or dropped; never when it
+// had to be given up half written, for then it stays in use.
 type Answer struct {
 	Result  []byte
 	Error   []byte

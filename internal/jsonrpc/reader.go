@@ -12,11 +12,13 @@ import (
 const DefaultFrameLimit = 64 << 20
 
 const (
-	readSize    = 64 << 10
-	largeFrame  = 32 << 10 // frames above are handed over with their buffer, not copied
-	minPooled   = 17       // 128 KiB
-	maxPooled   = 24       // 16 MiB
-	growQuickly = 2        // a buffer grows by this power of two
+	readSize   = 64 << 10
+	largeFrame = 32 << 10 // frames above are handed over with their buffer, not copied
+	minPooled  = 17       // 128 KiB
+	maxPooled  = 24       // 16 MiB
+	growBy     = 4        // a buffer grows by this factor
+	loose      = 4        // a buffer this much larger than its frame is not handed over
+	noProgress = 100      // reads in a row that bring nothing
 )
 
 // A buffer is a large piece of memory that is used again.
@@ -44,11 +46,14 @@ func (b *buffer) release() {
 }
 
 // A TooLongError reports a line over the frame limit. The line has been
-// skipped; IDs are what may be the ids of the calls it answered.
+// skipped. Answers are what may be the ids of the calls it answered; Request
+// is the id of the request that it seems to have been, or "".
 type TooLongError struct {
-	Limit int
-	Size  int64
-	IDs   []string
+	Limit   int
+	Size    int64
+	Answers []string
+	Request string
+	asks    bool // it has a method
 }
 
 func (e *TooLongError) Error() string {
@@ -59,8 +64,9 @@ func (e *TooLongError) Error() string {
 type Reader struct {
 	r     io.Reader
 	limit int
+	small []byte // read into as long as lines are short
 	buf   []byte
-	owner *buffer // of buf when it came from the pool
+	owner *buffer // of buf, where that is not small
 	start int     // of what has not been returned yet
 	end   int
 	line  []byte // returned last
@@ -68,19 +74,23 @@ type Reader struct {
 	err   error
 }
 
-// NewReader returns a Reader of lines of at most limit bytes (0: the default).
+// NewReader returns a Reader of lines of at most limit bytes (0: the default),
+// not counting the line end.
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultFrameLimit
 	}
-	return &Reader{r: r, limit: limit, buf: make([]byte, readSize)}
+	small := make([]byte, readSize)
+	return &Reader{r: r, limit: limit, small: small, buf: small}
 }
 
-// Next returns the next line without its line end, valid until Next or Take
-// is called. A last line without a line end is returned too. A *TooLongError
-// skips one line, and the next call goes on; any other error is final.
+// Next returns the next line without its line end (LF or CRLF), valid until
+// Next or Take is called. A last line without a line end is returned too. A
+// *TooLongError skips one line, and the next call goes on; any other error is
+// final.
 func (r *Reader) Next() ([]byte, error) {
 	r.line = nil
+	r.shrink()
 	from := r.start
 	for {
 		if i := bytes.IndexByte(r.buf[from:r.end], '\n'); i >= 0 {
@@ -89,7 +99,7 @@ func (r *Reader) Next() ([]byte, error) {
 			return r.give(line)
 		}
 		from = r.end
-		if r.end-r.start > r.limit {
+		if r.end-r.start > r.limit+1 { // one more may be a CR
 			return nil, r.skip()
 		}
 		if r.err != nil {
@@ -101,20 +111,32 @@ func (r *Reader) Next() ([]byte, error) {
 			return nil, r.err
 		}
 		from -= r.makeRoom()
-		n, err := r.r.Read(r.buf[r.end:])
-		r.end += n
-		r.err = err
+		r.read()
 	}
 }
 
+// read reads once, and sees to it that a stream that brings neither bytes nor
+// an error is not asked for ever.
+func (r *Reader) read() {
+	for range noProgress {
+		n, err := r.r.Read(r.buf[r.end:])
+		r.end += n
+		r.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
 func (r *Reader) give(line []byte) ([]byte, error) {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
 	if len(line) > r.limit {
 		var s idScanner
 		s.feed(line)
-		return nil, &TooLongError{Limit: r.limit, Size: int64(len(line)), IDs: s.found()}
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
+		return nil, s.tooLong(r.limit, int64(len(line)))
 	}
 	r.line = line
 	return line, nil
@@ -123,20 +145,17 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 // makeRoom makes space behind r.end, and returns by how much what is there
 // has moved towards the front.
 func (r *Reader) makeRoom() int {
-	if r.start == r.end {
-		moved := r.start
-		r.start, r.end = 0, 0
-		return moved
-	}
-	if r.end < len(r.buf) {
-		return 0
-	}
 	moved := r.start
-	if r.start > len(r.buf)/2 {
+	switch {
+	case r.start == r.end:
+	case r.end < len(r.buf):
+		return 0
+	case r.start > len(r.buf)/2:
 		copy(r.buf, r.buf[r.start:r.end])
-	} else {
-		size := max(len(r.buf)<<growQuickly, r.grown)
-		next := newBuffer(min(size, max(r.limit+readSize, len(r.buf)+readSize)))
+	default:
+		size := max(len(r.buf)*growBy, r.grown)
+		// A line of just the limit needs room for its line end, but no more.
+		next := newBuffer(max(min(size, r.limit+2), len(r.buf)+readSize))
 		copy(next.b, r.buf[r.start:r.end])
 		if r.owner != nil {
 			r.owner.release()
@@ -152,19 +171,17 @@ func (r *Reader) makeRoom() int {
 func (r *Reader) Take() ([]byte, *buffer) {
 	line := r.line
 	r.line = nil
-	if len(line) < largeFrame || r.owner == nil {
-		c := make([]byte, len(line))
-		copy(c, line)
-		r.shrink()
-		return c, nil
+	if r.owner == nil || len(line) < largeFrame {
+		return bytes.Clone(line), nil
 	}
 	r.grown = len(line) + readSize
-	owner := r.owner
-	rest := r.buf[r.start:r.end]
-	r.owner = nil
-	if len(rest) <= readSize {
-		r.buf = make([]byte, readSize)
-	} else {
+	if len(r.buf) > minBuffer && len(line) < len(r.buf)/loose {
+		own := newBuffer(len(line))
+		return own.b[:copy(own.b, line)], own
+	}
+	owner, rest := r.owner, r.buf[r.start:r.end]
+	r.buf, r.owner = r.small, nil
+	if len(rest) > len(r.small) {
 		r.owner = newBuffer(len(rest))
 		r.buf = r.owner.b
 	}
@@ -172,15 +189,17 @@ func (r *Reader) Take() ([]byte, *buffer) {
 	return line, owner
 }
 
-// shrink goes back to a small buffer once a large one is no longer needed.
+const minBuffer = 1 << minPooled
+
+// shrink goes back to the small buffer once a large one is no longer needed:
+// a peer that sent one large line does not cost its memory for ever.
 func (r *Reader) shrink() {
-	if r.owner == nil || r.end-r.start > readSize/2 {
+	if r.owner == nil || r.end-r.start > len(r.small)/2 {
 		return
 	}
-	small := make([]byte, readSize)
-	n := copy(small, r.buf[r.start:r.end])
+	n := copy(r.small, r.buf[r.start:r.end])
 	r.owner.release()
-	r.buf, r.owner, r.start, r.end = small, nil, 0, n
+	r.buf, r.owner, r.start, r.end = r.small, nil, 0, n
 }
 
 // skip drops the rest of a line that is too long.
@@ -197,13 +216,12 @@ func (r *Reader) skip() error {
 		size += int64(len(part))
 		if i >= 0 {
 			r.start += i + 1
-			r.shrink()
-			return &TooLongError{Limit: r.limit, Size: size, IDs: s.found()}
+			return s.tooLong(r.limit, size)
 		}
 		r.start, r.end = 0, 0
 		if r.err != nil {
-			return &TooLongError{Limit: r.limit, Size: size, IDs: s.found()}
+			return s.tooLong(r.limit, size)
 		}
-		r.end, r.err = r.r.Read(r.buf)
+		r.read()
 	}
 }

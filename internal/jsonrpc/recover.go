@@ -1,32 +1,58 @@
 package jsonrpc
 
-import "regexp"
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
 
-// idScanner looks for the id of a line that cannot be read as JSON. It is not
-// a parser: it follows strings and nesting just far enough to tell a member
-// of the envelope from one below, takes its input in pieces so that a line
-// over the limit need not be kept, and may be wrong about hopeless lines. All
-// that follows from a find is that one call ends with an error.
+// idScanner looks for the ids of a line that cannot be read as JSON. It is not
+// a parser: it follows strings and nesting just far enough to tell a member of
+// the envelope from one below, takes its input in pieces so that a line over
+// the limit need not be kept, and may be wrong about hopeless lines. All that
+// follows from a find is that one call ends with an error. A line may hold
+// several envelopes (glued together, or a batch).
 type idScanner struct {
 	depth   int
 	inStr   bool
 	escaped bool
-	method  bool   // a "method" member was seen: no response
+	begun   bool   // something other than blanks was seen
+	noise   bool   // and it was not the beginning of an object
 	text    []byte // the string or bare token being read at depth 1
 	last    string // the last complete string at depth 1
 	key     string // the member whose value comes next
 	value   bool   // a colon was seen after key
-	ids     []string
+	mark    mark
+	env     envelope // the object open at depth 1
+	found   finds
 	tail    []byte // the last bytes, for ids behind a broken string
+}
+
+// envelope is what has been seen of one object.
+type envelope struct {
+	ids                           []string
+	hasID, method, params, answer bool
+}
+
+// finds is what a line may have been.
+type finds struct {
+	answers  []string // ids of calls that it answered
+	requests []string // ids of requests that it made
+	asks     bool     // it has a method
+	other    bool     // it has an object that is no envelope
 }
 
 const (
 	scanText = maxID + 2
 	scanTail = 512
+	scanIDs  = 16
 )
 
 func (s *idScanner) feed(b []byte) {
 	for _, c := range b {
+		if s.inStr && s.depth != 1 && !s.escaped && s.mark.state == markNone && c != '"' && c != '\\' && c != '{' {
+			continue // most of a large line
+		}
 		s.step(c)
 	}
 	if len(b) >= scanTail {
@@ -40,6 +66,14 @@ func (s *idScanner) feed(b []byte) {
 }
 
 func (s *idScanner) step(c byte) {
+	if !s.begun && c != ' ' && c != '\t' && c != '\r' {
+		s.begun = true
+		s.noise = c != '{' && c != '['
+	}
+	if s.mark.step(c, s.inStr, s.escaped) && (s.mark.inStr || s.noise && !s.env.known()) {
+		s.restart(string(s.mark.name))
+		return
+	}
 	if s.inStr {
 		s.inString(c)
 		return
@@ -50,23 +84,18 @@ func (s *idScanner) step(c byte) {
 		s.inStr = true
 		s.text = s.text[:0]
 	case '{', '[':
-		s.endToken()
-		s.depth++
-		if s.depth == 1 {
-			s.key, s.value, s.last = "", false, ""
-		} else {
-			s.value = false
-		}
+		s.open(c)
 	case '}', ']':
 		s.endToken()
-		if s.depth > 0 {
-			s.depth--
+		if s.depth == 1 {
+			s.closeEnvelope(true)
 		}
+		s.depth = max(s.depth-1, 0)
 		s.value = false
 	case ':':
 		if s.depth == 1 {
 			s.key, s.value = s.last, true
-			s.method = s.method || s.key == "method"
+			s.env.see(s.key)
 		}
 	case ',', ' ', '\t', '\r':
 		s.endToken()
@@ -80,6 +109,17 @@ func (s *idScanner) step(c byte) {
 	}
 }
 
+func (s *idScanner) open(c byte) {
+	s.endToken()
+	s.value = false
+	if s.depth == 0 && c == '[' {
+		return // a batch, or a [LABEL] in front
+	}
+	if s.depth++; s.depth == 1 {
+		s.key, s.last = "", ""
+	}
+}
+
 func (s *idScanner) inString(c byte) {
 	switch {
 	case s.escaped:
@@ -90,7 +130,7 @@ func (s *idScanner) inString(c byte) {
 		s.inStr = false
 		if s.depth == 1 {
 			if s.value && s.key == "id" {
-				s.ids = append(s.ids, `"`+string(s.text)+`"`)
+				s.env.id(`"` + string(s.text) + `"`)
 				s.value = false
 			}
 			s.last = string(s.text)
@@ -107,36 +147,138 @@ func (s *idScanner) endToken() {
 	if len(s.text) == 0 {
 		return
 	}
-	if s.depth == 1 && s.value && s.key == "id" && len(s.ids) < 16 {
-		s.ids = append(s.ids, string(s.text))
+	if s.depth == 1 && s.value && s.key == "id" {
+		s.env.id(string(s.text))
 		s.value = false
 	}
 	s.text = s.text[:0]
 }
 
-var trailingID = regexp.MustCompile(`"id"\s*:\s*(-?\d{1,20}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-
-// found returns the ids of the responses that the line may have been. A line
-// with a method is a request or notification of the peer and answers nothing.
-func (s *idScanner) found() []string {
-	if s.method {
-		return nil
-	}
-	if !s.inStr {
-		s.endToken()
-	}
-	if len(s.ids) > 0 {
-		return s.ids
-	}
-	if m := trailingID.FindSubmatch(s.tail); m != nil {
-		return []string{string(m[1])}
-	}
-	return nil
+// restart takes the member that was just seen for the first of an envelope
+// which the broken text before it has hidden.
+func (s *idScanner) restart(name string) {
+	s.closeEnvelope(false)
+	s.depth, s.inStr, s.escaped = 1, false, false
+	s.text, s.last, s.key, s.value = s.text[:0], "", name, true
+	s.env.see(name)
 }
 
-// findIDs returns the ids that a broken line may answer.
-func findIDs(line []byte) []string {
+// closeEnvelope counts what was seen of an object; whole tells that its end
+// was seen too.
+func (s *idScanner) closeEnvelope(whole bool) {
+	e := s.env
+	s.env = envelope{}
+	switch {
+	case e.method:
+		s.found.asks = true
+		s.found.requests = atMost(append(s.found.requests, e.ids...))
+	case e.answer, !whole && !e.params:
+		s.found.answers = atMost(append(s.found.answers, e.ids...))
+	case whole:
+		s.found.other = true
+	}
+}
+
+func atMost(ids []string) []string { return ids[:min(len(ids), scanIDs)] }
+
+func (e *envelope) see(name string) {
+	switch name {
+	case "id":
+		e.hasID = true
+	case "method":
+		e.method = true
+	case "params":
+		e.params = true
+	case "result", "error":
+		e.answer = true
+	}
+}
+
+func (e *envelope) known() bool { return e.method || e.params || e.answer || len(e.ids) > 0 }
+
+func (e *envelope) id(text string) {
+	if len(e.ids) < scanIDs && len(text) < scanText && !slices.Contains(e.ids, text) {
+		e.ids = append(e.ids, text)
+	}
+}
+
+// mark recognises the beginning of an envelope in the middle of anything: a
+// brace, then the name of one of its members. Within a JSON string the quotes
+// would be escaped, so there it is proof that the string is broken.
+type mark struct {
+	state int
+	inStr bool // the brace seemed to stand in a string
+	name  []byte
+}
+
+const (
+	markNone = iota
+	markBrace
+	markName
+	markColon
+)
+
+// step takes one byte, read in the state given, and reports whether it is the
+// colon behind such a name.
+func (m *mark) step(c byte, inStr, escaped bool) bool {
+	blank := c == ' ' || c == '\t' || c == '\r'
+	switch {
+	case c == '{' && !escaped:
+		m.state, m.inStr = markBrace, inStr
+	case m.state == markNone || blank && m.state != markName:
+	case m.state == markBrace && c == '"':
+		m.state, m.name = markName, m.name[:0]
+	case m.state == markName && c == '"':
+		m.state = markColon
+	case m.state == markName && len(m.name) < len("jsonrpc"):
+		m.name = append(m.name, c)
+	case m.state == markColon && c == ':':
+		m.state = markNone
+		switch string(m.name) {
+		case "jsonrpc", "id", "result", "error", "method":
+			return true
+		}
+	default:
+		m.state = markNone
+	}
+	return false
+}
+
+var (
+	trailingID = regexp.MustCompile(`"id"\s*:\s*(-?\d{1,20}|"[^"\\]{0,200}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+	methodMark = []byte(`"method"`)
+)
+
+// request returns the one id that a request may be refused with, or "".
+func (f finds) request() string {
+	if len(f.requests) != 1 || checkID([]byte(f.requests[0])) != nil || !wellFormed([]byte(f.requests[0])) {
+		return ""
+	}
+	return f.requests[0]
+}
+
+// finish returns what the line may have been.
+func (s *idScanner) finish() finds {
+	open := s.env // a number at the very end may lack digits: it is left out
+	s.closeEnvelope(false)
+	ended := (s.found.asks || s.found.other) && s.depth == 0 && !s.inStr
+	if len(s.found.answers) > 0 || ended || open.method || open.params || bytes.Contains(s.tail, methodMark) {
+		return s.found
+	}
+	if m := trailingID.FindSubmatch(s.tail); m != nil {
+		s.found.answers = []string{string(m[1])}
+	}
+	return s.found
+}
+
+func (s *idScanner) tooLong(limit int, size int64) *TooLongError {
+	f := s.finish()
+	return &TooLongError{Limit: limit, Size: size, Answers: f.answers, Request: f.request(), asks: f.asks}
+}
+
+// scan returns what a broken line may have been.
+func scan(line []byte) finds {
 	var s idScanner
 	s.feed(line)
-	return s.found()
+	return s.finish()
 }

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A SyntaxError says why a frame cannot be taken. Loose is set when the frame
-// is a message after all, only not strict JSON (duplicate names, invalid
-// UTF-8): then it tells which request to refuse or which call to end.
+// A SyntaxError says why a frame cannot be taken. Code is what to refuse it
+// with: [CodeParse] for what is no JSON, [CodeInvalidParams] for JSON that has
+// more than one reading (duplicate names, invalid UTF-8, lone surrogates) or is
+// too deep, [CodeInvalidRequest] for what is no message.
 type SyntaxError struct {
 	Reason string
-	Loose  *Message
+	Code   int64
 }
 
 func (e *SyntaxError) Error() string { return e.Reason }
+
+// shapeError is a SyntaxError of the envelope, not of the JSON.
+func shapeError(text string) error { return &SyntaxError{text, CodeInvalidRequest} }
 
 // splitter is a reusable jsontext decoder over a byte slice.
 type splitter struct {
@@ -51,7 +56,8 @@ func (s *splitter) free() {
 	splitters.Put(s)
 }
 
-// value reads the next value and returns the part of b that holds it.
+// value reads the next value and returns the part of b that holds it. The
+// capacity of what it returns reaches to the end of b: offset counts on that.
 func (s *splitter) value(b []byte) ([]byte, error) {
 	v, err := s.dec.ReadValue()
 	if err != nil {
@@ -60,6 +66,33 @@ func (s *splitter) value(b []byte) ([]byte, error) {
 	end := int(s.dec.InputOffset())
 	return b[end-len(v) : end], nil
 }
+
+// name reads the name of a member. Those that are met all the time cost no
+// memory.
+func (s *splitter) name() (string, error) {
+	v, err := s.dec.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	if v[0] != '"' {
+		return "", errors.New("object member name must be a string")
+	}
+	if bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
+		b, _ := jsontext.AppendUnquote(nil, v) // its only error is bad UTF-8, mended all the same
+		return string(b), nil
+	}
+	for _, known := range knownNames {
+		if string(v[1:len(v)-1]) == known {
+			return known, nil
+		}
+	}
+	return string(v[1 : len(v)-1]), nil
+}
+
+var (
+	knownNames   = [...]string{"jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "_meta", "progressToken", "progress"}
+	knownMethods = [...]string{"tools/call", "ping", "notifications/progress", "notifications/message", methodCancelled}
+)
 
 // Split reads one frame into m, which it overwrites (the capacity of
 // m.Members is kept). A strict frame must be JSON with unique names and valid
@@ -70,13 +103,21 @@ func Split(frame []byte, strict bool, m *Message) error {
 	if err == nil {
 		return nil
 	}
-	se := &SyntaxError{Reason: reason(err)}
-	if strict {
-		if loose := new(Message); split(frame, false, loose) == nil {
-			se.Loose = loose
+	var se *SyntaxError
+	if !errors.As(err, &se) {
+		se = &SyntaxError{reason(err), CodeParse}
+		// The decoder's own complaints: JSON after all, read less strictly?
+		if tooDeep(err) || strict && wellFormed(frame) {
+			se.Code = CodeInvalidParams
 		}
 	}
+	*m = Message{Members: m.Members[:0]}
 	return se
+}
+
+// wellFormed reports whether line is one JSON value, whatever it says.
+func wellFormed(line []byte) bool {
+	return jsontext.Value(line).IsValid(lenientOptions...)
 }
 
 func split(frame []byte, strict bool, m *Message) error {
@@ -85,110 +126,166 @@ func split(frame []byte, strict bool, m *Message) error {
 	defer s.free()
 	s.reset(frame, strict)
 	if k := s.dec.PeekKind(); k != '{' {
-		if k == '[' {
-			return errors.New("a batch is not supported: send one message a line")
-		}
 		if _, err := s.dec.ReadValue(); err != nil {
 			return err
 		}
-		return errors.New("a message must be a JSON object")
-	}
-	if _, err := s.dec.ReadToken(); err != nil {
-		return err
+		if err := s.end(); err != nil {
+			return err
+		}
+		if k == '[' {
+			return shapeError("a batch is not supported: send one message a line")
+		}
+		return shapeError("a message must be a JSON object")
 	}
 	var seen memberSet
-	for s.dec.PeekKind() != '}' {
-		name, err := s.dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		if err := s.member(name.String(), frame, m, &seen); err != nil {
-			return err
-		}
-	}
-	if _, err := s.dec.ReadToken(); err != nil {
+	if err := s.object(frame, m, &seen); err != nil {
 		return err
 	}
+	if err := s.end(); err != nil {
+		return err
+	}
+	switch {
+	case seen.bad != nil:
+		return seen.bad
+	case strict && !seen.has(memberVersion):
+		return shapeError(`jsonrpc must be "2.0"`)
+	case strict && m.Method != "" && (m.Result != nil || m.Error != nil):
+		return shapeError("a message is a request or an answer, not both")
+	case !strict && m.Result != nil && m.Error != nil:
+		settle(m)
+	}
+	return nil
+}
+
+// end reads the end of the frame.
+func (s *splitter) end() error {
 	if _, err := s.dec.ReadToken(); err != io.EOF {
 		if err == nil {
 			err = errors.New("data after the message")
 		}
 		return err
 	}
-	if strict && !seen.jsonrpc {
-		return errors.New(`jsonrpc must be "2.0"`)
-	}
 	return nil
 }
 
-// memberSet tells which names of the envelope have been seen.
-type memberSet struct{ jsonrpc, id, method, params, result, err bool }
-
-func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet) error {
-	twice := func(flag *bool) error {
-		if *flag {
-			return errors.New("duplicate member " + name)
-		}
-		*flag = true
-		return nil
+// settle takes the null out of an answer that has both members, as peers of
+// JSON-RPC 1.0 habits send it.
+func settle(m *Message) {
+	switch {
+	case string(m.Error) == "null":
+		m.Error = nil
+	case string(m.Result) == "null":
+		m.Result = nil
 	}
-	var into *[]byte
-	var flag *bool
-	switch name {
-	case "id":
-		into, flag = &m.ID, &seen.id
-	case "params":
-		if err := twice(&seen.params); err != nil {
-			return err
-		}
-		return s.params(frame, m)
-	case "result":
-		into, flag = &m.Result, &seen.result
-	case "error":
-		into, flag = &m.Error, &seen.err
-	case "method":
-		if err := twice(&seen.method); err != nil {
-			return err
-		}
-		if s.dec.PeekKind() != '"' {
-			return errors.New("method must be a string")
-		}
-		t, err := s.dec.ReadToken()
+}
+
+func (s *splitter) object(frame []byte, m *Message, seen *memberSet) error {
+	if _, err := s.dec.ReadToken(); err != nil {
+		return err
+	}
+	for s.dec.PeekKind() != '}' {
+		name, err := s.name()
 		if err != nil {
 			return err
 		}
-		if m.Method = t.String(); m.Method == "" {
-			return errors.New("method must not be empty")
-		}
-		return nil
-	case "jsonrpc":
-		if err := twice(&seen.jsonrpc); err != nil {
+		if err := s.member(name, frame, m, seen); err != nil {
 			return err
 		}
-		v, err := s.value(frame)
-		if err == nil && string(v) != `"2.0"` {
-			err = errors.New(`jsonrpc must be "2.0"`)
+	}
+	_, err := s.dec.ReadToken()
+	return err
+}
+
+// memberSet tells which members of the envelope have been seen, and what was
+// wrong with the first bad one: the rest is still read, since a frame that is
+// no JSON at all is refused as that.
+type memberSet struct {
+	bits uint8
+	bad  error
+}
+
+const (
+	memberVersion = 1 << iota
+	memberID
+	memberMethod
+	memberParams
+	memberResult
+	memberError
+)
+
+func (s *memberSet) has(bit uint8) bool { return s.bits&bit != 0 }
+
+func (s *memberSet) add(bit uint8, name string) {
+	if s.has(bit) && s.bad == nil {
+		s.bad = &SyntaxError{"duplicate member " + name, CodeInvalidParams}
+	}
+	s.bits |= bit
+}
+
+func (s *memberSet) check(err error) {
+	if s.bad == nil {
+		s.bad = err
+	}
+}
+
+func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet) error {
+	var v []byte
+	var err error
+	if name == "params" {
+		seen.add(memberParams, name)
+		return s.params(frame, m, seen)
+	}
+	if v, err = s.value(frame); err != nil {
+		return err
+	}
+	switch name {
+	case "id":
+		seen.add(memberID, name)
+		seen.check(checkID(v))
+		m.ID = v
+	case "result":
+		seen.add(memberResult, name)
+		m.Result = v
+	case "error":
+		seen.add(memberError, name)
+		m.Error = v
+	case "method":
+		seen.add(memberMethod, name)
+		if m.Method, err = methodName(v); err != nil {
+			seen.check(err)
 		}
-		return err
-	default:
-		return s.dec.SkipValue()
-	}
-	if err := twice(flag); err != nil {
-		return err
-	}
-	v, err := s.value(frame)
-	if err != nil {
-		return err
-	}
-	*into = v
-	if name == "id" {
-		return checkID(v)
+	case "jsonrpc":
+		seen.add(memberVersion, name)
+		if string(v) != `"2.0"` {
+			seen.check(shapeError(`jsonrpc must be "2.0"`))
+		}
 	}
 	return nil
 }
 
+func methodName(v []byte) (string, error) {
+	if v[0] != '"' {
+		return "", shapeError("method must be a string")
+	}
+	for _, known := range knownMethods {
+		if string(v[1:len(v)-1]) == known {
+			return known, nil
+		}
+	}
+	b, _ := jsontext.AppendUnquote(nil, v) // as in name
+	if len(b) == 0 {
+		return "", shapeError("method must not be empty")
+	}
+	return string(b), nil
+}
+
+// maxMembers bounds the members of params. MCP has a handful; a list of
+// millions would cost many times the memory of its frame.
+const maxMembers = 1024
+
 // params reads the value of params and, where it is an object, its members.
-func (s *splitter) params(frame []byte, m *Message) error {
+func (s *splitter) params(frame []byte, m *Message, seen *memberSet) error {
+	m.Members = m.Members[:0]
 	if s.dec.PeekKind() != '{' {
 		v, err := s.value(frame)
 		m.Params = v
@@ -199,14 +296,17 @@ func (s *splitter) params(frame []byte, m *Message) error {
 	}
 	start := int(s.dec.InputOffset()) - 1
 	for s.dec.PeekKind() != '}' {
-		name, err := s.dec.ReadToken()
+		n, err := s.name()
 		if err != nil {
 			return err
 		}
-		n := name.String()
 		v, err := s.value(frame)
 		if err != nil {
 			return err
+		}
+		if len(m.Members) == maxMembers {
+			seen.check(&SyntaxError{"params has too many members", CodeInvalidParams})
+			continue
 		}
 		m.Members = append(m.Members, Member{n, v})
 	}
@@ -223,13 +323,13 @@ func checkID(v []byte) error {
 	switch v[0] {
 	case '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		if len(v) > maxID {
-			return errors.New("id is too long")
+			return shapeError("id is too long")
 		}
 		return nil
 	case 'n':
-		return errors.New("id must not be null")
+		return shapeError("id must not be null")
 	}
-	return errors.New("id must be a string or a number")
+	return shapeError("id must be a string or a number")
 }
 
 // maxID bounds an id, in bytes of JSON.
@@ -249,11 +349,10 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 		return err
 	}
 	for s.dec.PeekKind() != '}' {
-		name, err := s.dec.ReadToken()
+		n, err := s.name()
 		if err != nil {
 			return err
 		}
-		n := name.String()
 		v, err := s.value(raw)
 		if err != nil {
 			return err
@@ -314,6 +413,12 @@ func String(raw []byte) (text string, ok bool) {
 	return string(b), true
 }
 
+// tooDeep reports whether the decoder gave up on nesting.
+func tooDeep(err error) bool {
+	var se *jsontext.SyntacticError
+	return errors.As(err, &se) && se.Err != nil && se.Err.Error() == "exceeded max depth"
+}
+
 func reason(err error) string {
 	var se *jsontext.SyntacticError
 	if errors.As(err, &se) {
@@ -322,7 +427,7 @@ func reason(err error) string {
 			text = se.Err.Error()
 		}
 		if se.JSONPointer != "" {
-			text += " at " + string(se.JSONPointer)
+			text += " at " + clip([]byte(se.JSONPointer), 200)
 		}
 		return text
 	}

@@ -10,34 +10,53 @@ import (
 const DefaultQueue = 8 << 20
 
 const (
-	borrowed = 32 << 10 // parts above are not copied into the queue
-	piece    = 64 << 10 // small parts are gathered into pieces of this size
+	borrowed   = 32 << 10 // parts above are not copied into the queue
+	gathered   = 8 << 10  // parts up to here are copied to be written in one go
+	piece      = 64 << 10 // small parts are gathered into pieces of this size
+	batch      = 8        // chunks handed to the peer at a time
+	controlGap = 1 << 20  // how far refusals and cancellations may go over the limit
 )
 
 // A Writer writes frames to one peer: in the order of Send, one at a time,
-// each whole. At most its limit of bytes waits; who comes then waits for room
-// or for the end of its context. Where the peer can take a frame at once it is
-// written by the sender itself, without waking anybody; only what does not fit
-// is left to a goroutine, which ends when nothing is left to write.
+// each whole. At most its limit of bytes waits; who comes then waits for its
+// turn, first come first served, or for the end of its context. Where the peer
+// can take a frame at once it is written by the sender itself, without waking
+// anybody; only what does not fit is left to a goroutine, which ends when
+// nothing is left to write.
 type Writer struct {
-	w   io.Writer
-	try tryWriter // nil: no attempt without blocking can be made
+	w      io.Writer
+	raw    rawWriter // nil: no attempt without blocking can be made
+	limit  int
+	failed chan struct{} // closed when the peer could not be written to
 
-	mu      sync.Mutex
-	queue   []chunk
-	size    int
-	limit   int
-	writing bool // somebody, who need not hold mu, is writing
-	err     error
-	room    chan struct{} // closed when there may be room; nil when nobody waits
-	scratch []byte        // of who is writing
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	queue    []chunk
+	inflight int    // the first chunks, which are being written
+	size     [2]int // bytes of queue, by class
+	writing  bool
+	err      error
+	waiting  []*waiter // for room, in order
+	flushing []flusher // in order
+	accepted uint64    // bytes of all frames that got their place
+	sent     uint64
+	scratch  []byte        // of who is writing
+	group    [batch][]byte // of who is writing
+	wg       sync.WaitGroup
 }
 
-// chunk is a run of bytes to be written. done, where set, is closed when they
-// have been: then the bytes are somebody else's and not a copy.
-type chunk struct {
-	b    []byte
+// waiter is a frame without a place. Its turn is closed when it has got one,
+// or never will.
+type waiter struct {
+	parts [][]byte
+	class class
+	total int
+	turn  chan struct{}
+	slip  *slip
+	err   error
+}
+
+type flusher struct {
+	at   uint64
 	done chan struct{}
 }
 
@@ -46,7 +65,7 @@ func NewWriter(w io.Writer, limit int) *Writer {
 	if limit <= 0 {
 		limit = DefaultQueue
 	}
-	return &Writer{w: w, try: newTryWriter(w), limit: limit}
+	return &Writer{w: w, raw: newRawWriter(w), limit: limit, failed: make(chan struct{})}
 }
 
 // Send writes one frame, given in parts, and a line end. It returns when the
@@ -56,215 +75,198 @@ func NewWriter(w io.Writer, limit int) *Writer {
 // part is being written leaves that part in use: who gets an error must not
 // write to the parts again.
 func (w *Writer) Send(ctx context.Context, parts ...[]byte) error {
-	total := 1
-	for _, p := range parts {
-		total += len(p)
-	}
+	_, err := w.send(ctx, parts)
+	return err
+}
+
+// send is Send that also tells whether the frame had got its place in the
+// queue, so that the peer may come to see it whatever the error.
+func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err error) {
+	total, class := measure(parts)
 	w.mu.Lock()
-	for w.err == nil && w.size > 0 && w.size+total > w.limit {
-		if w.room == nil {
-			w.room = make(chan struct{})
-		}
-		room := w.room
-		w.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		w.mu.Lock()
-	}
-	if w.err != nil {
+	switch {
+	case w.err != nil:
 		defer w.mu.Unlock()
-		return w.err
+		return false, w.err
+	case !w.fits(class, total, 0) || w.awaited(class):
+		return w.await(ctx, &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})})
 	}
-	if !w.writing && w.try != nil && total <= borrowed {
-		return w.direct(parts)
-	}
-	done := w.enqueue(parts)
-	w.start()
+	slip, err := w.accept(parts, total, true)
 	w.mu.Unlock()
-	if done == nil {
-		return nil
+	if slip == nil {
+		return err == nil, err
+	}
+	return true, slip.wait(ctx)
+}
+
+// await waits for a place in the queue. It is called with mu held.
+func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error) {
+	w.waiting = append(w.waiting, me)
+	w.mu.Unlock()
+	select {
+	case <-me.turn:
+	case <-ctx.Done():
+		w.mu.Lock()
+		for i, other := range w.waiting {
+			if other == me {
+				w.waiting = append(w.waiting[:i], w.waiting[i+1:]...)
+				w.admit() // the next may be smaller
+				w.mu.Unlock()
+				return false, context.Cause(ctx)
+			}
+		}
+		w.mu.Unlock()
+		<-me.turn // its turn came at the same moment
+	}
+	if me.err != nil || me.slip == nil {
+		return me.err == nil, me.err
+	}
+	return true, me.slip.wait(ctx)
+}
+
+func (s *slip) wait(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
 	}
 	select {
-	case <-done:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.err
-	case <-ctx.Done():
+	case <-s.done: // at the same moment
+		return s.err
+	default:
 		return context.Cause(ctx)
 	}
 }
 
-// TrySend queues one frame if there is room for it and the peer is there. It
-// never blocks. Its parts are copied.
-func (w *Writer) TrySend(parts ...[]byte) bool {
-	total := 1
+// measure returns the size of a frame, and its class when it may be borrowed.
+func measure(parts [][]byte) (total int, c class) {
+	total = 1
 	for _, p := range parts {
 		total += len(p)
-	}
-	w.mu.Lock()
-	if w.err != nil || (w.size > 0 && w.size+total > w.limit) {
-		w.mu.Unlock()
-		return false
-	}
-	if !w.writing && w.try != nil && total <= borrowed {
-		return w.direct(parts) == nil
-	}
-	for i, p := range parts {
 		if len(p) > borrowed {
-			parts[i] = append([]byte(nil), p...)
+			c = lent
 		}
 	}
-	w.enqueue(parts)
-	w.start()
-	w.mu.Unlock()
-	return true
+	return total, c
 }
 
-// direct writes a small frame on the caller's goroutine as far as that is
-// possible without blocking. It is called with mu held and nobody writing,
-// and returns with mu released.
-func (w *Writer) direct(parts [][]byte) error {
-	w.writing = true
-	w.mu.Unlock()
-	b := w.scratch[:0]
-	for _, p := range parts {
-		b = append(b, p...)
+// fits reports whether there is room. A frame over the limit goes alone.
+func (w *Writer) fits(c class, total, beyond int) bool {
+	return w.size[c] == 0 || w.size[c]+total <= w.limit+beyond
+}
+
+// awaited reports whether somebody waits for room in a class.
+func (w *Writer) awaited(c class) bool {
+	for _, other := range w.waiting {
+		if other.class == c {
+			return true
+		}
 	}
-	b = append(b, '\n')
-	w.scratch = b
-	n, err := w.try.tryWrite(b)
+	return false
+}
+
+// TrySend queues one frame if there is room for it and the peer is there. It
+// never blocks. Its parts are copied.
+func (w *Writer) TrySend(parts ...[]byte) bool { return w.trySend(0, parts) }
+
+// trySend is TrySend that may go over the limit by some bytes, and then ahead
+// of those who wait for room.
+func (w *Writer) trySend(beyond int, parts [][]byte) bool {
+	total, _ := measure(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case err != nil:
-		w.writing = false
-		w.fail(err)
-	case n < len(b):
-		rest := append([]byte(nil), b[n:]...)
-		w.queue = append([]chunk{{b: rest}}, w.queue...)
-		w.size += len(rest)
-		w.spawn()
-	case len(w.queue) > 0:
-		w.spawn()
-	default:
-		w.writing = false
-		w.wake()
+	if w.err != nil || !w.fits(copied, total, beyond) || (beyond == 0 && w.awaited(copied)) {
+		return false
 	}
-	return w.err
+	_, err := w.accept(parts, total, false)
+	return err == nil
 }
 
-// enqueue puts a frame into the queue; done is not nil when a part of it was
-// borrowed. It is called with mu held.
-func (w *Writer) enqueue(parts [][]byte) (done chan struct{}) {
+// accept gives a frame its place: it is written at once as far as that needs
+// no waiting, or queued. Large parts are borrowed where that is allowed: then
+// the slip says when they are free again. It is called with mu held, and lets
+// go of it while writing.
+func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
+	w.accepted += uint64(total)
+	if w.writing || w.raw == nil {
+		s := w.enqueue(parts, 0, borrow)
+		w.start()
+		return s, nil
+	}
+	w.writing = true
+	w.mu.Unlock()
+	n, err := w.attempt(parts)
+	w.mu.Lock()
+	if err == nil {
+		err = w.err // closed meanwhile
+	} else {
+		w.fail(err, true)
+	}
+	if err != nil {
+		w.writing = false
+		return nil, err
+	}
+	w.progress(n)
+	var s *slip
+	if n < total {
+		behind := w.queue
+		w.queue = nil
+		s = w.enqueue(parts, n, borrow)
+		w.queue = append(w.queue, behind...)
+	}
+	if len(w.queue) > 0 {
+		w.spawn()
+	} else {
+		w.writing = false
+	}
+	return s, nil
+}
+
+// attempt writes what the peer takes at once: small parts as one run of bytes,
+// large ones from where they are. It is called without mu, by the one who is
+// writing.
+func (w *Writer) attempt(parts [][]byte) (int, error) {
+	small := 1
 	for _, p := range parts {
-		if len(p) > borrowed {
-			done = make(chan struct{})
-			w.queue = append(w.queue, chunk{b: p, done: done})
-			w.size += len(p)
+		if len(p) <= gathered {
+			small += len(p)
+		}
+	}
+	run := w.scratch[:0]
+	if small > cap(run) {
+		run = make([]byte, 0, max(small, 512))
+	}
+	if cap(run) <= piece {
+		w.scratch = run
+	}
+	k, from, whole := 0, 0, true
+	for _, p := range parts {
+		if len(p) <= gathered {
+			run = append(run, p...)
 			continue
 		}
-		w.gather(p)
-	}
-	w.gather(newline)
-	return done
-}
-
-var newline = []byte{'\n'}
-
-// gather copies p behind what waits.
-func (w *Writer) gather(p []byte) {
-	w.size += len(p)
-	if n := len(w.queue); n > 0 {
-		last := &w.queue[n-1]
-		if last.done == nil && len(last.b)+len(p) <= piece {
-			last.b = append(last.b, p...)
-			return
+		if k > batch-3 { // what does not fit into the group waits for the next attempt
+			whole = false
+			break
 		}
-	}
-	w.queue = append(w.queue, chunk{b: append(make([]byte, 0, max(512, len(p))), p...)})
-}
-
-func (w *Writer) start() {
-	if !w.writing {
-		w.writing = true
-		w.spawn()
-	}
-}
-
-// spawn starts the goroutine that writes the queue. It is called with mu held
-// and w.writing set.
-func (w *Writer) spawn() {
-	w.wg.Add(1)
-	go w.drain()
-}
-
-func (w *Writer) drain() {
-	defer w.wg.Done()
-	for {
-		w.mu.Lock()
-		queue := w.queue
-		w.queue = nil
-		if len(queue) == 0 || w.err != nil {
-			w.queue = queue
-			w.writing = false
-			if w.err != nil {
-				w.fail(w.err)
-			}
-			w.wake()
-			w.mu.Unlock()
-			return
+		if from < len(run) {
+			w.group[k] = run[from:]
+			from = len(run)
+			k++
 		}
-		w.mu.Unlock()
-		for _, c := range queue {
-			w.put(c)
-		}
+		w.group[k] = p
+		k++
 	}
-}
-
-// put writes one chunk, unless the Writer has failed.
-func (w *Writer) put(c chunk) {
-	w.mu.Lock()
-	err := w.err
-	w.mu.Unlock()
-	if err == nil {
-		_, err = w.w.Write(c.b)
+	if whole {
+		run = append(run, '\n')
 	}
-	w.mu.Lock()
-	w.size = max(0, w.size-len(c.b))
-	if err != nil && w.err == nil {
-		w.err = err
+	if from < len(run) {
+		w.group[k] = run[from:]
+		k++
 	}
-	w.wake()
-	w.mu.Unlock()
-	if c.done != nil {
-		close(c.done)
-	}
-}
-
-// wake tells those who wait for room. It is called with mu held.
-func (w *Writer) wake() {
-	if w.room != nil {
-		close(w.room)
-		w.room = nil
-	}
-}
-
-// fail ends the Writer: what waits is dropped, who waits is told. It is called
-// with mu held.
-func (w *Writer) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
-	for _, c := range w.queue {
-		if c.done != nil {
-			close(c.done)
-		}
-	}
-	w.queue, w.size = nil, 0
-	w.wake()
+	n, err := w.raw.tryWrite(w.group[:k])
+	clear(w.group[:k])
+	return n, err
 }
 
 // Close makes every later Send fail with err, and drops what waits. A write
@@ -275,34 +277,51 @@ func (w *Writer) Close(err error) {
 	if err == nil {
 		err = ErrClosed
 	}
-	w.fail(err)
+	w.fail(err, false)
 }
 
-// Flush waits until everything queued before has been handed to the
-// underlying writer, the Writer has failed, or ctx has ended.
+// broken returns why the peer cannot be written to, nil as far as is known.
+func (w *Writer) broken() error {
+	select {
+	case <-w.failed:
+	default:
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Flush waits until everything that had its place in the queue before has been
+// handed to the underlying writer, the Writer has failed, or ctx has ended.
 func (w *Writer) Flush(ctx context.Context) error {
 	w.mu.Lock()
-	for w.err == nil && (w.writing || w.size > 0) {
-		if w.room == nil {
-			w.room = make(chan struct{})
-		}
-		room := w.room
-		w.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		w.mu.Lock()
+	if w.err != nil || w.sent >= w.accepted {
+		defer w.mu.Unlock()
+		return w.err
 	}
+	f := flusher{w.accepted, make(chan struct{})}
+	w.flushing = append(w.flushing, f)
+	w.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.sent >= f.at {
+		return nil
+	}
 	return w.err
 }
 
 // Wait returns when the goroutine of the Writer, if there was one, has ended.
 func (w *Writer) Wait() { w.wg.Wait() }
 
-// A tryWriter writes what can be written without blocking.
-type tryWriter interface {
-	tryWrite(b []byte) (int, error)
+// A rawWriter writes to a descriptor that does not block. One goroutine uses
+// it at a time.
+type rawWriter interface {
+	tryWrite(parts [][]byte) (int, error) // what can be written without waiting
+	write(parts [][]byte) (int, error)    // some, waiting until there is room
 }

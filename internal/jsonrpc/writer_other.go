@@ -4,5 +4,5 @@ package jsonrpc
 
 import "io"
 
-// newTryWriter finds no way to write without blocking here.
-func newTryWriter(io.Writer) tryWriter { return nil }
+// newRawWriter finds no way to write without blocking here.
+func newRawWriter(io.Writer) rawWriter { return nil }

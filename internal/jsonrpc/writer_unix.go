@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawWriter makes one attempt at write(2) on a descriptor that does not block.
-// The closure and its results live in the struct, so that an attempt
-// allocates nothing; the Writer makes one attempt at a time.
-type rawWriter struct {
-	raw syscall.RawConn
-	f   func(fd uintptr) bool
-	b   []byte
-	n   int
-	err error
+// descriptor writes to a descriptor that does not block. What a write needs
+// and brings lives in the struct, so that it allocates nothing.
+type descriptor struct {
+	raw   syscall.RawConn
+	f     func(fd uintptr) bool
+	parts [][]byte
+	wait  bool
+	n     int
+	err   error
 }
 
-func newTryWriter(w io.Writer) tryWriter {
+// newRawWriter returns nil where writes to w might block.
+func newRawWriter(w io.Writer) rawWriter {
 	sc, ok := w.(syscall.Conn)
 	if !ok {
 		return nil
@@ -36,27 +37,38 @@ func newTryWriter(w io.Writer) tryWriter {
 	}) != nil || !nonblocking {
 		return nil
 	}
-	t := &rawWriter{raw: raw}
-	t.f = func(fd uintptr) bool {
-		for {
-			t.n, t.err = unix.Write(int(fd), t.b)
-			if t.err != unix.EINTR {
-				return true
-			}
-		}
-	}
-	return t
+	d := &descriptor{raw: raw}
+	d.f = d.once
+	return d
 }
 
-func (t *rawWriter) tryWrite(b []byte) (int, error) {
-	t.b = b
-	err := t.raw.Write(t.f)
-	t.b = nil
-	if err != nil {
-		return 0, err
+// once makes one attempt; false asks the runtime to come back when the
+// descriptor takes something.
+func (d *descriptor) once(fd uintptr) bool {
+	for {
+		d.n, d.err = writeParts(int(fd), d.parts)
+		switch d.err {
+		case unix.EINTR:
+		case unix.EAGAIN:
+			d.n, d.err = 0, nil
+			return !d.wait
+		default:
+			d.n = max(d.n, 0)
+			return true
+		}
 	}
-	if t.err == unix.EAGAIN {
-		return 0, nil
+}
+
+func (d *descriptor) tryWrite(parts [][]byte) (int, error) { return d.do(parts, false) }
+
+func (d *descriptor) write(parts [][]byte) (int, error) { return d.do(parts, true) }
+
+func (d *descriptor) do(parts [][]byte, wait bool) (int, error) {
+	d.parts, d.wait, d.n, d.err = parts, wait, 0, nil
+	err := d.raw.Write(d.f)
+	d.parts = nil
+	if err == nil {
+		err = d.err
 	}
-	return max(t.n, 0), t.err
+	return d.n, err
 }

@@ -1,0 +1,209 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// call is one request that waits for its answer. Whoever takes it out of the
+// table sends to ch, once; if that is the caller itself, nobody does. Either
+// way it can be used again when Call returns.
+type call struct{ ch chan answered }
+
+type answered struct {
+	resp *Response
+	err  error
+}
+
+// Call sends a request and waits for its answer. params are the parts of one
+// raw JSON value, written one after the other without a copy of the large
+// ones; nothing, or nothing but empty parts, means no params member. When ctx ends first, the peer is sent
+// notifications/cancelled (except for initialize, which must not be cancelled)
+// and the error is the cause of ctx; large params may then still be in use and
+// must not be written to. Other errors match ErrClosed, or are a *BrokenError.
+// An error object of the peer is not an error of Call.
+func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	n := c.next.Add(1)
+	p, ok := c.calls.Get().(*call)
+	if !ok {
+		p = &call{ch: make(chan answered, 1)}
+	}
+	c.mu.Lock()
+	if err := c.tabs.closed; err != nil {
+		c.mu.Unlock()
+		c.calls.Put(p)
+		return nil, err
+	}
+	c.tabs.pending[n] = p
+	c.mu.Unlock()
+
+	f := newFrame()
+	f.head = strconv.AppendUint(append(f.head, `{"jsonrpc":"2.0","id":`...), n, 10)
+	f.method(method, params)
+	queued, err := c.w.send(ctx, f.parts)
+	if err == nil {
+		f.free()
+		select {
+		case a := <-p.ch:
+			c.calls.Put(p)
+			return a.resp, a.err
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if c.forget(n) == nil {
+		a := <-p.ch // the answer, or the end of the Conn, came at the same moment
+		c.calls.Put(p)
+		return a.resp, a.err
+	}
+	c.calls.Put(p)
+	if ctx.Err() == nil {
+		return nil, closedBy(err)
+	}
+	c.cancelled.Add(1)
+	err = context.Cause(ctx)
+	if queued && method != "initialize" {
+		c.cancelPeer(n, err)
+	}
+	return nil, err
+}
+
+// closedBy makes an error of the Writer one that matches ErrClosed.
+func closedBy(err error) error {
+	if err == nil || errors.Is(err, ErrClosed) {
+		return err
+	}
+	return &ClosedError{err}
+}
+
+// cancelPeer tells the peer that nobody waits for its answer any more.
+func (c *Conn) cancelPeer(n uint64, cause error) {
+	text := cause.Error()
+	var asked *CancelledError
+	if errors.As(cause, &asked) {
+		text = asked.Reason
+	}
+	f := newFrame()
+	defer f.free()
+	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":{"requestId":`...)
+	f.head = strconv.AppendUint(f.head, n, 10)
+	if text != "" {
+		f.head = AppendString(append(f.head, `,"reason":`...), text)
+	}
+	f.parts = append(f.parts, append(f.head, "}}"...))
+	if !c.w.trySend(controlGap, f.parts) {
+		c.dropped.Add(1)
+	}
+}
+
+// forget takes a pending call out of the table; nil when there is none.
+func (c *Conn) forget(n uint64) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.tabs.pending[n]
+	delete(c.tabs.pending, n)
+	return p
+}
+
+// forgetRaw is forget for the id of an answer. Ours are whole numbers; a peer
+// that keeps all its numbers as floating point may write them its own way, a
+// string is never the same.
+func (c *Conn) forgetRaw(id string) *call {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		if !strings.ContainsAny(id, ".eE") {
+			return nil
+		}
+		x, err := strconv.ParseFloat(id, 64)
+		if err != nil || x < 1 || x >= 1<<53 || x != float64(uint64(x)) {
+			return nil
+		}
+		n = uint64(x)
+	}
+	return c.forget(n)
+}
+
+// Notify sends a notification, waiting for room as long as ctx lasts.
+func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) error {
+	f := newFrame()
+	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
+	f.method(method, params)
+	if _, err := c.w.send(ctx, f.parts); err != nil {
+		if ctx.Err() == nil {
+			err = closedBy(err)
+		}
+		return err
+	}
+	f.free()
+	return nil
+}
+
+// TryNotify sends a notification if there is room for it, and never blocks;
+// false means that it was dropped and counted.
+func (c *Conn) TryNotify(method string, params ...[]byte) bool {
+	f := newFrame()
+	defer f.free()
+	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
+	f.method(method, params)
+	if c.w.trySend(0, f.parts) {
+		return true
+	}
+	c.dropped.Add(1)
+	return false
+}
+
+// frame is what an outgoing frame is put together in. It is used again once
+// the Writer has let go of it; after an error it is left to the collector.
+type frame struct {
+	head  []byte
+	parts [][]byte
+}
+
+var frames = sync.Pool{New: func() any {
+	return &frame{head: make([]byte, 0, 256), parts: make([][]byte, 0, 8)}
+}}
+
+func newFrame() *frame { return frames.Get().(*frame) }
+
+func (f *frame) free() {
+	if cap(f.head) > 4096 || cap(f.parts) > 64 {
+		return
+	}
+	clear(f.parts)
+	f.head, f.parts = f.head[:0], f.parts[:0]
+	frames.Put(f)
+}
+
+var (
+	endObject    = []byte{'}'}
+	memberID0    = []byte(`{"jsonrpc":"2.0","id":`)
+	memberAnswer = []byte(`,"result":`)
+	memberFault  = []byte(`,"error":`)
+)
+
+// method ends the frame whose head has been begun with a method and its params.
+func (f *frame) method(name string, params [][]byte) {
+	f.head = AppendString(append(f.head, `,"method":`...), name)
+	size := 0
+	for _, p := range params {
+		size += len(p)
+	}
+	if size == 0 {
+		f.head = append(f.head, '}')
+		f.parts = append(f.parts, f.head)
+		return
+	}
+	f.head = append(f.head, `,"params":`...)
+	f.parts = append(append(append(f.parts, f.head), params...), endObject)
+}
+
+// answer makes the frame an answer.
+func (f *frame) answer(id, member, body []byte) {
+	f.parts = append(f.parts, memberID0, id, member, body, endObject)
+}

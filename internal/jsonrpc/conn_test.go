@@ -1,0 +1,561 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestCallAndAnswer(t *testing.T) {
+	p := link(t, &handler{}, Options{})
+	got := p.call(t.Context(), "tools/call", []byte(`{"a":`), []byte(`9007199254740993}`))
+	p.want(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":9007199254740993}}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"result":{"x" : 1e400}}`)
+	if r := <-got; r.err != nil || string(r.resp.Result) != `{"x" : 1e400}` || r.resp.Err() != nil {
+		t.Fatalf("got %+v", r)
+	}
+
+	got = p.call(t.Context(), "ping")
+	p.want(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	p.send(`{"error":{"code":-32050,"message":"quota","data":[1]},"id":2,"jsonrpc":"2.0"}`)
+	r := <-got
+	if r.err != nil || r.resp.Result != nil {
+		t.Fatalf("got %+v", r)
+	}
+	if e := r.resp.Err(); e.Code != -32050 || e.Message != "quota" || string(e.Data) != "[1]" {
+		t.Fatalf("got %+v", e)
+	}
+}
+
+// Whatever a strict peer sends, it gets the right refusal, and the Conn goes on.
+func TestStrictRefusals(t *testing.T) {
+	const none = "none"
+	for _, tc := range []struct {
+		name, line, id string
+		code           int64
+	}{
+		{"not JSON", `hello`, "null", CodeParse},
+		{"truncated", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":`, "null", CodeParse},
+		{"BOM", "\xef\xbb\xbf" + `{"jsonrpc":"2.0","id":7,"method":"x"}`, "null", CodeParse},
+		{"comment", `{"jsonrpc":"2.0","id":7,"method":"x"} // y`, "null", CodeParse},
+		{"trailing comma", `{"jsonrpc":"2.0","id":7,"method":"x",}`, "null", CodeParse},
+		{"two values", `{"jsonrpc":"2.0","id":7,"method":"x"}{"jsonrpc":"2.0","id":8,"method":"x"}`, "null", CodeParse},
+		{"NaN", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":NaN}}`, "null", CodeParse},
+		{"batch", `[{"jsonrpc":"2.0","id":7,"method":"x"}]`, "null", CodeInvalidRequest},
+		{"string", `"x"`, "null", CodeInvalidRequest},
+		{"number", `12`, "null", CodeInvalidRequest},
+		{"empty", `{}`, "null", CodeInvalidRequest},
+		{"empty with version", `{"jsonrpc":"2.0"}`, "null", CodeInvalidRequest},
+		{"neither", `{"jsonrpc":"2.0","id":7}`, "7", CodeInvalidRequest},
+		{"no version", `{"id":7,"method":"x"}`, "7", CodeInvalidRequest},
+		{"version 1.0", `{"jsonrpc":"1.0","id":7,"method":"x"}`, "7", CodeInvalidRequest},
+		{"version number", `{"jsonrpc":2.0,"id":7,"method":"x"}`, "7", CodeInvalidRequest},
+		{"method number", `{"jsonrpc":"2.0","id":7,"method":5}`, "7", CodeInvalidRequest},
+		{"method empty", `{"jsonrpc":"2.0","id":7,"method":""}`, "7", CodeInvalidRequest},
+		{"request and answer", `{"jsonrpc":"2.0","id":7,"method":"x","result":1}`, "7", CodeInvalidRequest},
+		{"id null", `{"jsonrpc":"2.0","id":null,"method":"x"}`, "null", CodeInvalidRequest},
+		{"id bool", `{"jsonrpc":"2.0","id":true,"method":"x"}`, "null", CodeInvalidRequest},
+		{"id object", `{"jsonrpc":"2.0","id":{"a":1},"method":"x"}`, "null", CodeInvalidRequest},
+		{"id too long", `{"jsonrpc":"2.0","id":"` + strings.Repeat("i", maxID) + `","method":"x"}`, "null", CodeInvalidRequest},
+		{"duplicate in the envelope", `{"jsonrpc":"2.0","id":7,"method":"x","method":"y"}`, "7", CodeInvalidParams},
+		{"duplicate by escape", `{"jsonrpc":"2.0","id":7,"method":"x","\u006dethod":"y"}`, "7", CodeInvalidParams},
+		{"duplicate id", `{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}`, "null", CodeInvalidParams},
+		{"duplicate foreign member", `{"jsonrpc":"2.0","id":7,"method":"x","z":1,"z":2}`, "7", CodeInvalidParams},
+		{"duplicate in params", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":1,"a":2}}`, "7", CodeInvalidParams},
+		{"duplicate deep", `{"jsonrpc":"2.0","params":{"a":[0,{"b":{"c":1,"\u0063":2}}]},"id":"s","method":"x"}`, `"s"`, CodeInvalidParams},
+		{"bad UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":{\"a\":\"\xff\"}}", "7", CodeInvalidParams},
+		{"bad UTF-8 in a name", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":{\"\xc0\xaf\":1}}", "7", CodeInvalidParams},
+		{"lone surrogate", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\ud800"}}`, "7", CodeInvalidParams},
+		{"reversed surrogates", `{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\udc00\ud800"}}`, "7", CodeInvalidParams},
+		{"too deep", `{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + `}`, "7", CodeInvalidParams},
+		{"too many members", `{"jsonrpc":"2.0","id":7,"method":"x","params":{` + members(maxMembers+1) + `}}`, "7", CodeInvalidParams},
+		{"too long", `{"jsonrpc":"2.0","id":"long","method":"x","params":"` + strings.Repeat("x", 128<<10) + `"}`, `"long"`, CodeInvalidParams},
+		{"too long, id behind", `{"method":"x","params":{"id":1,"t":"` + strings.Repeat("x", 256<<10) + `"},"id":7,"jsonrpc":"2.0"}`, "7", CodeInvalidParams},
+		{"too long noise", strings.Repeat("x", 256<<10), "null", CodeInvalidRequest},
+		// What is no request gets no answer at all.
+		{"too long notification", `{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("x", 128<<10) + `"}`, none, 0},
+		{"bad notification", `{"jsonrpc":"2.0","method":"x","params":{"a":1,"a":2}}`, none, 0},
+		{"unasked answer", `{"jsonrpc":"2.0","id":77,"result":1}`, none, 0},
+		{"unasked broken answer", `{"jsonrpc":"2.0","id":77,"result":1,"result":2}`, none, 0},
+		{"answer without id", `{"jsonrpc":"2.0","result":1}`, none, 0},
+		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}`, none, 0},
+		{"error for id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}`, none, 0},
+		{"answer of another version", `{"jsonrpc":"1.0","id":77,"result":1}`, none, 0},
+		{"blank", "", none, 0},
+		{"blanks", " \t\r", none, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := linkOS(t, &handler{request: func(context.Context, *Message) Answer {
+				t.Error("the handler was called")
+				return Answer{}
+			}, notify: func(*Message) { t.Error("the handler was called") }}, Options{Strict: true, FrameLimit: 64 << 10})
+			p.send(tc.line)
+			if tc.id != none {
+				p.wantError(tc.id, tc.code)
+			}
+			p.nothing()
+		})
+	}
+}
+
+func members(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"m%d":0`, i)
+	}
+	return b.String()[1:]
+}
+
+// An answer that cannot be read ends its call at once; nothing else does.
+func TestBrokenAnswers(t *testing.T) {
+	const ends, answers, goesOn = "ends", "answers", "goes on"
+	long := strings.Repeat("x", 256<<10)
+	for _, tc := range []struct {
+		name, line      string
+		lenient, strict string
+	}{
+		{"fine", `{"jsonrpc":"2.0","id":1,"result":{}}`, answers, answers},
+		{"1.0", `{"jsonrpc":"2.0","id":1.0,"result":{}}`, answers, answers},
+		{"1e0", `{"jsonrpc":"2.0","id":1e0,"result":{}}`, answers, answers},
+		{"string id", `{"jsonrpc":"2.0","id":"1","result":{}}`, goesOn, goesOn},
+		{"other id", `{"jsonrpc":"2.0","id":1.5,"result":{}}`, goesOn, goesOn},
+		{"no version", `{"id":1,"result":{}}`, answers, ends},
+		{"version 1.0", `{"jsonrpc":"1.0","id":1,"result":{}}`, ends, ends},
+		{"null error beside", `{"jsonrpc":"2.0","id":1,"result":{},"error":null}`, answers, ends},
+		{"both", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, ends, ends},
+		{"neither", `{"jsonrpc":"2.0","id":1}`, ends, ends},
+		{"duplicate result", `{"jsonrpc":"2.0","id":1,"result":{},"result":[]}`, ends, ends},
+		{"duplicate below", `{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}`, answers, ends},
+		{"bad UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}", answers, ends},
+		{"lone surrogate", `{"jsonrpc":"2.0","id":1,"result":"\udfff"}`, answers, ends},
+		{"truncated", `{"jsonrpc":"2.0","id":1,"result":{"text":"abc`, ends, ends},
+		{"bare word", `{"jsonrpc":"2.0","result":NaN,"id":1}`, ends, ends},
+		{"log in front", `INFO: "ready {"jsonrpc":"2.0","id":1,"result":{}}`, ends, ends},
+		{"batch", `[{"jsonrpc":"2.0","id":1,"result":{}}]`, ends, goesOn},
+		{"too long", `{"jsonrpc":"2.0","id":1,"result":"` + long + `"}`, ends, ends},
+		{"too long, id last", `{"result":{"id":5,"t":"` + long + `"},"jsonrpc":"2.0","id":1}`, ends, ends},
+		{"broken request", `{"jsonrpc":"2.0","id":1,"method":"roots/list","params":{"a":`, goesOn, goesOn},
+		{"broken request, method first", `{"method":"roots/list","params":{"a":"b"c"},"jsonrpc":"2.0","id":1}`, goesOn, goesOn},
+		{"broken request, params first", `{"params":{"a":"b"c"},"jsonrpc":"2.0","id":1,"method":"roots/list"}`, goesOn, goesOn},
+		{"request of a bad shape", `{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}`, goesOn, goesOn},
+		{"too long request", `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + long + `"}`, goesOn, goesOn},
+		{"id below", `{"jsonrpc":"2.0","result":{"id":1},"x":`, goesOn, goesOn},
+		{"a log line", `{"level":"info","id":1} and so on`, goesOn, goesOn},
+	} {
+		for _, strict := range []bool{false, true} {
+			want := tc.lenient
+			if strict {
+				want = tc.strict
+			}
+			t.Run(fmt.Sprintf("%s/strict=%v", tc.name, strict), func(t *testing.T) {
+				p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 64 << 10})
+				got := p.call(t.Context(), "x")
+				p.want(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+				p.send(tc.line)
+				var broken *BrokenError
+				switch want {
+				case answers:
+					if r := <-got; r.err != nil {
+						t.Fatalf("got %v", r.err)
+					}
+				case ends:
+					if r := <-got; !errors.As(r.err, &broken) {
+						t.Fatalf("got %+v, %v, want a BrokenError", r.resp, r.err)
+					}
+					if s := p.conn.Stats(); s.Broken != 1 {
+						t.Fatalf("%+v", s)
+					}
+				default:
+					p.send(`{"jsonrpc":"2.0","id":1,"result":"late"}`)
+					if r := <-got; r.err != nil || string(r.resp.Result) != `"late"` {
+						t.Fatalf("got %+v, %v: the call was ended", r.resp, r.err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestSecondAndUnaskedAnswers(t *testing.T) {
+	var skipped []string
+	p := link(t, &handler{}, Options{OnSkip: func(reason string, line []byte) { skipped = append(skipped, reason+": "+string(line)) }})
+	got := p.call(t.Context(), "x")
+	p.read()
+	p.send(`{"jsonrpc":"2.0","id":1,"result":"first"}`, `{"jsonrpc":"2.0","id":1,"result":"second"}`, `{"jsonrpc":"2.0","id":18446744073709551617,"result":1}`)
+	if r := <-got; r.err != nil || string(r.resp.Result) != `"first"` {
+		t.Fatalf("%+v", r)
+	}
+	next := p.call(t.Context(), "x")
+	p.read()
+	p.send(`{"jsonrpc":"2.0","id":2,"result":2}`)
+	if r := <-next; r.err != nil || string(r.resp.Result) != `2` {
+		t.Fatalf("%+v", r)
+	}
+	_ = p.in.Close()
+	<-p.conn.Done()
+	if len(skipped) != 2 || p.conn.Stats().Skipped != 2 {
+		t.Fatalf("skipped %q, %+v", skipped, p.conn.Stats())
+	}
+}
+
+// Ids are what they are as text: a number is not the string of it, and no
+// digit is lost.
+func TestIDsOfThePeer(t *testing.T) {
+	release := make(chan struct{})
+	p := linkOS(t, &handler{request: func(_ context.Context, m *Message) Answer {
+		<-release
+		return ResultAnswer(m.Params)
+	}}, Options{})
+	ids := []string{`1`, `"1"`, `9007199254740993`, `9007199254740992`, `1.0`, `123456789012345678901234567890`, `-0`, `"\u0061"`, `"a"`, `""`}
+	want := map[string]bool{}
+	for i, id := range ids {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"x","params":%d}`, id, i))
+		want[fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%d}`, id, i)] = true
+	}
+	for _, id := range ids { // each of them is taken
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"x"}`, id))
+		p.wantError(id, CodeInvalidRequest)
+	}
+	close(release)
+	for range ids {
+		line := p.read()
+		if !want[line] {
+			t.Fatalf("unexpected %s", line)
+		}
+		delete(want, line)
+	}
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"x","params":"again"}`) // free once it was answered
+	p.want(`{"jsonrpc":"2.0","id":1,"result":"again"}`)
+}
+
+// B03: a cancellation right behind its request finds it, whether it runs or
+// waits for its turn; the request is not answered, and one that waited never
+// runs.
+func TestCancellationBehindItsRequest(t *testing.T) {
+	var ran atomic.Int32
+	causes := make(chan error, 1)
+	p := linkOS(t, &handler{request: func(ctx context.Context, m *Message) Answer {
+		ran.Add(1)
+		if string(m.ID) != "1" {
+			return ResultAnswer([]byte("1"))
+		}
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return ResultAnswer([]byte(`"too late"`))
+	}}, Options{MaxRequests: 1})
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	for ran.Load() == 0 {
+		// Number 1 has its turn, and keeps it.
+	}
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"x"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`, // nobody
+		`{"jsonrpc":"2.0","id":3,"method":"x"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`)
+	p.want(`{"jsonrpc":"2.0","id":3,"result":1}`)
+	var gone *CancelledError
+	if err := <-causes; !errors.As(err, &gone) || gone.Reason != "enough" {
+		t.Fatalf("cause %v", err)
+	}
+	p.nothing()
+	if n := ran.Load(); n != 2 {
+		t.Fatalf("%d requests ran, want 1 and 3", n)
+	}
+}
+
+// B02: requests that call back are served while as many as may come are under
+// way.
+func TestParallelRequestsThatCallBack(t *testing.T) {
+	const n = 120
+	var p *peer
+	ready := make(chan struct{})
+	h := &handler{request: func(ctx context.Context, m *Message) Answer {
+		<-ready
+		r, err := p.conn.Call(ctx, "roots/list")
+		if err != nil {
+			return ErrorAnswer(CodeInternal, err.Error())
+		}
+		return ResultAnswer(r.Result)
+	}}
+	p = linkOS(t, h, Options{Strict: true})
+	close(ready)
+	go func() {
+		for i := range n {
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, i))
+		}
+	}()
+	answered := 0
+	for answered < n {
+		var m Message
+		if err := Split([]byte(p.read()), true, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.IsRequest() {
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"r"}`, m.ID))
+			continue
+		}
+		if string(m.Result) != `"r"` {
+			t.Fatalf("got %s", m.Frame)
+		}
+		answered++
+	}
+}
+
+// B04, B05: what is told during a call arrives before its answer, all of it.
+func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
+	const calls, told = 8, 500
+	var p *peer
+	ready := make(chan struct{})
+	p = linkOS(t, &handler{request: func(ctx context.Context, m *Message) Answer {
+		<-ready
+		for i := range told {
+			if err := p.conn.Notify(ctx, "progress", []byte(fmt.Sprintf(`{"call":%s,"n":%d}`, m.ID, i))); err != nil {
+				t.Error(err)
+			}
+		}
+		return ResultAnswer(m.ID)
+	}}, Options{QueueBytes: 4 << 10})
+	close(ready)
+	for i := range calls {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, i))
+	}
+	next := make([]int, calls)
+	for done := 0; done < calls; {
+		var m Message
+		if err := Split([]byte(p.read()), true, &m); err != nil {
+			t.Fatal(err)
+		}
+		var call, n int
+		if m.IsResponse() {
+			_, _ = fmt.Sscan(string(m.ID), &call)
+			if next[call] != told {
+				t.Fatalf("call %d was answered after %d of %d notifications", call, next[call], told)
+			}
+			done++
+			continue
+		}
+		_, _ = fmt.Sscanf(string(m.Params), `{"call":%d,"n":%d}`, &call, &n)
+		if n != next[call] {
+			t.Fatalf("call %d: notification %d after %d", call, n, next[call]-1)
+		}
+		next[call]++
+	}
+}
+
+// B16: a notification handler may use the Conn; it runs in order.
+func TestNotificationsInOrder(t *testing.T) {
+	var seen []string
+	var p *peer
+	ready := make(chan struct{})
+	p = link(t, &handler{notify: func(m *Message) {
+		<-ready
+		seen = append(seen, m.Method)
+		p.conn.TryNotify("saw/" + m.Method)
+	}}, Options{})
+	close(ready)
+	p.send(`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b","params":{}}`, `{"jsonrpc":"2.0","method":"c"}`)
+	for _, m := range []string{"a", "b", "c"} {
+		p.want(`{"jsonrpc":"2.0","method":"saw/` + m + `"}`)
+	}
+	_ = p.in.Close()
+	<-p.conn.Done()
+	if strings.Join(seen, "") != "abc" {
+		t.Fatal(seen)
+	}
+}
+
+// B14: a peer that does not read holds nobody beyond his context, and what
+// waits for it is bounded.
+func TestPeerThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const queue = 64 << 10
+		p := link(t, &handler{}, Options{QueueBytes: queue})
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				params := []byte(`"` + strings.Repeat("x", 1<<10*(1+i%80)) + `"`)
+				before := time.Now()
+				if i%3 == 0 {
+					err := p.conn.Notify(ctx, "n", params)
+					if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Notify: %v", err)
+					}
+				} else if _, err := p.conn.Call(ctx, "c", params); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Call: %v", err)
+				}
+				if d := time.Since(before); d > time.Second {
+					t.Errorf("held for %v", d)
+				}
+			})
+		}
+		wg.Wait()
+		for p.conn.TryNotify("n", []byte("1")) {
+		}
+		w := p.conn.w
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if most := queue + controlGap; w.size[copied] > most || w.size[lent] > queue+96<<10 || len(w.waiting) != 0 {
+			t.Fatalf("%v bytes wait in the queue, %d senders for room", w.size, len(w.waiting))
+		}
+		if s := p.conn.Stats(); s.Dropped == 0 || len(p.conn.tabs.pending) != 0 {
+			t.Fatalf("%+v, %d pending", s, len(p.conn.tabs.pending))
+		}
+	})
+}
+
+// A peer that asks without end and does not read is refused in the end.
+func TestPeerThatOnlyAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := link(t, &handler{request: func(context.Context, *Message) Answer {
+			return ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<10) + `"`))
+		}}, Options{MaxRequests: 4, QueueBytes: 4 << 10, FrameLimit: 1 << 10})
+		for i := range 20000 {
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x","params":"%100d"}`, i, i))
+		}
+		synctest.Wait()
+		c := p.conn
+		c.mu.Lock()
+		active, held, serving := c.tabs.active, c.tabs.held, len(c.tabs.serving)
+		c.mu.Unlock()
+		if active > 4*(1+waitingRequests) || held > heldFrames<<10 || serving > active {
+			t.Fatalf("%d requests are active, their frames hold %d bytes", active, held)
+		}
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		if c.w.size[copied] > 4<<10+controlGap {
+			t.Fatalf("%v bytes wait to be written", c.w.size)
+		}
+		if c.Stats().Dropped == 0 {
+			t.Fatal("no refusal was dropped")
+		}
+	})
+}
+
+func TestWriteFailureEndsTheConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := link(t, &handler{}, Options{})
+		first := p.call(t.Context(), "one")
+		p.read()
+		second := p.call(t.Context(), "two")
+		p.read()
+		_ = p.out.Close() // it reads no more
+		third := p.call(t.Context(), "three")
+		synctest.Wait()
+		if _, err := p.conn.Call(t.Context(), "four"); !errors.Is(err, ErrClosed) {
+			t.Fatalf("a call after the failure: %v", err)
+		}
+		p.send(`{"jsonrpc":"2.0","id":1,"result":"last words"}`)
+		if r := <-first; r.err != nil {
+			t.Fatalf("an answer already given was lost: %v", r.err)
+		}
+		for _, ch := range []<-chan result{second, third} {
+			if r := <-ch; !errors.Is(r.err, ErrClosed) {
+				t.Fatalf("got %+v, want ErrClosed", r)
+			}
+		}
+		if err := <-p.err; !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("Run returned %v", err)
+		}
+	})
+}
+
+func TestEndOfInput(t *testing.T) {
+	p := link(t, &handler{}, Options{})
+	got := p.call(t.Context(), "x")
+	p.read()
+	_ = p.in.Close()
+	if r := <-got; !errors.Is(r.err, ErrClosed) {
+		t.Fatalf("got %+v", r)
+	}
+	if err := <-p.err; err != nil {
+		t.Fatalf("Run returned %v at the end of the input", err)
+	}
+	if _, err := p.conn.Call(t.Context(), "x"); !errors.Is(err, ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	if err := p.conn.Notify(t.Context(), "x"); !errors.Is(err, ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	if p.conn.TryNotify("x") {
+		t.Fatal("TryNotify said yes")
+	}
+	_ = p.conn.Flush(t.Context())
+}
+
+func TestContextOfRun(t *testing.T) {
+	for _, os := range []bool{false, true} {
+		h := &handler{request: func(ctx context.Context, _ *Message) Answer {
+			<-ctx.Done()
+			return Answer{}
+		}}
+		p := link(t, h, Options{Grace: time.Hour})
+		if os {
+			p = linkOS(t, h, Options{Grace: time.Hour})
+		}
+		got := p.call(t.Context(), "x")
+		p.read()
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+		p.stop()
+		if r := <-got; !errors.Is(r.err, ErrClosed) {
+			t.Fatalf("got %+v", r)
+		}
+		if err := <-p.err; !errors.Is(err, context.Canceled) {
+			t.Fatalf("Run returned %v", err)
+		}
+	}
+}
+
+// Requests already read are answered after the end of the input, for as long
+// as the grace lasts.
+func TestGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := link(t, &handler{request: func(ctx context.Context, m *Message) Answer {
+			wait := 500 * time.Millisecond
+			if m.Method == "slow" {
+				wait = time.Hour
+			}
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+			return ResultAnswer([]byte(`"` + m.Method + `"`))
+		}}, Options{Grace: time.Second})
+		begun := time.Now()
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`, `{"jsonrpc":"2.0","id":2,"method":"quick"}`)
+		_ = p.in.Close()
+		p.want(`{"jsonrpc":"2.0","id":2,"result":"quick"}`)
+		if err := <-p.err; err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(begun); d != time.Second {
+			t.Fatalf("Run ended after %v", d)
+		}
+	})
+}
+
+// A child's request that cannot be read is refused, so that it does not wait.
+func TestLenientRefusals(t *testing.T) {
+	p := linkOS(t, &handler{}, Options{FrameLimit: 1 << 10})
+	p.send(`{"jsonrpc":"2.0","id":7,"method":"x","params":}`)
+	p.wantError("7", CodeParse)
+	p.send(`{"jsonrpc":"2.0","id":"a","method":"x","method":"y"}`)
+	p.wantError(`"a"`, CodeInvalidParams)
+	p.send(`{"jsonrpc":"2.0","id":8,"method":"x","params":"` + strings.Repeat("x", 1<<10) + `"}`)
+	p.wantError("8", CodeInvalidParams)
+	for _, line := range []string{`garbage`, `{}`, `[]`, `{"jsonrpc":"2.0","id":null,"result":1}`, `{"jsonrpc":"2.0","method":"x","params":}`, strings.Repeat("x", 2<<10)} {
+		p.send(line) // skipped
+	}
+	p.nothing()
+	if s := p.conn.Stats(); s.Skipped != 6+3+1 || s.Broken != 0 {
+		t.Fatalf("%+v", s)
+	}
+}

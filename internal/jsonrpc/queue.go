@@ -1,0 +1,235 @@
+package jsonrpc
+
+import "io"
+
+// class tells apart what waits as a copy, which costs memory, from what waits
+// in the hands of its sender. Each has the Writer's limit to itself, so that a
+// large frame that takes its time does not cost others their notifications.
+type class int
+
+const (
+	copied class = iota
+	lent
+)
+
+// chunk is a run of bytes to be written. slip, where set, belongs to the frame
+// whose part it borrows: the bytes are somebody else's and not a copy.
+type chunk struct {
+	b    []byte
+	slip *slip
+}
+
+func (c chunk) class() class {
+	if c.slip != nil {
+		return lent
+	}
+	return copied
+}
+
+// slip is what a sender of borrowed parts waits for: left counts them.
+type slip struct {
+	left int
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func (s *slip) end(err error) {
+	s.left--
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	if s.left == 0 {
+		close(s.done)
+	}
+}
+
+// enqueue puts a frame, less its first skip bytes, behind what waits. It is
+// called with mu held.
+func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *slip {
+	var s *slip
+	for _, p := range parts {
+		cut := min(skip, len(p))
+		skip -= cut
+		p = p[cut:]
+		if len(p) <= borrowed || !borrow {
+			w.gather(p)
+			continue
+		}
+		if s == nil {
+			s = &slip{done: make(chan struct{})}
+		}
+		s.left++
+		w.queue = append(w.queue, chunk{b: p, slip: s})
+		w.size[lent] += len(p)
+	}
+	w.gather(newline[skip:])
+	return s
+}
+
+var newline = []byte{'\n'}
+
+// gather copies p behind what waits.
+func (w *Writer) gather(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	w.size[copied] += len(p)
+	if n := len(w.queue); n > w.inflight {
+		last := &w.queue[n-1]
+		if last.slip == nil && len(last.b)+len(p) <= piece {
+			last.b = append(last.b, p...)
+			return
+		}
+	}
+	w.queue = append(w.queue, chunk{b: append(make([]byte, 0, max(512, len(p))), p...)})
+}
+
+func (w *Writer) start() {
+	if !w.writing {
+		w.writing = true
+		w.spawn()
+	}
+}
+
+// spawn starts the goroutine that writes the queue. It is called with mu held
+// and w.writing set.
+func (w *Writer) spawn() {
+	w.wg.Add(1)
+	go w.drain()
+}
+
+func (w *Writer) drain() {
+	defer w.wg.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.err == nil && len(w.queue) > 0 {
+		w.inflight = min(len(w.queue), batch)
+		if w.raw == nil {
+			w.inflight = 1
+		}
+		for i := range w.inflight {
+			w.group[i] = w.queue[i].b
+		}
+		group := w.group[:w.inflight]
+		w.mu.Unlock()
+		n, err := w.put(group)
+		clear(group)
+		w.mu.Lock()
+		w.inflight = 0
+		w.advance(n)
+		if err != nil {
+			w.fail(err, true)
+		}
+	}
+	if w.err != nil {
+		w.drop()
+	}
+	w.writing = false
+}
+
+// put writes some of group, waiting until the peer takes any.
+func (w *Writer) put(group [][]byte) (int, error) {
+	if w.raw != nil {
+		return w.raw.write(group)
+	}
+	n, err := w.w.Write(group[0])
+	if n == 0 && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// advance takes the n bytes that have been written out of the queue. It is
+// called with mu held.
+func (w *Writer) advance(n int) {
+	w.progress(n)
+	gone := 0
+	for n > 0 && gone < len(w.queue) {
+		c := &w.queue[gone]
+		cut := min(n, len(c.b))
+		n -= cut
+		w.size[c.class()] -= cut
+		if c.b = c.b[cut:]; len(c.b) > 0 {
+			break
+		}
+		if c.slip != nil {
+			c.slip.end(nil)
+		}
+		gone++
+	}
+	left := copy(w.queue, w.queue[gone:])
+	clear(w.queue[left:])
+	w.queue = w.queue[:left]
+	w.admit()
+}
+
+// progress counts bytes that have been written, and tells who waits for them.
+func (w *Writer) progress(n int) {
+	w.sent += uint64(n)
+	for len(w.flushing) > 0 && w.flushing[0].at <= w.sent {
+		close(w.flushing[0].done)
+		w.flushing = w.flushing[1:]
+	}
+}
+
+// admit gives those who wait for room their places, in order within a class.
+// It is called with mu held.
+func (w *Writer) admit() {
+	if len(w.waiting) == 0 || w.err != nil {
+		return
+	}
+	var full [2]bool
+	still := w.waiting[:0]
+	for _, next := range w.waiting {
+		if full[next.class] || !w.fits(next.class, next.total, 0) {
+			full[next.class] = true
+			still = append(still, next)
+			continue
+		}
+		w.accepted += uint64(next.total)
+		next.slip = w.enqueue(next.parts, 0, true)
+		close(next.turn)
+	}
+	clear(w.waiting[len(still):])
+	w.waiting = still
+	if len(w.queue) > 0 {
+		w.start()
+	}
+}
+
+// fail ends the Writer: what waits is dropped, who waits is told. Parts that
+// are being written stay in use until that has ended. It is called with mu
+// held; broken tells that it was the peer's side.
+func (w *Writer) fail(err error, broken bool) {
+	if w.err == nil {
+		w.err = err
+		if broken {
+			close(w.failed)
+		}
+	}
+	for _, next := range w.waiting {
+		next.err = w.err
+		close(next.turn)
+	}
+	w.waiting = nil
+	for _, f := range w.flushing {
+		close(f.done)
+	}
+	w.flushing = nil
+	w.drop()
+}
+
+// drop empties the queue but for what is being written.
+func (w *Writer) drop() {
+	for i := w.inflight; i < len(w.queue); i++ {
+		if s := w.queue[i].slip; s != nil {
+			s.end(w.err)
+		}
+	}
+	clear(w.queue[w.inflight:])
+	w.queue = w.queue[:w.inflight]
+	w.size = [2]int{}
+	for _, c := range w.queue {
+		w.size[c.class()] += len(c.b)
+	}
+}

@@ -1,0 +1,347 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+func (c *Conn) readLoop() error {
+	rd := NewReader(c.r, c.o.FrameLimit)
+	var m Message
+	for {
+		line, err := rd.Next()
+		var long *TooLongError
+		switch {
+		case errors.As(err, &long):
+			c.tooLong(long)
+			continue
+		case err != nil:
+			return err
+		}
+		if blank(line) {
+			continue
+		}
+		if err := Split(line, c.o.Strict, &m); err != nil {
+			c.bad(line, err)
+		} else {
+			c.dispatch(rd, &m)
+		}
+		m.forget()
+	}
+}
+
+func blank(line []byte) bool {
+	for _, b := range line {
+		if b != ' ' && b != '\t' && b != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Conn) dispatch(rd *Reader, m *Message) {
+	switch {
+	case m.IsRequest():
+		c.request(rd, m)
+	case m.Method == methodCancelled:
+		c.peerCancelled(m)
+	case m.IsNotification():
+		c.notification(m)
+	case m.IsResponse():
+		c.response(rd, m)
+	case m.Result != nil || m.Error != nil:
+		c.skip("an answer without an id", m.Frame)
+	case c.o.Strict:
+		c.refuse(nil, CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
+	default:
+		c.skip("neither a method nor an id", m.Frame)
+	}
+}
+
+// request registers one request of the peer, so that a cancellation that
+// comes next finds it, and serves it off the read loop.
+func (c *Conn) request(rd *Reader, m *Message) {
+	if c.o.Inline != nil && c.o.Inline(m.Method) {
+		frame, _ := rd.Take()
+		own := m.rebase(frame)
+		c.replyInline(own.ID, c.answer(c.ctx, own))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	if text := c.admit(m, cancel); text != "" {
+		cancel(nil)
+		c.refuse(m.ID, CodeInvalidRequest, text)
+		return
+	}
+	// The buffer of a large request is left to the collector: a call further
+	// down that was given up may still be writing from it.
+	frame, _ := rd.Take()
+	own := m.rebase(frame)
+	c.wg.Add(1)
+	go c.serve(ctx, cancel, own)
+}
+
+// admit enters a request into the table; the text tells why it is refused.
+func (c *Conn) admit(m *Message, cancel context.CancelCauseFunc) string {
+	most := cap(c.sem) * (1 + waitingRequests)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, twice := c.tabs.serving[string(m.ID)]; twice {
+		return "a request with this id is still being served"
+	}
+	if c.tabs.active >= most {
+		return fmt.Sprintf("too many requests at once (%d): send again when some have been answered", most)
+	}
+	if c.tabs.active > 0 && c.tabs.held+len(m.Frame) > heldFrames*c.o.FrameLimit {
+		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tabs.held)
+	}
+	c.tabs.serving[string(m.ID)] = cancel
+	c.tabs.active++
+	c.tabs.held += len(m.Frame)
+	return ""
+}
+
+// serve answers one request. It keeps its turn until the Writer has taken the
+// answer: a peer that asks and does not read fills no memory.
+func (c *Conn) serve(ctx context.Context, cancel context.CancelCauseFunc, m *Message) {
+	defer c.wg.Done()
+	defer cancel(nil)
+	var a Answer
+	turn := false
+	select {
+	case c.sem <- struct{}{}:
+		turn = true
+		if ctx.Err() == nil {
+			a = c.answer(ctx, m)
+		}
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	delete(c.tabs.serving, string(m.ID)) // the id is free once its answer can be seen
+	c.mu.Unlock()
+	c.reply(ctx, m.ID, a)
+	c.mu.Lock()
+	c.tabs.active--
+	c.tabs.held -= len(m.Frame)
+	c.mu.Unlock()
+	if turn {
+		<-c.sem
+	}
+}
+
+// answer calls the handler. What is broken in one call must not end the others.
+func (c *Conn) answer(ctx context.Context, m *Message) (a Answer) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
+			a = ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
+		}
+	}()
+	return c.h.ServeRequest(ctx, m)
+}
+
+func (c *Conn) notification(m *Message) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).Msg("a notification made its handler panic")
+		}
+	}()
+	c.h.ServeNotification(m)
+}
+
+// parts returns the member of the envelope and its value that a makes.
+func (a Answer) parts() (member, body []byte) {
+	switch {
+	case a.Result != nil:
+		return memberAnswer, a.Result
+	case a.Error != nil:
+		return memberFault, a.Error
+	}
+	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
+}
+
+func (a Answer) release() {
+	if a.Release != nil {
+		a.Release()
+	}
+}
+
+// reply sends an answer, unless its request was cancelled: then the peer
+// expects none.
+func (c *Conn) reply(ctx context.Context, id []byte, a Answer) {
+	var gone *CancelledError
+	if errors.As(context.Cause(ctx), &gone) {
+		a.release()
+		return
+	}
+	member, body := a.parts()
+	f := newFrame()
+	f.answer(id, member, body)
+	queued, err := c.w.send(c.ctx, f.parts)
+	if err != nil {
+		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
+		if queued {
+			return // it may still be in the hands of the Writer
+		}
+	}
+	f.free()
+	a.release()
+}
+
+// replyInline is reply for the read loop, which must not block.
+func (c *Conn) replyInline(id []byte, a Answer) {
+	member, body := a.parts()
+	f := newFrame()
+	defer f.free()
+	f.answer(id, member, body)
+	if c.w.trySend(controlGap, f.parts) {
+		a.release()
+		return
+	}
+	c.wg.Go(func() { c.reply(c.ctx, id, a) })
+}
+
+// refuse answers with an error from the read loop, which must not block: a
+// peer that floods us with nonsense and does not read loses answers.
+func (c *Conn) refuse(id []byte, code int64, text string) {
+	if id == nil {
+		id = []byte("null")
+	}
+	f := newFrame()
+	defer f.free()
+	f.answer(id, memberFault, (&Error{Code: code, Message: text}).Raw())
+	if !c.w.trySend(controlGap, f.parts) {
+		c.dropped.Add(1)
+	}
+}
+
+func (c *Conn) peerCancelled(m *Message) {
+	id := m.Param("requestId")
+	text, _ := String(m.Param("reason"))
+	c.mu.Lock()
+	cancel := c.tabs.serving[string(id)]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(&CancelledError{Reason: text})
+	}
+}
+
+func (c *Conn) response(rd *Reader, m *Message) {
+	p := c.forgetRaw(string(m.ID))
+	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
+		c.refuse(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
+		return
+	}
+	if p == nil {
+		c.skip("an answer that nobody waits for", m.Frame)
+		return
+	}
+	if (m.Result == nil) == (m.Error == nil) {
+		c.broken.Add(1)
+		p.ch <- answered{err: &BrokenError{"it has neither a result nor an error, or both"}}
+		return
+	}
+	frame, buf := rd.Take()
+	p.ch <- answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}}
+}
+
+// bad deals with a line that is no message. What is known to be an answer is
+// never answered: two peers that cannot read each other would do it for ever.
+func (c *Conn) bad(line []byte, err error) {
+	code, reason := int64(CodeParse), err.Error()
+	var se *SyntaxError
+	if errors.As(err, &se) {
+		code = se.Code
+	}
+	if code == CodeParse || !wellFormed(line) {
+		c.notJSON(line, code, reason)
+		return
+	}
+	e, object := envelopeOf(line)
+	var id []byte
+	if len(e.ids) == 1 && checkID([]byte(e.ids[0])) == nil {
+		id = []byte(e.ids[0])
+	}
+	switch {
+	case !object && c.o.Strict:
+		c.skipped.Add(1)
+		c.refuse(nil, code, "refused: "+reason)
+	case !object:
+		c.endBroken(scan(line).answers, reason, line)
+	case e.answer && !e.method:
+		c.endBroken(e.ids, reason, line)
+	case e.method && !e.hasID:
+		c.skip(reason, line)
+	case e.method || c.o.Strict:
+		c.skipped.Add(1)
+		c.refuse(id, code, "refused: "+reason)
+	default:
+		c.endBroken(e.ids, reason, line)
+	}
+}
+
+// notJSON deals with a line that is no JSON, or too deep to be sure of that.
+func (c *Conn) notJSON(line []byte, code int64, reason string) {
+	f := scan(line)
+	c.endBroken(f.answers, reason, line)
+	id := f.request()
+	switch {
+	case c.o.Strict && code == CodeParse:
+		c.refuse(nil, code, "not JSON: "+reason) // the id must be null then
+	case id != "":
+		c.refuse([]byte(id), code, "refused: "+reason)
+	case c.o.Strict:
+		c.refuse(nil, code, "refused: "+reason)
+	}
+}
+
+// envelopeOf reads the members of a well-formed line; object tells whether it
+// is one.
+func envelopeOf(line []byte) (e envelope, object bool) {
+	err := Members(line, func(name string, v []byte) bool {
+		e.see(name)
+		if name == "id" {
+			e.id(string(v))
+		}
+		return true
+	})
+	return e, err == nil
+}
+
+func (c *Conn) tooLong(e *TooLongError) {
+	switch {
+	case len(e.Answers) > 0:
+		c.endBroken(e.Answers, e.Error(), nil)
+	case e.Request != "":
+		c.skipped.Add(1)
+		c.refuse([]byte(e.Request), CodeInvalidParams, "refused: "+e.Error())
+	case c.o.Strict && !e.asks:
+		c.refuse(nil, CodeInvalidRequest, "refused: "+e.Error())
+	default:
+		c.skip(e.Error(), nil)
+	}
+}
+
+// endBroken ends the calls that a line without sense may have answered.
+func (c *Conn) endBroken(ids []string, reason string, line []byte) {
+	ended := false
+	for _, id := range ids {
+		if p := c.forgetRaw(id); p != nil {
+			c.broken.Add(1)
+			ended = true
+			p.ch <- answered{err: &BrokenError{reason}}
+		}
+	}
+	if !ended {
+		c.skip(reason, line)
+	}
+}
+
+func (c *Conn) skip(reason string, line []byte) {
+	c.skipped.Add(1)
+	if c.o.OnSkip != nil {
+		c.o.OnSkip(reason, line)
+	}
+}
