@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -27,10 +28,15 @@ type offered struct {
 	remote string         // the child's own name
 	def    []byte         // definition towards the client
 	tool   *validate.Tool // what it is judged by
+	costly bool           // its schema may take time to check: it has patterns
 }
 
 // An oddity is a tool that is not offered, and why.
 type oddity struct{ Tool, Reason string }
+
+// cheapDefinition is the longest definition, in bytes, by which a call is
+// checked on the read loop.
+const cheapDefinition = 16 << 10
 
 // maxDefinition bounds one tool's definition, in bytes.
 const maxDefinition = 1 << 20
@@ -104,6 +110,7 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 		return o, err.Error()
 	}
 	o.tool = tool
+	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	o.name = h.cfg.Names.exposed(o.child, child.Prefix, remote)
 	o.def = withoutEscapes(raw)
 	return o, ""

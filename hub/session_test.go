@@ -145,6 +145,38 @@ func TestCancelledWhileWaitingNeverRuns(t *testing.T) {
 	}
 }
 
+// TestCancelOfARunningCall cancels calls that took the short way (no path) and
+// the long one, and calls whose client vanishes: the child is told of each.
+func TestCancelOfARunningCall(t *testing.T) {
+	root := t.TempDir()
+	h := newTestHub(t, scripted("kid", childtest.Script{}))
+	c := connect(t, h, root)
+	c.handshake(`{"roots":{}}`)
+	c.raw("tools/list", `{}`)
+	for i, args := range []string{`{}`, fmt.Sprintf(`{"path":%q}`, root)} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		progress := fmt.Sprintf(`{"name":"kid__sleep","arguments":%s}`, args)
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.conn.Call(ctx, "tools/call", []byte(progress))
+			done <- err
+		}()
+		// Answered behind it on the stream: the call is with the child by then.
+		c.raw("tools/call", call("kid__echo", args))
+		stop := errors.New("enough")
+		cancel(stop)
+		if err := <-done; !errors.Is(err, stop) {
+			t.Errorf("%s: ended with %v", args, err)
+		}
+		for {
+			noticed, _ := text(c.raw("tools/call", call("kid__noticed", `{}`)))
+			if strings.Count(noticed, "cancelled") == i+1 {
+				break
+			}
+		}
+	}
+}
+
 func TestParallelCallsThatAskBack(t *testing.T) {
 	root := t.TempDir()
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})), root)

@@ -17,7 +17,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	s := h.newSession()
 	s.conn = jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: h.cfg.Limits.Frame, MaxRequests: h.cfg.Limits.Calls, Grace: h.cfg.Limits.Grace,
-		Inline: inline, Log: s.log,
+		Inline: inline, Fast: s.serveFast, Log: s.log,
 	})
 	s.roots = rootsmgr.NewManager(askRoots{s.conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
 	return s.run(ctx)

@@ -18,6 +18,9 @@ const (
 	// waitingRequests is how many more may wait for their turn, for each that is
 	// served; beyond that a request is refused at once.
 	waitingRequests = 16
+	// idleWorkers is how many goroutines wait for the next request after their
+	// last one: a new one would have to grow its stack again.
+	idleWorkers = 64
 	// heldFrames is how many frames of the greatest length the requests of a
 	// peer may fill, all together.
 	heldFrames = 4
@@ -75,6 +78,9 @@ type Conn struct {
 	ctx  context.Context // of the requests being served; ends with the Conn
 	stop context.CancelCauseFunc
 	sem  chan struct{}
+	work chan *request  // to a goroutine that waits for one
+	idle atomic.Int32   // goroutines that wait
+	busy sync.WaitGroup // requests that are being served
 	wg   sync.WaitGroup
 	done chan struct{}
 
@@ -110,6 +116,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c := &Conn{r: r, out: w, w: NewWriter(w, o.QueueBytes), h: h, o: o, done: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
+	c.work = make(chan *request)
 	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]context.CancelCauseFunc{}}
 	return c
 }
@@ -182,7 +189,7 @@ func (c *Conn) drain(ctx context.Context) {
 	defer cancel()
 	idle := make(chan struct{})
 	go func() {
-		c.wg.Wait()
+		c.busy.Wait()
 		close(idle)
 	}()
 	select {

@@ -81,7 +81,12 @@ func (w *Writer) gather(p []byte) {
 			return
 		}
 	}
-	w.queue = append(w.queue, chunk{b: append(make([]byte, 0, max(512, len(p))), p...)})
+	b := w.spare
+	w.spare = nil
+	if cap(b) < len(p) {
+		b = make([]byte, 0, max(1024, len(p)))
+	}
+	w.queue = append(w.queue, chunk{b: append(b[:0], p...)})
 }
 
 func (w *Writer) start() {
@@ -103,19 +108,7 @@ func (w *Writer) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.err == nil && len(w.queue) > 0 {
-		w.inflight = min(len(w.queue), batch)
-		if w.raw == nil {
-			w.inflight = 1
-		}
-		for i := range w.inflight {
-			w.group[i] = w.queue[i].b
-		}
-		group := w.group[:w.inflight]
-		w.mu.Unlock()
-		n, err := w.put(group)
-		clear(group)
-		w.mu.Lock()
-		w.inflight = 0
+		n, _, err := w.front(w.put)
 		w.advance(n)
 		if err != nil {
 			w.fail(err, true)
@@ -125,6 +118,27 @@ func (w *Writer) drain() {
 		w.drop()
 	}
 	w.writing = false
+}
+
+// front has the first chunks of the queue written by write, and returns how
+// much of all their bytes it has written. It is called with mu held and
+// w.writing set, and lets go of mu while writing.
+func (w *Writer) front(write func([][]byte) (int, error)) (n, all int, err error) {
+	w.inflight = min(len(w.queue), batch)
+	if w.raw == nil {
+		w.inflight = 1
+	}
+	for i := range w.inflight {
+		w.group[i] = w.queue[i].b
+		all += len(w.queue[i].b)
+	}
+	group := w.group[:w.inflight]
+	w.mu.Unlock()
+	n, err = write(group)
+	clear(group)
+	w.mu.Lock()
+	w.inflight = 0
+	return n, all, err
 }
 
 // put writes some of group, waiting until the peer takes any.
@@ -149,11 +163,14 @@ func (w *Writer) advance(n int) {
 		cut := min(n, len(c.b))
 		n -= cut
 		w.size[c.class()] -= cut
-		if c.b = c.b[cut:]; len(c.b) > 0 {
+		if cut < len(c.b) {
+			c.b = c.b[cut:]
 			break
 		}
 		if c.slip != nil {
 			c.slip.end(nil)
+		} else if cap(c.b) > cap(w.spare) && cap(c.b) <= 2*piece {
+			w.spare = c.b
 		}
 		gone++
 	}

@@ -69,18 +69,48 @@ func (c *Conn) request(rd *Reader, m *Message) {
 		c.replyInline(own.ID, c.answer(c.ctx, own))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	if text := c.admit(m, cancel); text != "" {
-		cancel(nil)
+	q := new(request)
+	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
+	if text := c.admit(m, q.cancel); text != "" {
+		q.cancel(nil)
 		c.refuse(m.ID, CodeInvalidRequest, text)
 		return
 	}
 	// The buffer of a large request is left to the collector: a call further
 	// down that was given up may still be writing from it.
 	frame, _ := rd.Take()
-	own := m.rebase(frame)
-	c.wg.Add(1)
-	go c.serve(ctx, cancel, own)
+	q.m = m.rebase(frame)
+	c.busy.Add(1)
+	select {
+	case c.work <- q:
+	default:
+		c.wg.Go(func() { c.worker(q) })
+	}
+}
+
+// request is one request of the peer under way.
+type request struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	m      *Message
+}
+
+// worker serves requests, one after the other, for as long as they come.
+func (c *Conn) worker(q *request) {
+	for {
+		c.serve(q)
+		q = nil
+		if c.idle.Add(1) <= idleWorkers {
+			select {
+			case q = <-c.work:
+			case <-c.ctx.Done():
+			}
+		}
+		c.idle.Add(-1)
+		if q == nil {
+			return
+		}
+	}
 }
 
 // admit enters a request into the table; the text tells why it is refused.
@@ -105,9 +135,10 @@ func (c *Conn) admit(m *Message, cancel context.CancelCauseFunc) string {
 
 // serve answers one request. It keeps its turn until the Writer has taken the
 // answer: a peer that asks and does not read fills no memory.
-func (c *Conn) serve(ctx context.Context, cancel context.CancelCauseFunc, m *Message) {
-	defer c.wg.Done()
-	defer cancel(nil)
+func (c *Conn) serve(q *request) {
+	ctx, m := q.ctx, q.m
+	defer c.busy.Done()
+	defer q.cancel(nil)
 	var a Answer
 	turn := false
 	select {
@@ -200,7 +231,11 @@ func (c *Conn) replyInline(id []byte, a Answer) {
 		a.release()
 		return
 	}
-	c.wg.Go(func() { c.reply(c.ctx, id, a) })
+	c.busy.Add(1)
+	c.wg.Go(func() {
+		defer c.busy.Done()
+		c.reply(c.ctx, id, a)
+	})
 }
 
 // refuse answers with an error from the read loop, which must not block: a

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -14,6 +15,7 @@ const (
 	gathered   = 8 << 10  // parts up to here are copied to be written in one go
 	piece      = 64 << 10 // small parts are gathered into pieces of this size
 	batch      = 8        // chunks handed to the peer at a time
+	sociable   = 8        // times that a lone sender looks around for others, once there were some
 	controlGap = 1 << 20  // how far refusals and cancellations may go over the limit
 )
 
@@ -41,6 +43,8 @@ type Writer struct {
 	sent     uint64
 	scratch  []byte        // of who is writing
 	group    [batch][]byte // of who is writing
+	spare    []byte        // a piece to be used again
+	company  int           // others have come while somebody wrote, not long ago
 	wg       sync.WaitGroup
 }
 
@@ -190,10 +194,14 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 	w.accepted += uint64(total)
 	if w.writing || w.raw == nil {
 		s := w.enqueue(parts, 0, borrow)
+		w.company = sociable
 		w.start()
 		return s, nil
 	}
 	w.writing = true
+	if w.company > 0 && total <= gathered {
+		return nil, w.together(parts)
+	}
 	w.mu.Unlock()
 	n, err := w.attempt(parts)
 	w.mu.Lock()
@@ -220,6 +228,40 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		w.writing = false
 	}
 	return s, nil
+}
+
+// together writes a small frame with those that others have ready: where many
+// send, one lets the others come first and writes for all of them. It is
+// called as accept is.
+func (w *Writer) together(parts [][]byte) error {
+	w.enqueue(parts, 0, false)
+	mine := w.accepted
+	w.mu.Unlock()
+	runtime.Gosched()
+	w.mu.Lock()
+	if w.accepted == mine {
+		w.company--
+	}
+	if w.err == nil {
+		n, all, err := w.front(w.raw.tryWrite)
+		w.advance(n)
+		if err != nil {
+			w.fail(err, true)
+		} else if n == all && len(w.queue) > 0 {
+			w.company = sociable
+		}
+	}
+	if w.err != nil {
+		w.drop()
+		w.writing = false
+		return w.err
+	}
+	if len(w.queue) > 0 {
+		w.spawn()
+	} else {
+		w.writing = false
+	}
+	return nil
 }
 
 // attempt writes what the peer takes at once: small parts as one run of bytes,

@@ -1,0 +1,83 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// serveFast takes a call that needs no waiting at all: small, of a tool whose
+// schema costs little to check, without a path in it, to a child that is ready.
+// It is judged by the same Scan as any other and goes the same way, only on the
+// read loops instead of on a goroutine of its own. Everything else, every
+// refusal included, is left to ServeRequest.
+func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
+	if m.Method != string(mcp.MethodToolsCall) {
+		return false
+	}
+	if _, other := otherEra(m); other || checkMembers(m.Members) != nil {
+		return false
+	}
+	quoted := m.Param("name")
+	name, ok := jsonrpc.String(quoted)
+	if !ok {
+		return false
+	}
+	tool := s.catalog.Load().byName[name]
+	if tool == nil || tool.child == "" || tool.costly {
+		return false
+	}
+	scan, err := s.hub.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
+	if err != nil || scan.NeedsBoundary() {
+		return false
+	}
+	key := s.key(s.hub.byName[tool.child])
+	lease, ok := s.hub.sup.TryAcquire(key)
+	if !ok {
+		return false
+	}
+	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
+	edits := append(make([]edit, 0, 2), edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
+	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {
+		c.token = s.hub.progress.add(key, s, bytes.Clone(token))
+		edits = append(edits, edit{token, c.token})
+	}
+	abandon, ok := lease.Start(m.Method, c.token, c.done, splice(m.Params, edits...)...)
+	if !ok {
+		c.over()
+		return false
+	}
+	r.OnCancel(abandon)
+	return true
+}
+
+// fastCall is a call under way that no goroutine waits for.
+type fastCall struct {
+	s     *Session
+	tool  *offered
+	lease *children.Lease
+	reply *jsonrpc.Reply
+	token []byte // the hub's progress token
+}
+
+func (c *fastCall) over() {
+	if c.token != nil {
+		c.s.hub.progress.remove(c.token)
+	}
+	c.lease.Release()
+}
+
+// done answers the client. An answer comes on the child's read loop, behind
+// all progress of the call.
+func (c *fastCall) done(res *jsonrpc.Response, err error) {
+	c.over()
+	if err != nil {
+		c.reply.Answer(refuse(context.Background(), c.tool, err))
+		return
+	}
+	c.reply.Answer(jsonrpc.Answer{Result: res.Result, Error: res.Error, Release: res.Release})
+}

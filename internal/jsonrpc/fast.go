@@ -1,0 +1,197 @@
+package jsonrpc
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+)
+
+// This file is the short way of a small request: taken on the read loop of one
+// Conn, sent on by another without waiting, answered on that one's read loop.
+// No goroutine is woken between the four system calls of a relayed request.
+// Whatever would have to wait takes the long way instead: a goroutine of its
+// own and Call.
+
+// fastFrame is the longest request, in bytes, that is offered the short way:
+// what is done with it delays what lies behind it on the stream.
+const fastFrame = 16 << 10
+
+// A Reply answers, once, a request that Options.Fast has taken.
+type Reply struct {
+	c    *Conn
+	id   []byte
+	size int
+
+	mu    sync.Mutex
+	stop  func(cause error)
+	cause error // why nobody waits for the answer any more
+}
+
+// OnCancel sets what is called when the peer cancels the request or its Conn
+// ends. Answer must be called all the same.
+func (r *Reply) OnCancel(stop func(cause error)) {
+	r.mu.Lock()
+	r.stop = stop
+	cause := r.cause
+	r.mu.Unlock()
+	if cause != nil { // it came first
+		stop(cause)
+	}
+}
+
+func (r *Reply) cancel(cause error) {
+	r.mu.Lock()
+	first := r.cause == nil
+	stop := r.stop
+	if first {
+		r.cause = cause
+	}
+	r.mu.Unlock()
+	if first && stop != nil {
+		stop(cause)
+	}
+}
+
+// Answer sends the answer and never blocks: one that there is no room for, or
+// that is large, is left to a goroutine. A cancelled request is not answered.
+func (r *Reply) Answer(a Answer) {
+	c := r.c
+	c.mu.Lock()
+	delete(c.tabs.serving, string(r.id)) // the id is free once its answer can be seen
+	c.mu.Unlock()
+	r.mu.Lock()
+	cause := r.cause
+	r.mu.Unlock()
+	var gone *CancelledError
+	if errors.As(cause, &gone) {
+		a.release()
+		r.over()
+		return
+	}
+	member, body := a.parts()
+	if len(body) <= borrowed {
+		f := newFrame()
+		f.answer(r.id, member, body)
+		sent := c.w.trySend(0, f.parts)
+		f.free()
+		if sent {
+			a.release()
+			r.over()
+			return
+		}
+	}
+	go func() {
+		defer r.over()
+		c.reply(c.ctx, r.id, a)
+	}()
+}
+
+// over gives the request's turn back.
+func (r *Reply) over() {
+	r.c.mu.Lock()
+	r.c.tabs.active--
+	r.c.tabs.held -= r.size
+	r.c.mu.Unlock()
+	r.c.wg.Done()
+}
+
+// fast offers a request to Options.Fast. false: it goes the long way.
+func (c *Conn) fast(m *Message) bool {
+	if c.o.Fast == nil || len(m.Frame) > fastFrame {
+		return false
+	}
+	r := &Reply{c: c, id: append([]byte(nil), m.ID...), size: len(m.Frame)}
+	c.mu.Lock()
+	_, twice := c.tabs.serving[string(r.id)]
+	if twice || c.tabs.active >= cap(c.sem) {
+		c.mu.Unlock()
+		return false
+	}
+	c.tabs.serving[string(r.id)] = r.cancel
+	c.tabs.active++
+	c.tabs.held += r.size
+	c.wg.Add(1)
+	c.mu.Unlock()
+	if c.o.Fast(m, r) {
+		return true
+	}
+	c.mu.Lock()
+	delete(c.tabs.serving, string(r.id))
+	c.mu.Unlock()
+	r.over()
+	return false
+}
+
+// cancelServed cancels every request that is being served: those of the short
+// way hang on no context.
+func (c *Conn) cancelServed(cause error) {
+	c.mu.Lock()
+	all := make([]func(error), 0, len(c.tabs.serving))
+	for _, cancel := range c.tabs.serving {
+		all = append(all, cancel)
+	}
+	c.mu.Unlock()
+	for _, cancel := range all {
+		cancel(cause)
+	}
+}
+
+// A Started is a request that nobody waits for on a goroutine: done is called
+// with its answer.
+type Started struct {
+	c *Conn
+	n uint64
+	p *call
+}
+
+// Prepare makes a request that Start will send. done is called once, if Start
+// returns true: on the read loop with an answer, which it must not hold up, or
+// with an error on whichever goroutine ended the call.
+func (c *Conn) Prepare(done func(*Response, error)) *Started {
+	return &Started{c: c, n: c.next.Add(1), p: &call{done: done}}
+}
+
+// Start sends the request if that takes no waiting; false: nothing was sent,
+// and done will not be called. params may be used again when it returns.
+func (s *Started) Start(method string, params ...[]byte) bool {
+	c := s.c
+	c.mu.Lock()
+	if c.tabs.closed != nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.tabs.pending[s.n] = s.p
+	c.mu.Unlock()
+	f := newFrame()
+	defer f.free()
+	f.head = strconv.AppendUint(append(f.head, `{"jsonrpc":"2.0","id":`...), s.n, 10)
+	f.method(method, params)
+	if c.w.trySend(0, f.parts) {
+		return true
+	}
+	if c.forget(s.n) == nil {
+		return true // the Conn ended meanwhile, and has told done
+	}
+	return false
+}
+
+// Abandon ends the request with a cause, which the peer is told, unless it has
+// been answered.
+func (s *Started) Abandon(cause error) {
+	p := s.c.forget(s.n)
+	if p == nil {
+		return
+	}
+	s.c.cancelled.Add(1)
+	s.c.cancelPeer(s.n, cause)
+	p.finish(answered{err: cause})
+}
+
+// finish hands the outcome to whoever waits for it.
+func (p *call) finish(a answered) {
+	if p.done != nil {
+		p.done(a.resp, a.err)
+		return
+	}
+	p.ch <- a
+}
