@@ -11,7 +11,10 @@ import (
 // call is one request that waits for its answer. Whoever takes it out of the
 // table sends to ch, once; if that is the caller itself, nobody does. Either
 // way it can be used again when Call returns.
-type call struct{ ch chan answered }
+type call struct {
+	ch   chan answered
+	done func(*Response, error) // of a Started: instead of ch
+}
 
 type answered struct {
 	resp *Response

@@ -53,6 +53,11 @@ type Options struct {
 	// Inline, where set, picks requests that are served on the read loop, so
 	// that what follows on the stream sees their effect. They must not block.
 	Inline func(method string) bool
+	// Fast, where set, is offered each small request first, on the read loop. It
+	// must not block. Where it returns true it has taken the request and calls
+	// Reply.Answer, once, from any goroutine; m is valid only until it returns.
+	// Where it returns false it has done nothing, and ServeRequest is called.
+	Fast func(m *Message, r *Reply) bool
 	// OnSkip, where set, is told of each line of a lenient peer that was skipped.
 	// It is called on the read loop and must not block; line may be nil.
 	OnSkip func(reason string, line []byte)
@@ -94,11 +99,11 @@ type Conn struct {
 
 // tables is what Conn.mu guards.
 type tables struct {
-	pending map[uint64]*call                   // our requests, by id
-	serving map[string]context.CancelCauseFunc // the peer's requests, by raw id
-	active  int                                // requests of the peer whose answer has not been taken by the Writer
-	held    int                                // bytes of their frames
-	closed  error                              // set once nothing can be sent or answered any more
+	pending map[uint64]*call             // our requests, by id
+	serving map[string]func(cause error) // the peer's requests, by raw id
+	active  int                          // requests of the peer whose answer has not been taken by the Writer
+	held    int                          // bytes of their frames
+	closed  error                        // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w where
@@ -117,7 +122,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.work = make(chan *request)
-	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]context.CancelCauseFunc{}}
+	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]func(error){}}
 	return c
 }
 
@@ -143,6 +148,7 @@ func (c *Conn) Run(ctx context.Context) error {
 		c.drain(ctx)
 	}
 	c.stop(&ClosedError{err})
+	c.cancelServed(&ClosedError{err})
 	c.w.Close(&ClosedError{err})
 	_ = c.r.Close()
 	if closer, ok := c.out.(io.Closer); ok {
@@ -151,6 +157,7 @@ func (c *Conn) Run(ctx context.Context) error {
 	close(over)
 	watcher.Wait()
 	c.wg.Wait()
+	c.busy.Wait()
 	c.w.Wait()
 	close(c.done)
 	return err
@@ -164,6 +171,7 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 		return
 	case <-ctx.Done():
 		c.stop(context.Cause(ctx))
+		c.cancelServed(context.Cause(ctx))
 	case <-c.w.failed:
 		c.mu.Lock()
 		if c.tabs.closed == nil {
@@ -177,6 +185,7 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 			return
 		case <-ctx.Done():
 			c.stop(context.Cause(ctx))
+			c.cancelServed(context.Cause(ctx))
 		case <-t.C:
 		}
 	}
@@ -197,6 +206,7 @@ func (c *Conn) drain(ctx context.Context) {
 		_ = c.w.Flush(ctx)
 	case <-ctx.Done():
 		c.stop(&ClosedError{context.Cause(ctx)})
+		c.cancelServed(&ClosedError{context.Cause(ctx)})
 		<-idle
 	}
 }
@@ -217,7 +227,7 @@ func (c *Conn) failPending(reason error) {
 	c.tabs.pending = nil
 	c.mu.Unlock()
 	for _, p := range pending {
-		p.ch <- answered{err: &ClosedError{reason}}
+		p.finish(answered{err: &ClosedError{reason}})
 	}
 }
 

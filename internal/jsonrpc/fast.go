@@ -25,6 +25,16 @@ type Reply struct {
 	mu    sync.Mutex
 	stop  func(cause error)
 	cause error // why nobody waits for the answer any more
+	spent bool  // answered, or left to the long way
+}
+
+// spend reports whether the answer is still to be given, and by whom: once.
+func (r *Reply) spend() (cause error, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first = !r.spent
+	r.spent = true
+	return r.cause, first
 }
 
 // OnCancel sets what is called when the peer cancels the request or its Conn
@@ -53,15 +63,18 @@ func (r *Reply) cancel(cause error) {
 }
 
 // Answer sends the answer and never blocks: one that there is no room for, or
-// that is large, is left to a goroutine. A cancelled request is not answered.
+// that is large, is left to a goroutine. A cancelled request is not answered,
+// and a second answer is dropped.
 func (r *Reply) Answer(a Answer) {
+	cause, first := r.spend()
+	if !first {
+		a.release()
+		return
+	}
 	c := r.c
 	c.mu.Lock()
 	delete(c.tabs.serving, string(r.id)) // the id is free once its answer can be seen
 	c.mu.Unlock()
-	r.mu.Lock()
-	cause := r.cause
-	r.mu.Unlock()
 	var gone *CancelledError
 	if errors.As(cause, &gone) {
 		a.release()
@@ -92,7 +105,7 @@ func (r *Reply) over() {
 	r.c.tabs.active--
 	r.c.tabs.held -= r.size
 	r.c.mu.Unlock()
-	r.c.wg.Done()
+	r.c.busy.Done()
 }
 
 // fast offers a request to Options.Fast. false: it goes the long way.
@@ -110,16 +123,30 @@ func (c *Conn) fast(m *Message) bool {
 	c.tabs.serving[string(r.id)] = r.cancel
 	c.tabs.active++
 	c.tabs.held += r.size
-	c.wg.Add(1)
+	c.busy.Add(1)
 	c.mu.Unlock()
-	if c.o.Fast(m, r) {
+	if c.taken(m, r) {
 		return true
+	}
+	if _, first := r.spend(); !first {
+		return true // by a handler that says no and answers all the same
 	}
 	c.mu.Lock()
 	delete(c.tabs.serving, string(r.id))
 	c.mu.Unlock()
 	r.over()
 	return false
+}
+
+// taken calls Options.Fast. One that panics has had its turn.
+func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = true
+			r.Answer(c.panicked(m, p))
+		}
+	}()
+	return c.o.Fast(m, r)
 }
 
 // cancelServed cancels every request that is being served: those of the short

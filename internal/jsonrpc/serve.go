@@ -69,6 +69,9 @@ func (c *Conn) request(rd *Reader, m *Message) {
 		c.replyInline(own.ID, c.answer(c.ctx, own))
 		return
 	}
+	if c.fast(m) {
+		return
+	}
 	q := new(request)
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
 	if text := c.admit(m, q.cancel); text != "" {
@@ -166,11 +169,16 @@ func (c *Conn) serve(q *request) {
 func (c *Conn) answer(ctx context.Context, m *Message) (a Answer) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a = ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
+			a = c.panicked(m, r)
 		}
 	}()
 	return c.h.ServeRequest(ctx, m)
+}
+
+// panicked is the answer to a request whose handler panicked.
+func (c *Conn) panicked(m *Message, p any) Answer {
+	c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
+	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
 
 func (c *Conn) notification(m *Message) {
@@ -275,11 +283,11 @@ func (c *Conn) response(rd *Reader, m *Message) {
 	}
 	if (m.Result == nil) == (m.Error == nil) {
 		c.broken.Add(1)
-		p.ch <- answered{err: &BrokenError{"it has neither a result nor an error, or both"}}
+		p.finish(answered{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
 	frame, buf := rd.Take()
-	p.ch <- answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}}
+	p.finish(answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}})
 }
 
 // bad deals with a line that is no message. What is known to be an answer is
@@ -366,7 +374,7 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 		if p := c.forgetRaw(id); p != nil {
 			c.broken.Add(1)
 			ended = true
-			p.ch <- answered{err: &BrokenError{reason}}
+			p.finish(answered{err: &BrokenError{reason}})
 		}
 	}
 	if !ended {
