@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
@@ -20,6 +21,7 @@ type toolCall struct {
 	// params builds what the child is sent, around the judged bytes.
 	params func(token []byte) [][]byte
 	token  []byte // the client's progress token, raw; nil when it gave none
+	at     string // pointer of args within the arguments that the client sent
 }
 
 // callTool answers a tools/call of the client.
@@ -77,17 +79,20 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		return o, jsonrpc.Answer{}
 	}
 	owners := s.hub.owners(name)
-	s.awaitListed(ctx, owners)
-	if err := ctx.Err(); err != nil {
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+	s.awaitStart(ctx, owners)
+	if ctx.Err() != nil {
+		return nil, gone(ctx, nil)
 	}
 	if o := s.catalog.Load().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	for _, owner := range owners {
-		if st, _, offered, _ := s.childStatus(owner); !offered {
-			return nil, refuseDown(st)
+		if refusal, up := s.revive(ctx, owner); !up {
+			return nil, refusal
 		}
+	}
+	if o := s.catalog.Load().byName[name]; o != nil {
+		return o, jsonrpc.Answer{}
 	}
 	for _, b := range s.hub.cfg.Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
@@ -95,6 +100,62 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		}
 	}
 	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.catalog.Load(), owners))
+}
+
+// awaitStart waits until these children have listed their tools or failed, but
+// not longer than the slowest of them may take to start (V2).
+func (s *Session) awaitStart(ctx context.Context, names []string) {
+	var limit time.Duration
+	for _, name := range names {
+		limit = max(limit, s.hub.startLimit(name))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s.awaitListed(ctx, names)
+}
+
+// startLimit is how long a child may take from being wanted to being ready: it
+// may have to wait for the roots first.
+func (h *Hub) startLimit(name string) time.Duration {
+	start := h.byName[name].Spec.StartTimeout
+	if start <= 0 {
+		start = children.DefaultStartTimeout
+	}
+	return start + h.cfg.Roots.Timeout
+}
+
+// revive sees to it that a child which never listed its tools is tried again
+// now that somebody wants one; up is false where that did not help.
+func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answer, up bool) {
+	st, _, offered, _ := s.childStatus(name)
+	if offered {
+		return jsonrpc.Answer{}, true
+	}
+	lease, err := s.acquire(ctx, name)
+	if err != nil {
+		if ctx.Err() != nil {
+			return gone(ctx, nil), false
+		}
+		var down *children.UnavailableError
+		if errors.As(err, &down) {
+			return toolError(down.Error()), false
+		}
+		return refuseDown(st), false
+	}
+	lease.Release()
+	s.awaitStart(ctx, []string{name})
+	return jsonrpc.Answer{}, true
+}
+
+// acquire waits for the right to call a child, within its time to start.
+func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, error) {
+	key := s.key(s.hub.byName[name])
+	if lease, ok := s.hub.sup.TryAcquire(key); ok {
+		return lease, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
+	defer cancel()
+	return s.hub.sup.Acquire(ctx, key)
 }
 
 // dispatch judges a call and, where it is allowed, has the child run it.
@@ -106,7 +167,7 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	defer j.lease.Release()
 	if v := j.verdict; v.Decision != validate.Allow {
 		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseVerdict(v)
+		return refuseVerdict(v, c.at)
 	}
 	return s.forward(ctx, c, j.lease)
 }
@@ -136,11 +197,13 @@ func (s *Session) consider(ctx context.Context, tool *offered, args []byte) (*ju
 			return nil, err
 		}
 	}
-	if j.lease, err = s.hub.sup.Acquire(ctx, s.key(s.hub.byName[tool.child])); err != nil {
+	if j.lease, err = s.acquire(ctx, tool.child); err != nil {
 		return nil, err
 	}
-	if err = s.judge(ctx, scan, patience, j); err != nil {
-		j.lease.Release()
+	if err = s.judge(ctx, tool, scan, patience, j); err != nil {
+		if j.lease != nil {
+			j.lease.Release()
+		}
 		return nil, err
 	}
 	return j, nil
@@ -149,19 +212,23 @@ func (s *Session) consider(ctx context.Context, tool *offered, args []byte) (*ju
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+	began := time.Now()
 	view, err := patience.Await(ctx)
 	if err != nil {
 		return view, err
 	}
-	return view, s.awaitServed(ctx, view.Snapshot.Generation())
+	return view, s.awaitServed(ctx, view, s.hub.cfg.Roots.Timeout-time.Since(began))
 }
 
 // judge decides; a denial that a newer answer of the client might lift is
-// decided once more after asking (R11).
-func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
-	cwd, served := j.lease.Where()
-	where := validate.Where{Cwd: cwd, Served: served}
-	j.verdict = s.hub.cfg.Checker.Judge(scan, where, j.view)
+// decided once more after asking (R11). Then the child is acquired anew: it has
+// to apply the new roots first, and may be another process in another place.
+func (s *Session) judge(ctx context.Context, tool *offered, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
+	decide := func() {
+		cwd, served := j.lease.Where()
+		j.verdict = s.hub.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
+	}
+	decide()
 	if j.verdict.Decision != validate.Deny || patience == nil {
 		return nil
 	}
@@ -169,11 +236,15 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if err != nil || !asked {
 		return err
 	}
-	if err := s.awaitServed(ctx, again.Snapshot.Generation()); err != nil {
+	if err := s.awaitServed(ctx, again, s.hub.cfg.Roots.Timeout); err != nil {
+		return err
+	}
+	j.lease.Release()
+	if j.lease, err = s.acquire(ctx, tool.child); err != nil {
 		return err
 	}
 	j.view = again
-	j.verdict = s.hub.cfg.Checker.Judge(scan, where, again)
+	decide()
 	return nil
 }
 

@@ -38,54 +38,79 @@ type oddity struct{ Tool, Reason string }
 // checked on the read loop.
 const cheapDefinition = 16 << 10
 
-// maxDefinition bounds one tool's definition, in bytes.
-const maxDefinition = 1 << 20
+// Bounds of one tool's definition, and of all of one child together, in bytes.
+const (
+	maxDefinition  = 1 << 20
+	maxDefinitions = 16 << 20
+)
 
-// buildCatalog makes the view of the offers of one session's children. Offers
-// are looked at in the order of hub.json, so the same offers give the same view.
-func (h *Hub) buildCatalog(offers map[string]*children.Offer) *Catalog {
-	c := &Catalog{byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
-	for _, own := range h.own {
-		o := &offered{name: own.name, remote: own.name, def: own.def}
-		c.byName[o.name] = o
-		c.tools = append(c.tools, o)
-	}
-	taken := map[string][]*offered{}
-	for i := range h.cfg.Children {
-		child := &h.cfg.Children[i]
-		if offer := offers[child.Spec.Name]; offer != nil {
-			h.addChild(c, child, offer, taken)
-		}
-	}
-	h.settle(c, taken)
-	c.page = renderPage(c.tools)
-	return c
+// childOffer is what one child offers, read: each tool with the name it would
+// have if no other wanted it. It never changes and may serve many catalogues.
+type childOffer struct {
+	raw   *children.Offer
+	tools []*offered
+	odd   []oddity
 }
 
-func (h *Hub) addChild(c *Catalog, child *Child, offer *children.Offer, taken map[string][]*offered) {
-	name := child.Spec.Name
-	mine := map[string]*offered{}
-	c.byChild[name] = mine
-	for i, raw := range offer.Tools {
-		o, reason := h.offer(child, offer, raw)
-		if reason == "" && mine[o.remote] != nil {
-			reason = "a second tool of this name; the first one counts"
-		}
-		if reason == hidden {
+// readOffer reads a child's list: it compiles schemas, so it may take a while.
+func (h *Hub) readOffer(child *Child, raw *children.Offer) *childOffer {
+	out := &childOffer{raw: raw}
+	seen := map[string]bool{}
+	bytes := 0
+	for i, entry := range raw.Tools {
+		o, reason := h.offer(child, raw, entry)
+		bytes += len(entry)
+		switch {
+		case reason == hidden:
 			continue
+		case reason != "":
+		case seen[o.remote]:
+			reason = "a second tool of this name; the first one counts"
+		case bytes > maxDefinitions:
+			reason = fmt.Sprintf("the definitions of this server have more than %d bytes together; exclude some of its tools", maxDefinitions)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
 			if o != nil {
 				label = o.remote
 			}
-			c.odd[name] = append(c.odd[name], oddity{label, reason})
+			out.odd = append(out.odd, oddity{label, reason})
 			continue
 		}
-		mine[o.remote] = o
-		taken[o.name] = append(taken[o.name], o)
+		seen[o.remote] = true
+		out.tools = append(out.tools, o)
+	}
+	return out
+}
+
+// buildCatalog makes the view of the offers of one session's children. Offers
+// are looked at in the order of hub.json, so the same offers give the same view.
+func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
+	c := &Catalog{byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
+	for _, own := range h.own {
+		o := &offered{name: own.name, remote: own.name, def: own.def}
+		c.byName[o.name] = o
 		c.tools = append(c.tools, o)
 	}
+	wanted := map[string]int{}
+	for i := range h.cfg.Children {
+		name := h.cfg.Children[i].Spec.Name
+		offer := offers[name]
+		if offer == nil {
+			continue
+		}
+		c.odd[name] = offer.odd
+		c.byChild[name] = map[string]*offered{}
+		for _, o := range offer.tools {
+			mine := *o // its name may change in this catalogue
+			c.byChild[name][o.remote] = &mine
+			c.tools = append(c.tools, &mine)
+			wanted[o.name]++
+		}
+	}
+	h.settle(c, wanted)
+	c.page = renderPage(c.tools)
+	return c
 }
 
 // hidden is the reason of a tool that the operator does not want.
@@ -101,6 +126,9 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 	if !ok || remote == "" {
 		return nil, "it is no tool definition with a name"
 	}
+	if !unambiguous(raw) {
+		return nil, "its definition has a member twice"
+	}
 	o := &offered{child: child.Spec.Name, remote: remote}
 	if !wanted(child, remote) {
 		return o, hidden
@@ -112,8 +140,21 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 	o.tool = tool
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	o.name = h.cfg.Names.exposed(o.child, child.Prefix, remote)
-	o.def = withoutEscapes(raw)
+	o.def = renamed(withoutEscapes(raw), o.name)
 	return o, ""
+}
+
+// unambiguous reports whether an object has no member twice: of two, this hub
+// would take one and a client perhaps the other.
+func unambiguous(raw []byte) bool {
+	seen := map[string]bool{}
+	ok := true
+	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
+		ok = ok && !seen[name]
+		seen[name] = true
+		return ok
+	})
+	return ok && err == nil
 }
 
 // wanted reports whether the operator wants a tool offered. In a pattern "*" is
@@ -136,21 +177,27 @@ func wanted(child *Child, tool string) bool {
 }
 
 // settle gives every tool its final name: where two want the same one, or one
-// of the hub's own, all of them are marked, so that none shadows another.
-func (h *Hub) settle(c *Catalog, taken map[string][]*offered) {
-	for name, tools := range taken {
-		if _, own := c.byName[name]; own || len(tools) > 1 {
-			for _, o := range tools {
-				o.name = h.cfg.Names.marked(o.child, h.byName[o.child].Prefix, o.remote)
-			}
+// of the hub's own, all of them are marked, so that none shadows another. A
+// mark that some other tool has for a name of its own grows until it is unique.
+func (h *Hub) settle(c *Catalog, wanted map[string]int) {
+	for _, o := range c.tools {
+		if _, own := c.byName[o.name]; o.child != "" && !own && wanted[o.name] == 1 {
+			c.byName[o.name] = o
 		}
 	}
 	for _, o := range c.tools {
-		if o.child == "" {
+		if o.child == "" || c.byName[o.name] == o {
 			continue
 		}
-		c.byName[o.name] = o
+		for size := markSize; ; size++ {
+			name := h.cfg.Names.marked(o.child, h.byName[o.child].Prefix, o.remote, size)
+			if c.byName[name] == nil {
+				o.name = name
+				break
+			}
+		}
 		o.def = renamed(o.def, o.name)
+		c.byName[o.name] = o
 	}
 }
 

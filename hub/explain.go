@@ -105,7 +105,7 @@ func (e *Explanation) judged(j *judgement) {
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	e.Cwd, _ = j.lease.Where()
 	if v.Decision != validate.Allow {
-		e.Refusal = denial(v)
+		e.Refusal = denial(v, "")
 	}
 	if snap := j.view.Snapshot; snap != nil {
 		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()

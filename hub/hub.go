@@ -86,14 +86,13 @@ type Hub struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
-	shared   map[string]sharedChild // what is known of instances that serve everybody
+	known    map[children.Key]knownChild
 }
 
-// sharedChild is the last that was told of a shared instance, for sessions
-// that come later.
-type sharedChild struct {
+// knownChild is the last that was told of an instance.
+type knownChild struct {
 	status children.Status
-	offer  *children.Offer
+	offer  *childOffer // nil until it was listed
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -106,7 +105,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Names = cfg.Names.withDefaults()
-	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, shared: map[string]sharedChild{}}
+	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, known: map[children.Key]knownChild{}}
 	specs := make([]children.Spec, 0, len(cfg.Children))
 	for i := range cfg.Children {
 		c := &cfg.Children[i]
@@ -136,8 +135,10 @@ func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[s.id] = s
-	for _, c := range h.shared {
-		s.childChanged(c.status, c.offer)
+	for k, c := range h.known {
+		if k.Instance == "" {
+			s.childChanged(c.status, c.offer)
+		}
 	}
 }
 
@@ -145,20 +146,34 @@ func (h *Hub) remove(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sessions, s.id)
+	for k := range h.known {
+		if k.Instance == s.id {
+			delete(h.known, k)
+		}
+	}
 }
 
-// told hands a change of one instance to the sessions that it serves.
-func (h *Hub) told(st children.Status, offer *children.Offer) {
+// told hands a change of one instance to the sessions that it serves. It is
+// called by one goroutine for each instance; what takes time, reading a new
+// offer, is done without the lock and once for each offer.
+func (h *Hub) told(st children.Status, raw *children.Offer) {
+	h.mu.Lock()
+	offer := h.known[st.Key].offer
+	h.mu.Unlock()
+	if raw != nil && (offer == nil || offer.raw != raw) {
+		offer = h.readOffer(h.byName[st.Child], raw)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if st.Instance != "" {
-		if s := h.sessions[st.Instance]; s != nil {
+	if st.Instance == "" {
+		h.known[st.Key] = knownChild{st, offer}
+		for _, s := range h.sessions {
 			s.childChanged(st, offer)
 		}
 		return
 	}
-	h.shared[st.Child] = sharedChild{st, offer}
-	for _, s := range h.sessions {
+	if s := h.sessions[st.Instance]; s != nil {
+		h.known[st.Key] = knownChild{st, offer}
 		s.childChanged(st, offer)
 	}
 }

@@ -36,11 +36,16 @@ func plain(name string) bool {
 }
 
 // mark is what makes the name of one tool of one child its own. It depends on
-// nothing else, so a name stays the same whatever other children do.
-func mark(child, tool string) string {
+// nothing else, so a name stays the same whatever other children do, but for
+// the case that one of theirs looks like it.
+func mark(child, tool string, size int) string {
 	sum := sha256.Sum256([]byte(child + "\x00" + tool))
-	return hex.EncodeToString(sum[:4])
+	all := hex.EncodeToString(sum[:])
+	return all[:min(size, len(all))] + strings.Repeat("_", max(0, size-len(all)))
 }
+
+// markSize is how many hexadecimal digits a mark has, unless that is taken.
+const markSize = 8
 
 // exposed returns the name of a tool towards the client: prefix and tool, as
 // they are where they fit; else with odd characters replaced, cut to size and
@@ -50,18 +55,18 @@ func (n Names) exposed(child, prefix, tool string) string {
 	if plain(full) && len(full) <= n.Max {
 		return full
 	}
-	return n.marked(child, prefix, tool)
+	return n.marked(child, prefix, tool, markSize)
 }
 
 // marked returns the name with its mark, which no other tool has.
-func (n Names) marked(child, prefix, tool string) string {
+func (n Names) marked(child, prefix, tool string, size int) string {
 	b := []byte(prefix + tool)
 	for i, c := range b {
 		if !plain(string(rune(c))) || c >= 0x80 {
 			b[i] = '_'
 		}
 	}
-	tail := "_" + mark(child, tool)
+	tail := "_" + mark(child, tool, size)
 	if room := max(n.Max-len(tail), 1); len(b) > room {
 		b = b[:room]
 	}

@@ -14,9 +14,9 @@ func TestExposedNames(t *testing.T) {
 		{"fs", "fs__", "read_file", "fs__read_file"},
 		{"fs", "", "read_file", "read_file"},
 		{"fs", "fs__", "a.b/c-d", "fs__a.b/c-d"},
-		{"fs", "fs__", "with blank", "fs__with_blank_" + mark("fs", "with blank")},
-		{"fs", "fs__", "naïve", "fs__na__ve_" + mark("fs", "naïve")},
-		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + mark("fs", long)},
+		{"fs", "fs__", "with blank", "fs__with_blank_" + mark("fs", "with blank", markSize)},
+		{"fs", "fs__", "naïve", "fs__na__ve_" + mark("fs", "naïve", markSize)},
+		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + mark("fs", long, markSize)},
 	}
 	for _, c := range cases {
 		got := n.exposed(c.child, c.prefix, c.tool)

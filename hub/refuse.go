@@ -34,12 +34,13 @@ func refuseArguments(err error) jsonrpc.Answer {
 // mostRoots is how many roots a denial names (V8).
 const mostRoots = 20
 
-// refuseVerdict answers a call that was denied.
-func refuseVerdict(v *validate.Verdict) jsonrpc.Answer { return toolError(denial(v)) }
+// refuseVerdict answers a call that was denied; at is where its arguments stand
+// within those that the client sent.
+func refuseVerdict(v *validate.Verdict, at string) jsonrpc.Answer { return toolError(denial(v, at)) }
 
 // denial is the text of V8, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
-func denial(v *validate.Verdict) string {
+func denial(v *validate.Verdict, at string) string {
 	first := v.First
 	if first == nil {
 		first = &validate.Judged{} // a verdict that nobody reached denies all the same
@@ -51,7 +52,7 @@ func denial(v *validate.Verdict) string {
 		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(first.Raw, 200), rootList(v.Roots))
 	}
 	if first.Code != "" {
-		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(first.Pointer), first.Role, first.Code)
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Role, first.Code)
 	}
 	if leads := first.Leads; leads != "" && leads != first.Raw {
 		fmt.Fprintf(&b, " It leads to '%s'.", shown(leads, 200))

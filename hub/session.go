@@ -40,7 +40,7 @@ type Session struct {
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
-	offers      map[string]*children.Offer
+	offers      map[string]*childOffer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
 	served      uint64        // generation of the roots that the children were given
@@ -61,7 +61,7 @@ func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
 	s := &Session{id: id, hub: h, begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
 	s.tab = sessionTables{
-		offers: map[string]*children.Offer{}, status: map[string]children.Status{},
+		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.catalog.Store(h.buildCatalog(nil))
@@ -163,9 +163,20 @@ func (s *Session) setServed(generation uint64) {
 	s.tab.servedNow = make(chan struct{})
 }
 
-// awaitServed waits until the children have been given roots of at least this
-// generation; being given is not having applied them, which Acquire waits for.
-func (s *Session) awaitServed(ctx context.Context, generation uint64) error {
+// awaitServed waits until the children have been given the roots of a view, or
+// newer ones; being given is not having applied them, which Acquire waits for.
+// Where patience ends first, as it does for a client that never said that it is
+// initialized, the hub alone judges.
+func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience time.Duration) error {
+	generation := view.Snapshot.Generation()
+	s.mu.Lock()
+	done := s.tab.servedOnce && s.tab.served >= generation
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	over := time.NewTimer(max(patience, 0))
+	defer over.Stop()
 	for {
 		s.mu.Lock()
 		ok := s.tab.servedOnce && s.tab.served >= generation
@@ -176,6 +187,8 @@ func (s *Session) awaitServed(ctx context.Context, generation uint64) error {
 		}
 		select {
 		case <-again:
+		case <-over.C:
+			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -183,7 +196,7 @@ func (s *Session) awaitServed(ctx context.Context, generation uint64) error {
 }
 
 // childChanged takes in what the supervisor tells of one instance.
-func (s *Session) childChanged(st children.Status, offer *children.Offer) {
+func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	s.mu.Lock()
 	s.tab.status[st.Child] = st
 	fresh := offer != nil && s.tab.offers[st.Child] != offer

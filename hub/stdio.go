@@ -76,11 +76,11 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
 		s.mu.Lock()
-		again := s.tab.initialized
-		s.tab.initialized = true
 		caps := s.tab.caps
+		first := caps.known && !s.tab.initialized // nothing is known of a client that did not introduce itself
+		s.tab.initialized = s.tab.initialized || first
 		s.mu.Unlock()
-		if !again {
+		if first {
 			s.roots.Initialized(caps.roots, caps.rootsChange)
 			s.begin()
 		}

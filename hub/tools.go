@@ -90,7 +90,7 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		return refusal
 	}
 	meta := m.Param("_meta")
-	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, params: func(own []byte) [][]byte {
+	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", params: func(own []byte) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
 		if inner != nil {
 			parts = append(parts, []byte(`,"arguments":`), inner)
@@ -122,16 +122,16 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offe
 	if o := s.catalog.Load().byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
-	s.awaitListed(ctx, []string{child})
+	s.awaitStart(ctx, []string{child})
 	if ctx.Err() != nil {
 		return nil, gone(ctx, nil)
+	}
+	if refusal, up := s.revive(ctx, child); !up {
+		return nil, refusal
 	}
 	c := s.catalog.Load()
 	if o := c.byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
-	}
-	if st, _, offered, _ := s.childStatus(child); !offered {
-		return nil, refuseDown(st)
 	}
 	for _, odd := range c.odd[child] {
 		if odd.Tool == remote {
