@@ -28,7 +28,7 @@
 //
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
-// goroutine of that session has ended and its children are stopped. A Session's
+// goroutine of that session has ended and its children have been told to stop. A Session's
 // tables are guarded by one leaf mutex; its Catalog is replaced, never changed.
 // The observer methods that the supervisor calls do not block.
 //

@@ -276,6 +276,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	j.watch()
 	out.Findings = j.all(s.findings)
 	out.settle(s.tool, v)
+	j.rewrite(s, out)
 	return out
 }
 

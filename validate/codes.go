@@ -84,7 +84,7 @@ var Codes = []CodeInfo{
 	{CodePermission, "unresolvable", "A directory on the way may not be searched, so it cannot be told where the path leads.", `{"path": "/root/x"} as an ordinary user`, "Use a path you may read."},
 	{CodeMagic, "unresolvable", "The path means something else in the child than in the hub (/proc/self, /dev/fd), or names a device.", `{"path": "/proc/self/root/etc/passwd"}`, "Use the plain path."},
 	{CodeNUL, "unresolvable", "The path holds a NUL character.", `{"path": "a\u0000b"}`, "Leave the character out."},
-	{CodeBadURI, "unresolvable", "A file URI that programs read differently or not at all.", `file:///a%zz`, "Send a plain path, or a well-formed file:/// URI."},
+	{CodeBadURI, "unresolvable", "A file URI that programs read differently or not at all, or one that is not certain to mean one plain path, sent to a server that takes only those.", `file:///a%zz`, "Send a plain path, or a well-formed file:/// URI."},
 	{CodeForeignHost, "unresolvable", "A file URI that names another host.", `file://server/share/x`, "Write file:/// with three slashes for a local file."},
 	{CodeForeignForm, "unresolvable", "A path in the form of another system: a drive or a network share where there are none.", `{"path": "C:\\Users\\me"} on Linux`, "Use a path of this machine."},
 	{CodeGlob, "unresolvable", "A component after a wildcard can be \"..\", or a pattern has too many alternatives to judge.", `src/*/../../../etc/*`, "Write the pattern without \"..\" after the first wildcard."},
@@ -149,6 +149,12 @@ func FindingsDoc() string {
 	b.WriteString("\n## How a string is recognised\n\n| how | meaning |\n|---|---|\n")
 	for _, h := range hows {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", h.how, strings.ReplaceAll(h.meaning, "|", "\\|"))
+	}
+	b.WriteString("\n## What is sent in another spelling\n\nWhat is sent is what was judged. For a server that needs another spelling its built-in profile says `rewrite`; the audit\n" +
+		"line and `mcphub explain` name each string that was changed, and why. The new text is judged as well, with the rest of\n" +
+		"the call, and leads to the same place. Nothing is rewritten where no boundary is known or where paths.mode is \"off\".\n\n| why | meaning |\n|---|---|\n")
+	for _, r := range rewritings {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r.word, r.meaning)
 	}
 	b.WriteString("\n## The word lists\n\nKeys are read by whole words of camel, snake and kebab case; letters are compared under Unicode case folding.\n\n")
 	list := func(title string, words []string) {

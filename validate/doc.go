@@ -16,6 +16,7 @@
 //  5. Boundary. Each finding is read in every way that the child or the kernel might read it, and every reading must
 //     lie inside. Policy rules will stand between the two last stages.
 //  6. Decision. One finding outside denies the call. The zero value of everything that decides denies.
+//  7. Spelling. What an allowed call has to be sent with instead, where its server needs another spelling (below).
 //
 // # Two names in one object
 //
@@ -28,6 +29,27 @@
 //
 // On POSIX a backslash is an ordinary character of a file name, and a separator to programs that were written for both
 // systems. Both readings must lie inside. Drives and network shares are refused there: no root contains them.
+//
+// # Rewriting
+//
+// What is sent is what was judged: the bytes that were scanned. A server that cannot take a path as it was sent has a
+// profile that says so, and [Verdict.Rewrites] then names the strings to replace, by their bytes. There are two reasons.
+// "file-uri": the server takes plain paths only, so a file URI with exactly one reading becomes that path.
+// "resolved-root": the server compares text with its resolved roots, so the spelling in which a root was given
+// ([rootsmgr.Root], Given) becomes its Path. The rest of the path is neither cleaned nor resolved.
+//
+// Only whole string values are rewritten that a declaration, a profile or their names make paths; never member names,
+// parts of lists, words of shell strings or what stands in JSON inside a string, never URIs of resources or arguments of
+// prompts, and nothing where no boundary is known or the mode is "off". A value with blanks or quotes around it is not
+// one path to everybody, and a container has paths of its own: their roots are left as they are spelled.
+//
+// The call with its new strings is searched and judged again as a whole, and a new root must lead to the same place as
+// the old one, with links followed before ".." and after it. Where that fails for a root, the call goes out as it came,
+// which was judged; the server may refuse it. Where it fails for a file URI, the call is denied: a server that takes
+// only paths would open the URI as a relative name, which nobody has judged.
+//
+// The new text is not held against the tool's schema again. A call with rewrites costs about three looks at the disk
+// for one.
 //
 // # Concurrency
 //

@@ -25,7 +25,9 @@ type judge struct {
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
 	checks    int
-	watched   []watched // protected files as they are now
+	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	longest   int               // bytes of a root in it
+	watched   []watched         // protected files as they are now
 }
 
 // bases are the directories that a relative path may start from.
@@ -173,7 +175,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		return r, Allow, f.form != formLink
 	}
 	where, err := j.look(s.path)
-	r.Leads, r.Exists, r.Root, r.dir = where.Path, where.Exists, where.Root.Path, where.Dir
+	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	var escape *rootsmgr.EscapeError
 	switch {
 	case err == nil:

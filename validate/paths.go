@@ -16,6 +16,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	switch kind {
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
+		f.start, f.end = d.token(id, how, member)
 		if how == HowKey || how == HowMember || how == HowFormat {
 			f.How = HowFileURI
 		}
@@ -43,6 +44,9 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 			d.add(Finding{Value: part, How: HowList, Member: member, seat: id}, p)
 		}
 	} else {
+		if trimmed == s {
+			f.start, f.end = d.token(id, how, member)
+		}
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)

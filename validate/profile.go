@@ -11,8 +11,10 @@ import (
 	"sync"
 )
 
-// Profile is what is known of a well-known server: which of its arguments are paths, in which role. Profiles are data,
-// in profiles/*.json; an operator's own entry wins over them, argument by argument.
+// Profile is what is known of a well-known server: which of its arguments are paths, in which role, and how it needs
+// them spelled. Profiles are data, in profiles/*.json; an operator's own entry wins over them, argument by argument. What
+// "rewrite" says holds for the server as a whole, also for arguments that an operator declared or that their names give
+// away: it is about how the server reads a path, not about which arguments are paths.
 type Profile struct {
 	Name  string
 	Match struct {
@@ -22,8 +24,9 @@ type Profile struct {
 	}
 	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
 	RootsProbe string                        // the tool that lists the roots applied (C2), "" none
-	Rewrite    map[string]map[string]string  // tool or "*" -> pointer -> spelling the server needs; read, not used yet
+	Rewrite    []string                      // RewriteFileURI, RewriteResolvedRoot: how the server needs its paths, whoever declared them
 	mode       *Mode
+	rewrite    respelling
 }
 
 //go:embed profiles/*.json
@@ -66,7 +69,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		Mode       string                                `json:"mode"`
 		RootsProbe string                                `json:"rootsProbe"`
 		Tools      map[string]map[string]json.RawMessage `json:"tools"`
-		Rewrite    map[string]map[string]string          `json:"rewrite"`
+		Rewrite    []string                              `json:"rewrite"`
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
@@ -84,6 +87,10 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		p.mode = &m
 	}
 	p.RootsProbe, p.Rewrite = file.RootsProbe, file.Rewrite
+	var err error
+	if p.rewrite, err = parseRewrite(file.Rewrite); err != nil {
+		return nil, err
+	}
 	p.Tools = make(map[string]map[string]ArgRule)
 	check := &ruleNode{}
 	for tools, args := range file.Tools {

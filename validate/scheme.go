@@ -34,7 +34,7 @@ func readScheme(s string) (schemeKind, []string) {
 	if strings.ContainsAny(s, "\t\r\n") {
 		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
 	}
-	for range maxWrappers {
+	for wrappers := range maxWrappers {
 		name, rest, ok := cutScheme(s)
 		if !ok {
 			return schemeNone, nil
@@ -44,6 +44,8 @@ func readScheme(s string) (schemeKind, []string) {
 			first, last = name[:i], name[strings.LastIndexByte(name, '+')+1:]
 		}
 		switch {
+		case name == "file" && wrappers == 0:
+			return schemeFile, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
 		case last == "file":
 			return schemeFile, []string{"file:" + jarEntry(rest)}
 		case wrapperSchemes[name]:

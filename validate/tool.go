@@ -17,6 +17,7 @@ type Tool struct {
 	traits      toolTraits
 	profile     *Profile
 	pathFormats bool
+	rewrite     respelling
 	uri         bool // not a tool: the URI of a resource
 }
 
@@ -57,6 +58,9 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	}
 	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
 	t.schema = s
+	if t.profile != nil {
+		t.rewrite = t.profile.rewrite
+	}
 	t.pathFormats = s.declaresPaths()
 	if s != nil {
 		t.classes = make(map[string]keyClass)

@@ -40,7 +40,8 @@ type Reading struct {
 	Code   string // of Codes
 	Err    string // why, where it could not be resolved
 
-	dir bool
+	dir   bool
+	given string // how Root was spelled
 }
 
 // Judged is a finding and what became of it.
@@ -57,7 +58,7 @@ type Judged struct {
 const maxReadings = 16
 
 // Verdict is the outcome for one call. It is bound to the generation of the roots it was judged by, and to the very
-// bytes that were scanned.
+// bytes that were scanned: those, with Rewrites carried out, are the bytes to send.
 type Verdict struct {
 	Decision   Decision
 	Generation uint64
@@ -70,6 +71,7 @@ type Verdict struct {
 	Case       rootsmgr.Case // which case of R11 held
 	Why        string        // the view's sentence for a denial that roots could cure
 	Roots      []string      // canonical URIs of the boundary, for the text of a denial
+	Rewrites   []Rewrite     // what to change in the arguments before they are sent: by Start, not overlapping; only where Decision is Allow
 }
 
 // Values of Verdict.Rule.

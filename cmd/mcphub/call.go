@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
@@ -130,11 +131,16 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 		return []byte(asJSON), nil
 	}
 	b := []byte{'{'}
+	seen := map[string]bool{}
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return nil, exitf(exitUsage, "%q is not key=value", pair)
 		}
+		if seen[key] {
+			return nil, exitf(exitUsage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
+		}
+		seen[key] = true
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -161,12 +167,28 @@ func argumentTypes(ctx context.Context, c *client, tool string) (map[string]stri
 			return true
 		}
 		_ = jsonrpc.Members(jsonrpc.Get(jsonrpc.Get(def, "inputSchema"), "properties"), func(key string, schema []byte) bool {
-			types[key], _ = jsonrpc.String(jsonrpc.Get(schema, "type"))
+			types[key] = schemaType(jsonrpc.Get(schema, "type"))
 			return true
 		})
 		return false
 	})
 	return types, err
+}
+
+// schemaType reads a schema's type: one, or a list that names one beside null.
+// With a choice that includes text, a value is text.
+func schemaType(raw []byte) string {
+	one, ok := jsonrpc.String(raw)
+	if ok {
+		return one
+	}
+	_ = jsonrpc.Elements(raw, func(v []byte) bool {
+		if t, _ := jsonrpc.String(v); t != "null" && one != "string" {
+			one = t
+		}
+		return true
+	})
+	return one
 }
 
 // printResult prints what a person wants to see of a tool result: its text, or
@@ -181,12 +203,26 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		}
 		fmt.Fprintln(w, b.String())
 	} else {
+		if f, ok := w.(*os.File); ok && isTerminal(f) {
+			text = harmless(text)
+		}
 		fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	}
 	if resultIsError(result) {
 		return &exitError{Code: exitToolError}
 	}
 	return nil
+}
+
+// harmless removes what would steer a terminal from a text that a server wrote:
+// control characters but tabs and line ends, and overrides of direction.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // resultText joins the texts of a result; plain is false where it holds

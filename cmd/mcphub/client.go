@@ -94,22 +94,31 @@ func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name st
 	}
 	c := &client{roots: roots}
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
-	var result error
+	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = runHub(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
 		go func() { served <- h.ServeStdio(ctx, toHub, fromHub) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- c.conn.Run(clientCtx) }()
-		if result = c.connect(ctx, name); result == nil {
+		result := c.connect(ctx, name)
+		if result == nil {
 			result = do(ctx, c)
 		}
+		outcome <- result
 		stop()
 		<-clientDone
 		return <-served
 	})
-	if result != nil {
-		return result
+	select {
+	case result := <-outcome:
+		if result != nil {
+			return result
+		}
+	default:
+		if err == nil {
+			err = context.Cause(ctx)
+		}
 	}
 	return err
 }

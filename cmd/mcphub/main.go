@@ -63,11 +63,17 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	pipe := make(chan os.Signal, 1)
+	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return exitOK
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "mcphub: interrupted")
+		return exitInterrupt
 	}
 	code := exitUsage // what cobra itself refuses is wrong usage
 	var ee *exitError
@@ -90,6 +96,7 @@ func rootCommand() *cobra.Command {
 		Long:          "mcphub joins many MCP servers behind one endpoint, tells them which directories\nthe client has put in scope, and judges every call against that boundary before\nit reaches a server.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       buildVersion(),
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

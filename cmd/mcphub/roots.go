@@ -21,6 +21,8 @@ type rootsFlags struct {
 	contains string
 	why      string
 	asJSON   bool
+
+	asked, explained bool // --contains, --why were given, be it with nothing
 }
 
 func rootsCommand() *cobra.Command {
@@ -40,6 +42,8 @@ func rootsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			f.asked = cmd.Flags().Changed("contains")
+			f.explained = cmd.Flags().Changed("why")
 			return f.print(cmd.OutOrStdout(), snap)
 		},
 	}
@@ -127,12 +131,12 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.count:
 		fmt.Fprintln(w, snap.Len())
 		return nil
-	case f.contains != "":
+	case f.asked:
 		if _, err := checkPath(snap, f.contains); err != nil {
 			return &exitError{Code: exitFailure}
 		}
 		return nil
-	case f.why != "":
+	case f.explained:
 		return f.explain(w, snap)
 	case f.asJSON:
 		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": snap.Skipped()})
@@ -160,6 +164,9 @@ func rootsJSON(snap *rootsmgr.Snapshot) []map[string]any {
 // checkPath judges one path as an argument of a call would be, from the
 // working directory.
 func checkPath(snap *rootsmgr.Snapshot, path string) (rootsmgr.Place, error) {
+	if path == "" {
+		return rootsmgr.Place{}, errors.New("the path is empty")
+	}
 	if rootsmgr.IsFileURI(path) {
 		p, err := rootsmgr.ParseURI(path)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"time"
 
@@ -44,8 +43,6 @@ func serve(ctx context.Context, src *sources, logs *logFlags) error {
 		return exitf(exitConfig, "%w", err)
 	}
 	tuneCollector()
-	pipe := make(chan os.Signal, 1)
-	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	in, out, restore := openStdio()
 	defer restore()
 	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })

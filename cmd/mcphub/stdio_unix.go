@@ -28,7 +28,7 @@ func interruptible(f *os.File) (*os.File, func()) {
 		return f, same
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_NONBLOCK != 0 {
+	if err != nil {
 		return f, same
 	}
 	// A descriptor of its own, so that closing it leaves the number 0 or 1 taken
@@ -41,7 +41,11 @@ func interruptible(f *os.File) (*os.File, func()) {
 		_ = unix.Close(own)
 		return f, same
 	}
-	return os.NewFile(uintptr(own), f.Name()), func() { _ = unix.SetNonblock(fd, false) }
+	undo := func() { _ = unix.SetNonblock(fd, false) }
+	if flags&unix.O_NONBLOCK != 0 { // it was so before: one socket may be both input and output
+		undo = same
+	}
+	return os.NewFile(uintptr(own), f.Name()), undo
 }
 
 // ignoreBrokenPipe keeps a client that went away from killing the hub before

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -40,6 +41,9 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 	}
 	if err := notServedYet(file); err != nil {
 		return hub.Config{}, err
+	}
+	for _, p := range withoutEffect(file) {
+		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -121,6 +125,43 @@ func notServedYet(f *config.File) error {
 	return nil
 }
 
+// withoutEffect lists settings that are read and change nothing in this
+// version, and whose loss opens nothing.
+func withoutEffect(f *config.File) []config.Problem {
+	var out []config.Problem
+	note := func(text string, path ...string) {
+		p := f.At(path...)
+		p.Severity, p.Text = config.SeverityWarning, text+" in this version: the setting has no effect"
+		out = append(out, p)
+	}
+	def := config.Default()
+	if f.Expose != def.Expose {
+		note("every tool is listed", "expose")
+	}
+	if f.Policy.Sandbox != "" {
+		note("the sandbox is not part of the boundary", "policy", "sandbox")
+	}
+	if f.Approval.Local != def.Approval.Local {
+		note("nobody is asked for approval", "approval", "local")
+	}
+	if f.Audit.Dir != "" && !f.Audit.Off() {
+		note("no audit log is written", "audit", "dir")
+	}
+	if len(f.HTTP.Tokens) > 0 || f.HTTP.Listen != def.HTTP.Listen {
+		note("HTTP is not served", "http")
+	}
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		if s.Share == "roots" {
+			note("each session has its own process", "mcpServers", s.Name, "share")
+		}
+		if s.Era == "modern" {
+			note("servers are spoken to by the handshake", "mcpServers", s.Name, "era")
+		}
+	}
+	return out
+}
+
 // addServer turns one entry into a child, or into a broken one with a reason.
 func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	prefix := s.Name + file.Names.Separator
@@ -153,8 +194,11 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		}
 		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
 	}
-	if s.Timeout.Idle != nil {
+	switch {
+	case s.Timeout.Idle != nil:
 		spec.IdleTimeout = *s.Timeout.Idle
+	case spec.Share != children.ShareSession:
+		spec.IdleTimeout = sharedIdle
 	}
 	if profile, ok := validate.ProfileFor("", s.Command, s.Args); ok {
 		spec.Probe = profile.RootsProbe
@@ -162,6 +206,10 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
 	return nil
 }
+
+// sharedIdle is how long a shared server may be idle unless hub.json says
+// otherwise (C6); a session's own is never stopped, its state is the user's.
+const sharedIdle = 15 * time.Minute
 
 // rootsModes and shares translate hub.json's words; config has refused others.
 var (
@@ -186,7 +234,7 @@ func fromFile(f *config.File, path, home string, command bool) string {
 
 // checker builds the judge of all calls.
 func checker(f *config.File, home string) (*validate.Checker, error) {
-	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home}
+	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Args: map[string]map[string]validate.ArgRule{}}

@@ -1,0 +1,337 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
+// them.
+const (
+	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
+	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
+	RewriteFileURI = "file-uri"
+	// RewriteResolvedRoot: the server compares paths as text with its roots, and has those resolved. A path that goes
+	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
+	RewriteResolvedRoot = "resolved-root"
+)
+
+// rewritings explains them.
+var rewritings = []struct{ word, meaning string }{
+	{RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
+	{RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
+}
+
+// Rewrite is one string of the arguments that has to be sent in another spelling. What is sent is what was judged: To
+// was judged as well, together with the rest of the call, and leads to the same place as From.
+type Rewrite struct {
+	Pointer    string // RFC 6901
+	From, To   string // decoded
+	Why        string // RewriteFileURI, RewriteResolvedRoot, or both, joined by ", "
+	Start, End int    // bytes of the scanned arguments to replace: the raw JSON string, quotes included
+	With       []byte // the raw JSON string to put there
+}
+
+// respelling is the set of rewritings a profile asks for.
+type respelling uint8
+
+const (
+	plainPaths respelling = 1 << iota
+	resolvedRoots
+)
+
+func parseRewrite(words []string) (respelling, error) {
+	var set respelling
+	for _, w := range words {
+		switch w {
+		case RewriteFileURI:
+			set |= plainPaths
+		case RewriteResolvedRoot:
+			set |= resolvedRoots
+		default:
+			return 0, fmt.Errorf("rewrite %s is none of %s, %s", quoteForMessage(w), RewriteFileURI, RewriteResolvedRoot)
+		}
+	}
+	return set, nil
+}
+
+// token is where a string stands in the arguments, if it may have to be rewritten: a whole value that a declaration, a
+// profile or its name makes a path, and not inside JSON in a string. 0, 0 otherwise.
+func (d *detector) token(id int32, how string, member bool) (start, end int32) {
+	n := &d.t.nodes[id]
+	if d.tool.rewrite == 0 || member || n.doc != 0 {
+		return 0, 0
+	}
+	switch how {
+	case HowDeclared, HowProfile, HowKey:
+		return n.off, n.end
+	}
+	return 0, 0
+}
+
+// respelled is one string in the spelling that its server needs.
+type respelled struct {
+	f     *Judged
+	plain string // the path of a file URI, "" where it is a path already
+	to    string // plain, or the path it was, with the root resolved
+}
+
+// rewrite finds what an allowed call has to be sent with. The call that results is judged as a whole. Where that is
+// denied, the roots are left as they are spelled, which was judged before; where it is denied still, or where a file
+// URI is not one plain path, so is the call.
+func (j *judge) rewrite(s *Scan, out *Verdict) {
+	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
+		return
+	}
+	list, ok := j.respell(s.tool, out)
+	if !ok {
+		out.settle(s.tool, j.v)
+		return
+	}
+	if len(list) == 0 {
+		return
+	}
+	if trial := j.asSent(s, list); trial.Decision != Allow {
+		if list = withoutRoots(list); len(list) == 0 {
+			return
+		}
+		if trial = j.asSent(s, list); trial.Decision != Allow {
+			out.Decision, out.Rule, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Why, trial.Roots
+			if trial.First != nil {
+				out.Findings, out.First = trial.Findings, trial.First
+			}
+			return
+		}
+	}
+	for i := range list {
+		r := &list[i]
+		with, err := jsontext.AppendQuote(nil, r.to)
+		if err != nil { // asSent has quoted it before
+			out.Rewrites, out.Decision, out.Rule = nil, Deny, RuleUnjudged
+			return
+		}
+		out.Rewrites = append(out.Rewrites, Rewrite{
+			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
+			Start: int(r.f.start), End: int(r.f.end), With: with,
+		})
+	}
+	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
+}
+
+func (r *respelled) why() string {
+	switch r.plain {
+	case "":
+		return RewriteResolvedRoot
+	case r.to:
+		return RewriteFileURI
+	}
+	return RewriteFileURI + ", " + RewriteResolvedRoot
+}
+
+// withoutRoots leaves only what became of file URIs, with their roots as spelled.
+func withoutRoots(list []respelled) []respelled {
+	var rest []respelled
+	for _, r := range list {
+		if r.plain != "" {
+			r.to = r.plain
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// respell looks at every finding; ok is false where one of them now denies.
+func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
+	ok = true
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		if f.end == 0 {
+			continue
+		}
+		r := respelled{f: f, to: f.Value}
+		if f.form == formURI {
+			if t.rewrite&plainPaths == 0 {
+				continue
+			}
+			if r.plain = j.c.plainPath(f); r.plain == "" {
+				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
+					Err: "the server takes plain paths only, and programs read this URI differently; send the plain path"}, Deny)
+				ok = false
+				continue
+			}
+			r.to = r.plain
+		}
+		if t.rewrite&resolvedRoots != 0 {
+			if to := j.resolveRoot(f, r.to); to != "" {
+				r.to = to
+			}
+		}
+		if r.to != f.Value {
+			list = append(list, r)
+		}
+	}
+	return list, ok
+}
+
+// plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
+// or the URI stands inside another scheme, between blanks or quotes, or had line ends in it.
+func (c *Checker) plainPath(f *Judged) string {
+	const scheme = "file:"
+	rest, ok := strings.CutPrefix(f.Value, scheme)
+	if !ok || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+		return ""
+	}
+	p, err := c.platform.ParseURI(f.Value)
+	if err != nil {
+		return ""
+	}
+	return p
+}
+
+// resolveRoot writes a root's resolved path over the spelling in which it was given, "" where there is nothing to do.
+// The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
+// the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
+func (j *judge) resolveRoot(f *Judged, text string) string {
+	if j.container != nil || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+		return "" // a container has paths of its own
+	}
+	first := &f.Readings[0]
+	if first.Path != text || first.Root == "" {
+		return ""
+	}
+	if _, in := j.c.below(first.Root, text); in {
+		return "" // spelled as the server has it
+	}
+	root, rest := first.Root, ""
+	var ok bool
+	if rest, ok = cutDir(first.given, text); !ok {
+		if root, rest = j.rootAbove(text); root == "" {
+			return ""
+		}
+	}
+	if rest != "" && isSlash(root[len(root)-1]) {
+		rest = rest[1:]
+	}
+	to := root + rest
+	was, err := j.look(text)
+	if err != nil {
+		return ""
+	}
+	is, err := j.look(to)
+	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
+		return ""
+	}
+	return to
+}
+
+// cutDir takes a directory off the front of a path; rest keeps its separator.
+func cutDir(dir, text string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(text, dir)
+	return rest, ok && dir != "" && (rest == "" || isSlash(rest[0]))
+}
+
+// rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
+// a resolved one, or where no root is spelled otherwise than resolved.
+func (j *judge) rootAbove(text string) (root, rest string) {
+	c := j.c
+	fold := func(s string) string {
+		if c.windows {
+			s = slashed(s)
+		}
+		if c.folds {
+			s = foldName(s)
+		}
+		return s
+	}
+	if j.spelled == nil {
+		j.spelled = make(map[string]string)
+		roots := j.v.Snapshot.Roots()
+		for i := range roots {
+			j.spelled[fold(roots[i].Given)] = roots[i].Path
+			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
+		}
+		for i := range roots {
+			j.spelled[fold(roots[i].Path)] = ""
+		}
+	}
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.windows && r == '\\' }) {
+		if end > 4*j.longest {
+			continue // folding shortens a character to no less than a quarter
+		}
+		at, ok := j.spelled[fold(text[:end])]
+		switch {
+		case ok && at == "":
+			return "", ""
+		case ok && root == "":
+			root, rest = at, text[end:]
+		}
+	}
+	return root, rest
+}
+
+// asSent judges the call with these strings in it. What was found inside a string that changes is found anew, by the
+// rules that made it a path.
+func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
+	out := &Verdict{Rule: RuleUnjudged}
+	seats := make(map[int32]*respelled, len(list))
+	dirs := make(map[string]string, len(list))
+	for i := range list {
+		seats[list[i].f.seat] = &list[i]
+		dirs[list[i].f.Pointer] = list[i].to
+	}
+	findings := make([]Finding, 0, len(s.findings))
+	for i := range s.findings {
+		f := &s.findings[i]
+		r := seats[f.seat]
+		switch {
+		case r == nil || f.Member:
+			findings = append(findings, *f)
+		case f.end > 0: // the string itself; the others are parts of it
+			more, err := j.findAgain(s.tool, f, r.to)
+			if err != nil {
+				return out // denied: it was never reached
+			}
+			findings = append(findings, more...)
+		}
+	}
+	for i := range findings {
+		if to, ok := dirs[findings[i].Base]; ok && findings[i].Base != "" {
+			findings[i].BaseDir = to
+		}
+	}
+	trial := judge{c: j.c, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched}
+	out.Findings = trial.all(findings)
+	out.settle(s.tool, j.v)
+	return out
+}
+
+// findAgain searches the new text of a string the way the old one was.
+func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
+	quoted, err := jsontext.AppendQuote([]byte(`{"":`), to)
+	if err != nil {
+		return nil, err
+	}
+	tr := newTree(j.c.depth)
+	defer tr.free()
+	if err := tr.parse(append(quoted, '}'), j.c.size); err != nil {
+		return nil, err
+	}
+	how := f.How
+	if how == HowFileURI {
+		how = HowKey
+	}
+	d := detector{t: tr, c: j.c, tool: t, roleKey: -1}
+	d.asPath(tr.nodes[0].first, to, place{key: -1}, how, false)
+	if err := d.overflow(); err != nil {
+		return nil, err
+	}
+	for i := range d.findings {
+		g := &d.findings[i]
+		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
+		g.seat, g.context, g.declare, g.start, g.end = f.seat, f.context, f.declare, 0, 0
+	}
+	return d.findings, nil
+}
