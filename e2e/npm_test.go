@@ -28,10 +28,13 @@ func (n node) script(name string) string {
 	if runtime.GOOS != "windows" {
 		return filepath.Join(n.modules, ".bin", name)
 	}
-	return filepath.Join(n.modules, "@modelcontextprotocol", filepath.FromSlash(map[string]string{
-		"mcp-server-filesystem": "server-filesystem/dist/index.js",
-		"mcp-server-everything": "server-everything/dist/index.js",
-		"mcp-inspector":         "inspector/clients/launcher/build/index.js",
+	return filepath.Join(n.modules, filepath.FromSlash(map[string]string{
+		"mcp-server-filesystem":          "@modelcontextprotocol/server-filesystem/dist/index.js",
+		"mcp-server-everything":          "@modelcontextprotocol/server-everything/dist/index.js",
+		"mcp-server-memory":              "@modelcontextprotocol/server-memory/dist/index.js",
+		"mcp-server-sequential-thinking": "@modelcontextprotocol/server-sequential-thinking/dist/index.js",
+		"mcp-inspector":                  "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+		"playwright-mcp":                 "@playwright/mcp/cli.js",
 	}[name]))
 }
 

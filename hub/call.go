@@ -18,8 +18,9 @@ import (
 type toolCall struct {
 	tool *offered
 	args []byte // raw; nil when absent
-	// params builds what the child is sent, around the judged bytes.
-	params func(token []byte) [][]byte
+	// params builds what the child is sent: the judged bytes, with the edits that
+	// the verdict made of args, and the hub's own progress token.
+	params func(token []byte, edits []edit) [][]byte
 	token  []byte // the client's progress token, raw; nil when it gave none
 	at     string // pointer of args within the arguments that the client sent
 }
@@ -44,8 +45,8 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token,
-		params: func(own []byte) [][]byte {
-			edits := []edit{{quoted, jsonrpc.AppendString(nil, tool.remote)}}
+		params: func(own []byte, edits []edit) [][]byte {
+			edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
 			if own != nil {
 				edits = append(edits, edit{token, own})
 			}
@@ -169,7 +170,7 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
 		return refuseVerdict(v, c.at)
 	}
-	return s.forward(ctx, c, j.lease)
+	return s.forward(ctx, c, j)
 }
 
 // A judgement is what became of one call, and the right to make it.
@@ -248,14 +249,26 @@ func (s *Session) judge(ctx context.Context, tool *offered, scan *validate.Scan,
 	return nil
 }
 
+// rewrites are the edits of args that a verdict asks for: other spellings of
+// paths that were judged, for a server that does not take the ones given.
+func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
+	edits := make([]edit, 0, len(v.Rewrites)+2)
+	for _, r := range v.Rewrites {
+		edits = append(edits, edit{c.args[r.Start:r.End], r.With})
+		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("argument", shown(r.Pointer, 200)).
+			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
+	}
+	return edits
+}
+
 // forward sends the judged bytes and brings the answer back as it is.
-func (s *Session) forward(ctx context.Context, c toolCall, lease *children.Lease) jsonrpc.Answer {
+func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
 	var own []byte
 	if c.token != nil {
 		own = s.hub.progress.add(s.key(s.hub.byName[c.tool.child]), s, bytes.Clone(c.token))
 		defer s.hub.progress.remove(own)
 	}
-	resp, err := lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own)...)
+	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}

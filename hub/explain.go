@@ -47,6 +47,7 @@ type ExplainedFinding struct {
 	Code     string             `json:"code"`
 	Readings []ExplainedReading `json:"readings"`
 	Hint     string             `json:"hint,omitempty"` // the line of hub.json that would change it
+	Sent     string             `json:"sent,omitempty"` // the spelling that the server would be sent instead
 }
 
 // ExplainedReading is one way to take a path, and where it leads.
@@ -110,10 +111,14 @@ func (e *Explanation) judged(j *judgement) {
 	if snap := j.view.Snapshot; snap != nil {
 		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()
 	}
+	sent := map[string]string{}
+	for _, r := range v.Rewrites {
+		sent[r.Pointer] = r.To
+	}
 	for _, f := range v.Findings {
 		out := ExplainedFinding{
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
-			Decision: f.Decision.String(), Code: f.Code, Hint: f.Hint, Readings: []ExplainedReading{},
+			Decision: f.Decision.String(), Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

@@ -90,10 +90,10 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		return refusal
 	}
 	meta := m.Param("_meta")
-	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", params: func(own []byte) [][]byte {
+	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", params: func(own []byte, edits []edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
 		if inner != nil {
-			parts = append(parts, []byte(`,"arguments":`), inner)
+			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)
 		}
 		if meta != nil {
 			parts = append(parts, []byte(`,"_meta":`))

@@ -110,8 +110,7 @@ type Finding struct {
 	form    form
 	alts    []string // other spellings of the text: untrimmed, or where a scheme is ambiguous
 	seat    int32    // node it was found in
-	start   int32    // bytes of the raw string in the arguments, 0, 0 unless it may have to be rewritten
-	end     int32
+	token   token    // of the whole string, where it may have to be rewritten
 	context bool   // the argument says where a tool works, not on what (cwd, projectRoot)
 	declare string // pointer with stars, for the line that would declare it
 }

@@ -12,16 +12,18 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	if trimmed != s {
 		f.Value, f.alts = trimmed, []string{s}
 	}
+	before := len(d.findings)
 	kind, texts := readScheme(s)
 	switch kind {
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
-		f.start, f.end = d.token(id, how, member)
+		f.token = d.token(id, how, member)
 		if how == HowKey || how == HowMember || how == HowFormat {
 			f.How = HowFileURI
 		}
 		d.add(f, p)
 		d.inner(id, s, p, member, true)
+		d.single(before)
 		return
 	case schemePath:
 		f.Value, f.alts = texts[0], texts[1:]
@@ -45,11 +47,12 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 	} else {
 		if trimmed == s {
-			f.start, f.end = d.token(id, how, member)
+			f.token = d.token(id, how, member)
 		}
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
+	d.single(before)
 }
 
 // isLongList reports a relative joined list that no system would open as one name.
@@ -146,7 +149,8 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	kind, texts := readScheme(s)
 	switch kind {
 	case schemeFile:
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		d.uris(id, s, p, member)
+		d.broadList(id, clip(s, maxCheap), p, member)
 		return
 	case schemePath:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, seat: id}, p)
@@ -334,7 +338,7 @@ func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	if kind, texts := readScheme(s); kind == schemeFile {
 		d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
-		return
+		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
 	eachFileURI(s, func(uri string) {
 		d.add(Finding{Value: uri, How: HowFileURI, form: formURI, Member: member, seat: id}, p)

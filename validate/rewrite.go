@@ -58,18 +58,30 @@ func parseRewrite(words []string) (respelling, error) {
 	return set, nil
 }
 
-// token is where a string stands in the arguments, if it may have to be rewritten: a whole value that a declaration, a
-// profile or its name makes a path, and not inside JSON in a string. 0, 0 otherwise.
-func (d *detector) token(id int32, how string, member bool) (start, end int32) {
+// token is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
+// and not inside JSON in a string. The zero value is none.
+type token struct {
+	start, end int32 // bytes of the arguments, quotes included
+	single     bool  // nothing else in it is a path: it is no list
+}
+
+func (d *detector) token(id int32, how string, member bool) token {
 	n := &d.t.nodes[id]
 	if d.tool.rewrite == 0 || member || n.doc != 0 {
-		return 0, 0
+		return token{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
-		return n.off, n.end
+		return token{start: n.off, end: n.end}
 	}
-	return 0, 0
+	return token{}
+}
+
+// single notes whether the finding at, which is a whole string, is all that was found in it.
+func (d *detector) single(at int) {
+	if at < len(d.findings) {
+		d.findings[at].token.single = len(d.findings) == at+1
+	}
 }
 
 // respelled is one string in the spelling that its server needs.
@@ -115,7 +127,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
 			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.start), End: int(r.f.end), With: with,
+			Start: int(r.f.token.start), End: int(r.f.token.end), With: with,
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
@@ -148,7 +160,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		if f.end == 0 {
+		if f.token.end == 0 {
 			continue
 		}
 		r := respelled{f: f, to: f.Value}
@@ -158,7 +170,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 			}
 			if r.plain = j.c.plainPath(f); r.plain == "" {
 				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
-					Err: "the server takes plain paths only, and programs read this URI differently; send the plain path"}, Deny)
+					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, Deny)
 				ok = false
 				continue
 			}
@@ -177,11 +189,11 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 }
 
 // plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
-// or the URI stands inside another scheme, between blanks or quotes, or had line ends in it.
+// or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
 func (c *Checker) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
-	if !ok || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+	if !ok || !f.token.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
 	p, err := c.platform.ParseURI(f.Value)
@@ -195,8 +207,8 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
-		return "" // a container has paths of its own
+	if j.container != nil || !f.token.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
 	if first.Path != text || first.Root == "" {
@@ -259,7 +271,7 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	}
 	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.windows && r == '\\' }) {
 		if end > 4*j.longest {
-			continue // folding shortens a character to no less than a quarter
+			continue // folding shortens a character to a third at most
 		}
 		at, ok := j.spelled[fold(text[:end])]
 		switch {
@@ -289,7 +301,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 		switch {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
-		case f.end > 0: // the string itself; the others are parts of it
+		case f.token.end > 0: // the string itself; the others are parts of it
 			more, err := j.findAgain(s.tool, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
@@ -331,7 +343,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.seat, g.context, g.declare, g.start, g.end = f.seat, f.context, f.declare, 0, 0
+		g.seat, g.context, g.declare, g.token = f.seat, f.context, f.declare, token{}
 	}
 	return d.findings, nil
 }

@@ -91,6 +91,9 @@ func explain(w io.Writer, e hub.Explanation) {
 			}
 			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, suffix(" ", r.Error))
 		}
+		if f.Sent != "" {
+			fmt.Fprintf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
+		}
 		if f.Hint != "" {
 			fmt.Fprintf(w, "    hub.json: %s\n", f.Hint)
 		}

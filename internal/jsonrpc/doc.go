@@ -19,7 +19,8 @@
 //
 // [NewConn] starts nothing. [Conn.Run] owns the read side: it alone reads,
 // splits and hands out. A request of the peer is served on a goroutine of its
-// own, registered for cancellation before that goroutine exists, at most
+// own (or one that an earlier request has left, up to 64 wait), registered for
+// cancellation before that goroutine sees it, at most
 // Options.MaxRequests at a time; notifications are served in order on the read
 // loop and must not block. The write side is a [Writer]: ordered, bounded, and
 // every Send honours its context. Run returns when every goroutine that the

@@ -202,10 +202,11 @@ func (r *Reader) shrink() {
 	r.buf, r.owner, r.start, r.end = r.small, nil, 0, n
 }
 
-// skip drops the rest of a line that is too long.
+// skip drops the rest of a line that is too long. A CR before its end is not
+// counted, as in give.
 func (r *Reader) skip() error {
 	var s idScanner
-	size := int64(0)
+	size, cr := int64(0), int64(0)
 	for {
 		part := r.buf[r.start:r.end]
 		i := bytes.IndexByte(part, '\n')
@@ -214,13 +215,19 @@ func (r *Reader) skip() error {
 		}
 		s.feed(part)
 		size += int64(len(part))
+		if n := len(part); n > 0 {
+			cr = 0
+			if part[n-1] == '\r' {
+				cr = 1
+			}
+		}
 		if i >= 0 {
 			r.start += i + 1
-			return s.tooLong(r.limit, size)
+			return s.tooLong(r.limit, size-cr)
 		}
 		r.start, r.end = 0, 0
 		if r.err != nil {
-			return s.tooLong(r.limit, size)
+			return s.tooLong(r.limit, size-cr)
 		}
 		r.read()
 	}
