@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,7 +17,8 @@ import (
 // folder and working directory are the script's own.
 //
 // Beside the usual commands a script has "shows PATTERN": the last command wrote it, to stdout or to stderr. Where a message
-// goes is its own assertion; most only want it to be said.
+// goes is its own assertion; most only want it to be said. And it has "exits STATUS PROGRAM ARGS...", where ! exec only says
+// that it failed.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	mcphub(t)
@@ -44,7 +48,7 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { wantNone(t, "HOME="+home) })
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows, "exits": exits},
 	})
 }
 
@@ -57,5 +61,24 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	said := ts.ReadFile("stdout") + ts.ReadFile("stderr")
 	if pattern.MatchString(said) == neg {
 		ts.Fatalf("shows %q: %v\n%s", args[0], !neg, said)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || neg {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v: %v", args[1:], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
 	}
 }

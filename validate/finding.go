@@ -110,9 +110,9 @@ type Finding struct {
 	form    form
 	alts    []string // other spellings of the text: untrimmed, or where a scheme is ambiguous
 	seat    int32    // node it was found in
-	token   token    // of the whole string, where it may have to be rewritten
-	context bool   // the argument says where a tool works, not on what (cwd, projectRoot)
-	declare string // pointer with stars, for the line that would declare it
+	spot    spot     // of the whole string, where it may have to be rewritten
+	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
+	declare string   // pointer with stars, for the line that would declare it
 }
 
 // form is how a value has to be read.

@@ -17,7 +17,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	switch kind {
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
-		f.token = d.token(id, how, member)
+		f.spot = d.spotOf(id, how, member)
 		if how == HowKey || how == HowMember || how == HowFormat {
 			f.How = HowFileURI
 		}
@@ -47,7 +47,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 	} else {
 		if trimmed == s {
-			f.token = d.token(id, how, member)
+			f.spot = d.spotOf(id, how, member)
 		}
 		d.add(f, p)
 	}

@@ -58,29 +58,29 @@ func parseRewrite(words []string) (respelling, error) {
 	return set, nil
 }
 
-// token is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
+// spot is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
 // and not inside JSON in a string. The zero value is none.
-type token struct {
+type spot struct {
 	start, end int32 // bytes of the arguments, quotes included
 	single     bool  // nothing else in it is a path: it is no list
 }
 
-func (d *detector) token(id int32, how string, member bool) token {
+func (d *detector) spotOf(id int32, how string, member bool) spot {
 	n := &d.t.nodes[id]
 	if d.tool.rewrite == 0 || member || n.doc != 0 {
-		return token{}
+		return spot{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
-		return token{start: n.off, end: n.end}
+		return spot{start: n.off, end: n.end}
 	}
-	return token{}
+	return spot{}
 }
 
 // single notes whether the finding at, which is a whole string, is all that was found in it.
 func (d *detector) single(at int) {
 	if at < len(d.findings) {
-		d.findings[at].token.single = len(d.findings) == at+1
+		d.findings[at].spot.single = len(d.findings) == at+1
 	}
 }
 
@@ -127,7 +127,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
 			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.token.start), End: int(r.f.token.end), With: with,
+			Start: int(r.f.spot.start), End: int(r.f.spot.end), With: with,
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
@@ -160,7 +160,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		if f.token.end == 0 {
+		if f.spot.end == 0 {
 			continue
 		}
 		r := respelled{f: f, to: f.Value}
@@ -193,7 +193,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 func (c *Checker) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
-	if !ok || !f.token.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+	if !ok || !f.spot.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
 	p, err := c.platform.ParseURI(f.Value)
@@ -207,7 +207,7 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.token.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+	if j.container != nil || !f.spot.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
@@ -301,7 +301,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 		switch {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
-		case f.token.end > 0: // the string itself; the others are parts of it
+		case f.spot.end > 0: // the string itself; the others are parts of it
 			more, err := j.findAgain(s.tool, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
@@ -343,7 +343,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.seat, g.context, g.declare, g.token = f.seat, f.context, f.declare, token{}
+		g.seat, g.context, g.declare, g.spot = f.seat, f.context, f.declare, spot{}
 	}
 	return d.findings, nil
 }
