@@ -45,16 +45,21 @@ func denial(v *validate.Verdict, at string) string {
 	if first == nil {
 		first = &validate.Judged{} // a verdict that nobody reached denies all the same
 	}
+	path := first.Raw
+	switch first.How {
+	case validate.HowShell, validate.HowSQL, validate.HowList, validate.HowTail:
+		path = first.Value // a word of a longer text
+	}
 	var b strings.Builder
 	if v.Rule == validate.RuleProtected {
-		fmt.Fprintf(&b, "Access denied: Path '%s' belongs to what the hub protects whatever the roots are (hub.json, its own folders, policy.protected).", shown(first.Raw, 200))
+		fmt.Fprintf(&b, "Access denied: Path '%s' belongs to what the hub protects whatever the roots are (hub.json, its own folders, policy.protected).", shown(path, 200))
 	} else {
-		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(first.Raw, 200), rootList(v.Roots))
+		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(path, 200), rootList(v.Roots))
 	}
 	if first.Code != "" {
 		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Role, first.Code)
 	}
-	if leads := first.Leads; leads != "" && leads != first.Raw {
+	if leads := first.Leads; leads != "" && leads != path {
 		fmt.Fprintf(&b, " It leads to '%s'.", shown(leads, 200))
 	}
 	for _, r := range first.Readings {

@@ -25,7 +25,7 @@ func (e *eyes) canonical(raw string) (given, path string, err error) {
 	case r.Cleaned != r.Physical:
 		return "", "", fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
 			quote(r.Physical), quote(r.Cleaned))
-	case !place.Exists:
+	case !place.Exists, !e.reaches(raw):
 		return "", "", errors.New("it does not exist")
 	case !place.Dir:
 		return "", "", errors.New("it is not a directory")
@@ -49,6 +49,22 @@ func (e *eyes) canonical(raw string) (given, path string, err error) {
 		}
 	}
 	return r.Lexical, path, nil
+}
+
+// reaches reports whether the spelling itself exists: one that enters what does
+// not exist and climbs out again names nothing, whatever is left once it is
+// cleaned.
+func (e *eyes) reaches(raw string) bool {
+	dir := ""
+	for _, part := range strings.Split(raw, string(e.platform.sep())) {
+		if part == ".." {
+			if place, err := e.resolve(dir); err != nil || !place.Exists {
+				return false
+			}
+		}
+		dir += part + string(e.platform.sep())
+	}
+	return true
 }
 
 // plain shortens an error of resolve for a line that names the path already.
