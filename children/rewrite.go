@@ -242,8 +242,23 @@ func (x expander) text(s string) (string, error) {
 	return x.expand(s, strings.Join(rootPaths(x.roots), x.list))
 }
 
+// holds reports whether s has a placeholder that is not escaped ("$${root}" is
+// the text "${root}").
+func holds(s, placeholder string) bool {
+	for {
+		i := strings.Index(s, placeholder)
+		if i < 0 {
+			return false
+		}
+		if i == 0 || s[i-1] != '$' {
+			return true
+		}
+		s = s[i+len(placeholder):]
+	}
+}
+
 // expand reads s once from left to right, so that a root's own path is never
-// expanded again.
+// expanded again. What is escaped loses its first "$" and nothing else.
 func (x expander) expand(s, roots string) (string, error) {
 	var out strings.Builder
 	for {
@@ -252,14 +267,22 @@ func (x expander) expand(s, roots string) (string, error) {
 			out.WriteString(s)
 			return out.String(), nil
 		}
-		out.WriteString(s[:i])
+		before := s[:i]
 		s = s[i:]
 		end := strings.IndexByte(s, '}')
 		if end < 0 {
+			out.WriteString(before)
 			out.WriteString(s)
 			return out.String(), nil
 		}
 		mark := s[:end+1]
+		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
+			out.WriteString(literal)
+			out.WriteString(mark)
+			s = s[end+1:]
+			continue
+		}
+		out.WriteString(before)
 		value, err := x.value(mark, roots)
 		if err != nil {
 			return "", err
@@ -292,7 +315,7 @@ func (x expander) args(in []string) ([]string, error) {
 	var out []string
 	for _, a := range in {
 		each := []string{""}
-		if strings.Contains(a, "${roots}") {
+		if holds(a, "${roots}") {
 			each = rootPaths(x.roots)
 		}
 		for _, p := range each {

@@ -3,7 +3,6 @@ package children
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -150,5 +149,5 @@ func (s Spec) NeedsRoots() bool {
 }
 
 func namesRoots(s string) bool {
-	return strings.Contains(s, "${roots}") || strings.Contains(s, "${root}") || strings.Contains(s, "${root:")
+	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
 }
