@@ -77,3 +77,23 @@ func benchOnePath(b *testing.B, roots int) {
 
 func BenchmarkOnePathOneRoot(b *testing.B)       { benchOnePath(b, 1) }
 func BenchmarkOnePathThousandRoots(b *testing.B) { benchOnePath(b, 1000) }
+
+// BenchmarkRewrite: a file URI through a root's other spelling, judged, rewritten and judged again.
+func BenchmarkRewrite(b *testing.B) {
+	w := linkedWorld(b)
+	c := w.checker()
+	t := w.tool(c, fsServer, officialTool)
+	w.roots = []string{w.home + "/given"}
+	raw := []byte(w.fill(`{"path":"file://{home}/given/src/main.go"}`))
+	v, where := w.view(), w.where()
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if got := c.Judge(s, where, v); len(got.Rewrites) != 1 {
+			b.Fatalf("%+v", got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func FuzzWalk(f *testing.F) {
 }
 
 // FuzzDetect: detection and judgement never panic and never allow a call in which a value is plainly the outside file,
-// under any key that is not free text.
+// under any key that is not free text; and what a call is rewritten to passes and stays.
 func FuzzDetect(f *testing.F) {
 	for _, a := range attacks {
 		f.Add("k", a.args, "x")
@@ -69,6 +70,10 @@ func FuzzDetect(f *testing.F) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	view, where := w.view(), w.where()
+	official := w.tool(c, fsServer, anyTool)
+	w.must(os.Symlink(w.project, w.home+"/given"))
+	w.roots = []string{w.home + "/given"}
+	given := w.view()
 	f.Fuzz(func(t *testing.T, key, a, b string) {
 		if !utf8.ValidString(key) || !utf8.ValidString(a) || !utf8.ValidString(b) || len(a)+len(b) > 1<<14 {
 			return
@@ -104,6 +109,14 @@ func FuzzDetect(f *testing.F) {
 				}
 			}
 			return v2
+		}
+		for _, v := range []map[string]any{
+			{key: w.home + "/given/" + a, "path": "file://" + w.home + "/given/" + b, "source": a, "cwd": w.home + "/given"},
+			{key: "file://" + w.project + "/" + a, "paths": []string{w.home + "/given/" + b, w.project + a}},
+		} {
+			if raw, err := json.Marshal(v); err == nil {
+				judgeAndResend(t, c, official, raw, where, given)
+			}
 		}
 		call(map[string]any{key: a, "args": []string{a, b}, "command": a + " " + b, "sql": a + b, "path": []string{a, b}, b: a})
 		switch classOf(key) {

@@ -38,6 +38,7 @@ func TestBadProfiles(t *testing.T) {
 		"not JSON": `{`, "unknown member": `{"match":{},"x":1}`, "bad role": `{"match":{},"tools":{"a":{"/x":"maybe"}}}`,
 		"bad pointer": `{"match":{},"tools":{"a":{"x":"read"}}}`, "bad base": `{"match":{},"tools":{"a":{"/x":{"role":"read","base":"y"}}}}`,
 		"bad mode": `{"match":{},"mode":"loose"}`, "no match": `{}`,
+		"bad rewrite": `{"match":{},"rewrite":["file-uri","real"]}`, "rewrite by argument": `{"match":{},"rewrite":{"*":{"/path":"file-uri"}}}`,
 	} {
 		if _, err := parseProfile("x", []byte(raw)); err == nil {
 			t.Errorf("%s: accepted", name)
