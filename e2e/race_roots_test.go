@@ -30,8 +30,8 @@ const roundsPerSession = 25
 // client's change of mind and its notification, while the question is open, after. No answer ever holds what no set of roots
 // allowed while its call was under way, and a call sent after a change is not refused what the new roots hold. What is
 // interleaved how is left to chance: MCPHUB_LONG_CASES says how many rounds, MCPHUB_SEED repeats the choices of a run.
+// It is not parallel, since it leaves no core idle.
 func TestCallsThatRaceTheRoots(t *testing.T) {
-	t.Parallel()
 	n := requireNode(t)
 	rounds, seed := 20, uint64(time.Now().UnixNano())
 	var err error

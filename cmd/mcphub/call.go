@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -74,16 +73,13 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	if err != nil {
 		return err
 	}
-	roots := make([]string, 0, len(f.roots))
-	for _, r := range f.roots {
-		abs, err := filepath.Abs(r)
-		if err != nil {
-			return exitf(exitUsage, "--root %s: %w", r, err)
-		}
-		if _, err := os.Stat(abs); err != nil {
-			return exitf(exitUsage, "--root %s: %w", r, err)
-		}
-		roots = append(roots, abs)
+	dir, err := os.Getwd()
+	if err != nil {
+		return exitf(exitFailure, "the working directory is gone: %w", err)
+	}
+	roots, err := givenRoots(dir, f.roots)
+	if err != nil {
+		return err
 	}
 	cfg, err := src.hubConfig(os.Stderr, log)
 	if err != nil {

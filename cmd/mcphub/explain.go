@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/jsonrpc"
 )
 
 func explainCommand() *cobra.Command {
@@ -35,6 +37,14 @@ func explainCommand() *cobra.Command {
 					return err
 				}
 				raw, err := c.toolRequest(ctx, hub.MethodExplain, args[0], arguments)
+				var refused *jsonrpc.Error
+				if errors.As(err, &refused) && refused.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(refused.Message, "refused: ") {
+					// The message itself has two readings: it came no further than the front.
+					raw, err = json.Marshal(hub.Explanation{
+						Tool: args[0], Decision: "deny", Rule: "arguments", Refusal: refused.Message,
+						Roots: []string{}, Findings: []hub.ExplainedFinding{},
+					})
+				}
 				if err != nil {
 					return err
 				}
@@ -71,7 +81,9 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 // explain prints an explanation for people.
 func explain(w io.Writer, e hub.Explanation) {
 	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
-	fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
+	if e.Server != "" {
+		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
+	}
 	if e.Cwd != "" {
 		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
 	}

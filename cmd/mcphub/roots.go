@@ -64,7 +64,10 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 		return nil, exitf(exitFailure, "the working directory is gone: %w", err)
 	}
 	if len(given) > 0 {
-		uris := absolute(dir, given)
+		uris, err := givenRoots(dir, given)
+		if err != nil {
+			return nil, err
+		}
 		for i, p := range uris {
 			uris[i] = rootsmgr.FormatURI(p)
 		}
@@ -92,15 +95,23 @@ func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
 	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
 }
 
-func absolute(dir string, paths []string) []string {
-	out := make([]string, 0, len(paths))
-	for _, p := range paths {
+// givenRoots reads --root: directories that exist, absolute. An empty one is a
+// variable that was not set, and must not become the working directory.
+func givenRoots(dir string, given []string) ([]string, error) {
+	out := make([]string, 0, len(given))
+	for _, p := range given {
+		if p == "" {
+			return nil, exitf(exitUsage, "--root: the directory is empty")
+		}
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
 		}
+		if _, err := os.Stat(p); err != nil {
+			return nil, exitf(exitUsage, "--root: %w", err)
+		}
 		out = append(out, p)
 	}
-	return out
+	return out, nil
 }
 
 // servedRoots reads what the hub tells a child in its environment (C4).
@@ -139,7 +150,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.explained:
 		return f.explain(w, snap)
 	case f.asJSON:
-		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": snap.Skipped()})
+		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
 		fmt.Fprintf(w, "%s%s%s\n", r.Path, suffix("  ", r.Name), suffix("  !", r.Flag))
@@ -157,6 +168,14 @@ func rootsJSON(snap *rootsmgr.Snapshot) []map[string]any {
 	out := []map[string]any{}
 	for _, r := range snap.Roots() {
 		out = append(out, map[string]any{"uri": r.URI, "name": r.Name, "path": r.Path, "given": r.Given, "redundant": r.Redundant, "flag": r.Flag})
+	}
+	return out
+}
+
+func skippedJSON(snap *rootsmgr.Snapshot) []map[string]any {
+	out := []map[string]any{}
+	for _, sk := range snap.Skipped() {
+		out = append(out, map[string]any{"raw": sk.Raw, "name": sk.Name, "reason": sk.Reason})
 	}
 	return out
 }
@@ -188,7 +207,13 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 	place, err := checkPath(snap, f.why)
 	var escape *rootsmgr.EscapeError
 	if err != nil && !errors.As(err, &escape) {
-		fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
+		if f.asJSON {
+			if e := printJSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
+				return e
+			}
+		} else {
+			fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
+		}
 		return &exitError{Code: exitFailure}
 	}
 	if f.asJSON {
