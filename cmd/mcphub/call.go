@@ -81,6 +81,11 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	if err != nil {
 		return err
 	}
+	for _, r := range roots {
+		if _, err := os.Stat(r); err != nil {
+			return exitf(exitUsage, "--root: %w", err)
+		}
+	}
 	cfg, err := src.hubConfig(os.Stderr, log)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
 	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
 }
 
-// givenRoots reads --root: directories that exist, absolute. An empty one is a
+// givenRoots makes the directories of --root absolute. An empty one is a
 // variable that was not set, and must not become the working directory.
 func givenRoots(dir string, given []string) ([]string, error) {
 	out := make([]string, 0, len(given))
@@ -105,9 +105,6 @@ func givenRoots(dir string, given []string) ([]string, error) {
 		}
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
-		}
-		if _, err := os.Stat(p); err != nil {
-			return nil, exitf(exitUsage, "--root: %w", err)
 		}
 		out = append(out, p)
 	}
