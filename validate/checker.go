@@ -270,6 +270,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
+	j.c = c.inside(w.Cwd, j.container)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 	}
@@ -278,6 +279,24 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	out.settle(s.tool, v)
 	j.rewrite(s, out)
 	return out
+}
+
+// inside is c with the PWD of the child, which is not the hub's.
+func (c *Checker) inside(cwd string, container *Container) *Checker {
+	own := *c
+	if container != nil {
+		cwd = container.Workdir
+	}
+	own.getenv = func(name string) string {
+		switch name {
+		case "PWD":
+			return cwd
+		case "OLDPWD":
+			return ""
+		}
+		return c.getenv(name)
+	}
+	return &own
 }
 
 // watch looks at the protected files as they are now.
@@ -298,7 +317,7 @@ func (j *judge) all(findings []Finding) []Judged {
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
 		if !ok {
-			if findings[i].form == formLink {
+			if findings[i].relative() {
 				again = append(again, -i-1)
 			}
 			continue

@@ -1,15 +1,19 @@
 package validate
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
 	maxFindings = 1 << 16
 	maxRaw      = 4 << 10 // of a string, kept for the report
-	maxCheap    = 1 << 20 // of a longer string only the beginning is read as a list; file URIs are looked for in all of it
+	maxCheap    = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
 	maxPerValue = 1 << 12 // findings in one string
+	maxNames    = 1 << 15 // relative names in one string that are looked up
 	maxTail     = 1 << 12 // a longer path cannot be opened
 	wholeTails  = 64      // tails of one string that are tried to its very end; the others end with their word
 )
@@ -31,7 +35,8 @@ type seat struct {
 	member                bool
 	raw, pointer, declare string
 	seen                  map[string]bool
-	full                  bool // more than maxPerValue
+	names                 int  // relative names among them
+	full                  bool // more than can be judged
 }
 
 // place is what holds for a value because of where it stands.
@@ -61,7 +66,8 @@ func (d *detector) run() error {
 func (d *detector) overflow() error {
 	if d.at.full || len(d.findings) > maxFindings {
 		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer,
-			Message: fmt.Sprintf("more than %d paths in one string or %d in one call; split it", maxPerValue, maxFindings)}
+			Message: fmt.Sprintf("more than %d paths, %d relative names or %d bytes of a list in one string, or %d paths in one call; split it",
+				maxPerValue, maxNames, maxCheap, maxFindings)}
 	}
 	return nil
 }
@@ -172,7 +178,21 @@ func (d *detector) classOf(id int32) keyClass {
 	if strings.ContainsAny(name, `/\`) {
 		return keyOther // a file name, not an argument's
 	}
-	return d.t.room.classOf(name)
+	class := d.t.room.classOf(name)
+	if class != keyOther && class != keyContent && class != keyQuery {
+		return class
+	}
+	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
+	folded := foldName(name)
+	switch declared := d.tool.folded[folded]; declared {
+	case keyOther, keyContent, keyQuery:
+	default:
+		return declared
+	}
+	if class == keyOther && slices.Contains(pathWords, folded) {
+		return keyPath
+	}
+	return class
 }
 
 // member judges a member name.
@@ -209,9 +229,12 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 
 // mayBePath is a cheap look at raw bytes: no string without one of these can be a path of rule 2.
 func mayBePath(raw []byte) bool {
+	if trimmed := bytes.TrimLeft(raw, " \"'"); len(trimmed) > 2 && trimmed[0] == '-' {
+		return true
+	}
 	for _, c := range raw {
 		switch c {
-		case '/', '\\', '~', '$', ':', '%':
+		case '/', '\\', '~', '$', ':', '%', '=':
 			return true
 		}
 	}
@@ -235,8 +258,7 @@ func (d *detector) str(id int32, p place) error {
 	}
 	if !content || reachesBelow(p.at) {
 		if looksNested(raw) {
-			s := t.str(id)
-			ok, err := t.nested(id, s, p.level)
+			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
 			if err != nil {
 				return err
 			}
@@ -258,19 +280,52 @@ func (d *detector) str(id int32, p place) error {
 
 // looksNested reports a string that may hold a JSON object or array.
 func looksNested(raw []byte) bool {
-	for i, c := range raw {
-		switch c {
-		case '{', '[':
-			return true
-		case ' ':
-			continue
-		case '\\', 0xef: // an escape or a BOM; let the parser look
-			return i < 64
+	for len(raw) > 0 {
+		r, n := rune(raw[0]), 1
+		switch {
+		case r == '\\':
+			if r, n = escapedRune(raw); n == 0 {
+				return false
+			}
+		case r >= utf8.RuneSelf:
+			r, n = utf8.DecodeRune(raw)
 		}
-		return false
+		if r == '{' || r == '[' {
+			return true
+		}
+		if !isStripped(r) {
+			return false
+		}
+		raw = raw[n:]
 	}
 	return false
 }
+
+// escapedRune decodes one escape of a JSON string; n is 0 where it begins no JSON value and is no blank.
+func escapedRune(raw []byte) (r rune, n int) {
+	if len(raw) < 2 {
+		return 0, 0
+	}
+	switch raw[1] {
+	case 'n', 'r', 't', 'f', 'b':
+		return ' ', 2
+	case 'u':
+		if len(raw) < 6 {
+			return 0, 0
+		}
+		for _, c := range raw[2:6] {
+			if !isHex(c) {
+				return 0, 0
+			}
+			r = r<<4 | rune(unhex(c))
+		}
+		return r, 6
+	}
+	return 0, 0
+}
+
+// isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
+func isStripped(r rune) bool { return isEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
 // value judges one string by what governs it.
 func (d *detector) value(id int32, s string, p place) {
@@ -336,17 +391,29 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
 	d.sit(f.seat, f.Member)
-	if d.at.seen[f.Value] {
+	if d.at.full {
 		return
 	}
-	if len(d.at.seen) >= maxPerValue {
+	key := f.Value
+	if f.written {
+		key += "\x00>"
+	}
+	// A name that may be a link does not stand for the same text as a path.
+	before, again := d.at.seen[key]
+	if again && (before || f.relative()) {
+		return
+	}
+	if f.relative() {
+		d.at.names++
+	}
+	if len(d.at.seen)-d.at.names >= maxPerValue || d.at.names > maxNames {
 		d.at.full = true
 		return
 	}
 	if d.at.seen == nil {
 		d.at.seen = make(map[string]bool, 1)
 	}
-	d.at.seen[f.Value] = true
+	d.at.seen[key] = !f.relative()
 	if d.tool.uri {
 		f.How = HowURI
 	}
@@ -361,6 +428,7 @@ func (d *detector) add(f Finding, p place) {
 		}
 	} else {
 		f.Role = d.role(p.key)
+		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
 	}
 	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
 	d.findings = append(d.findings, f)

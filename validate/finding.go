@@ -112,6 +112,8 @@ type Finding struct {
 	seat    int32    // node it was found in
 	spot    spot     // of the whole string, where it may have to be rewritten
 	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
+	assumed bool     // the role is only guessed
+	written bool     // it stands after a redirection
 	declare string   // pointer with stars, for the line that would declare it
 }
 
@@ -123,10 +125,14 @@ const (
 	formURI       // a file: URI
 	formWord      // a word: counts only where it leads outside and exists or could be created
 	formLink      // a relative name: counts only where a symlink leads it outside
+	formName      // a name without a slash: counts only where it is such a symlink itself
 )
 
 // Conditional reports whether the finding counts only under a condition that Judge looks up.
-func (f *Finding) Conditional() bool { return f.form == formWord || f.form == formLink }
+func (f *Finding) Conditional() bool { return f.form >= formWord }
+
+// relative reports a finding that counts only for the symlink on its way.
+func (f *Finding) relative() bool { return f.form == formLink || f.form == formName }
 
 // plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) plausible() bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 )
 
 const (
-	maxChecks = 100_000 // what one call can make the hub look up on disk
-	maxValue  = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	maxChecks  = 100_000 // what one call can make the hub look up on disk
+	maxLookups = 1 << 20 // and how many names without a slash, each with one Lstat
+	maxValue   = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
 )
 
 // judge decides one call. It lives as long as Judge runs.
@@ -25,6 +27,7 @@ type judge struct {
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
 	checks    int
+	names     int               // looked up for being a symlink
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
@@ -159,6 +162,15 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path}
 	conditional := f.Conditional()
+	if f.form == formName {
+		if j.names++; j.names > maxLookups {
+			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
+			return r, Deny, true
+		}
+		if !j.isLink(s.path) {
+			return r, Allow, false
+		}
+	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
 		if s.code == CodeNoBase && j.v.Open {
@@ -172,7 +184,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 	}
 	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true
-		return r, Allow, f.form != formLink
+		return r, Allow, !f.relative()
 	}
 	where, err := j.look(s.path)
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
@@ -195,20 +207,24 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		r.Code, r.Err = codeOf(err), err.Error()
 	}
 	if where.Path != "" {
-		if code := j.protected(f, &where); code != "" {
+		code := j.protected(f, &where)
+		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
+			code = "" // denied in any case: say what can be cured
+		}
+		if code != "" {
 			r.Code = code
 			return r, Deny, true
 		}
 	}
 	if err == nil {
-		return r, Allow, f.form != formLink
+		return r, Allow, !f.relative()
 	}
 	if conditional && !j.applies(f, s, &where, err) {
 		return r, Allow, false
 	}
 	if j.v.Open && (escape != nil || r.Code == CodePermission) {
 		r.Code = CodeOpen
-		return r, Allow, f.form != formLink
+		return r, Allow, !f.relative()
 	}
 	return r, Deny, true
 }
@@ -235,23 +251,41 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 		}
 		return false // nothing can be opened there
 	}
-	if f.form == formLink {
-		return j.linkLeads(s, where)
+	if f.relative() {
+		return j.linkLeads(s, where, err)
 	}
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)
 	}
-	return where.Exists || !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path)
+	if where.Exists {
+		return true
+	}
+	// /foo/ is a pattern to sed and awk and /app a directory of a container; nobody makes files beside /etc.
+	if path.Dir(where.Path) == "/" && !f.written {
+		return false
+	}
+	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path)
+}
+
+// isLink reports a name that is a symlink itself.
+func (j *judge) isLink(p string) bool {
+	if p == "" || strings.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	info, err := j.c.fs.Lstat(p)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(s spelled, where *rootsmgr.Place) bool {
+func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
 	if s.base == "" {
-		return false
-	}
-	base, err := rootsmgr.Resolve(j.c.fs, s.base)
-	if err == nil {
+		// An absolute one counts where its text is inside and the link is what leads out.
+		var escape *rootsmgr.EscapeError
+		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
+			return false
+		}
+	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
 		if _, in := below(base.Path, where.Path); in {
 			return false
 		}

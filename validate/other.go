@@ -47,6 +47,9 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 			}
 		}
 	}
+	if err := d.overflow(); err != nil {
+		return nil, err
+	}
 	return &Scan{tool: t, findings: d.findings}, nil
 }
 
@@ -85,6 +88,9 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	}
 	if template != "" && t.mode != ModeOff && !isForeignFile(template) {
 		d.broadURI(tr.nodes[0].first, fillTemplate(template, name, value))
+	}
+	if err := d.overflow(); err != nil {
+		return nil, err
 	}
 	return &Scan{tool: t, findings: d.findings}, nil
 }

@@ -32,9 +32,12 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	case schemeOther:
 		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
 		// may begin with a URL.
-		if climbs(s) && !strings.ContainsAny(s, "?#") {
+		if climbs(s) {
 			f.How = HowClimbs
 			d.add(f, p)
+			if i := strings.IndexAny(s, "?#"); i > 0 && climbs(s[:i]) {
+				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, seat: id}, p)
+			}
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 		d.uris(id, s, p, member)
@@ -52,7 +55,9 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
-	d.single(before)
+	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
+		d.findings[before].spot.single = true // names that only a link makes count are no second path
+	}
 }
 
 // isLongList reports a relative joined list that no system would open as one name.
@@ -73,20 +78,84 @@ func isLongList(s string) bool {
 
 // inner looks for further paths inside a string that was taken for one.
 func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
-	if len(s) > maxCheap {
-		s = s[:maxCheap]
+	if s = d.whole(id, s, member); s == "" {
+		return
 	}
 	if !isURI {
-		separators := ",:;\n\r"
+		separators := ",:;|\n\r"
 		if d.c.windows {
-			separators = ",;\n\r"
+			separators = ",;|\n\r"
 		}
 		d.parts(id, s, p, member, separators, d.plainly)
+		d.partLinks(id, s, p, member, separators)
 		d.tails(id, s, p, member)
+		d.positions(id, s, p, member, true)
 	} else {
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 	}
 	d.uris(id, s, p, member)
+}
+
+// whole trims s and refuses what is too long to be read to its end, unless it is one long word that nothing opens.
+func (d *detector) whole(id int32, s string, member bool) string {
+	if len(s) <= maxCheap {
+		return s
+	}
+	s = trimEdges(s)
+	if len(s) <= maxCheap {
+		return s
+	}
+	word := strings.TrimRight(s, "=") // of base64
+	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
+		d.sit(id, member)
+		d.at.full = true
+	}
+	return ""
+}
+
+// partLinks keeps the relative parts of a list that a symlink may lead out.
+func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
+	cut := func(r rune) bool { return isBlank(r) || strings.ContainsRune(separators, r) }
+	if strings.IndexFunc(s, cut) < 0 {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(s, cut) {
+		d.name(id, part, p, member)
+	}
+}
+
+// positions judges what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
+// bare lets names without a slash count.
+func (d *detector) positions(id int32, s string, p place, member, bare bool) {
+	v := trimEdges(s)
+	if len(v) > maxRaw {
+		return
+	}
+	tried := 0
+	for i := 1; i < len(v) && tried < 16; i++ {
+		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && isDrive(v) {
+			continue
+		}
+		tried++
+		switch head := v[:i]; {
+		case strings.IndexByte(head, '/') >= 0:
+			d.link(id, head, p, member)
+		case bare:
+			d.name(id, head, p, member)
+		}
+	}
+}
+
+// name keeps a relative name, with or without a slash, for Judge.
+func (d *detector) name(id int32, s string, p place, member bool) {
+	v := strings.TrimFunc(s, func(r rune) bool { return isEdge(r) || strings.ContainsRune("()[]{}", r) })
+	switch {
+	case v == "" || v == "." || climbs(v):
+	case strings.IndexByte(v, '/') >= 0:
+		d.link(id, v, p, member)
+	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
+		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p)
+	}
 }
 
 // evidence decides whether one part or tail is a path, and says why.
@@ -112,6 +181,10 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		return HowUNC, true
 	case climbs(v):
 		return HowClimbs, true
+	case v[0] == '$':
+		if how, ok := d.variable(v); ok {
+			return how, true
+		}
 	case v[0] == '/' || v[0] == '\\':
 		if !exempt || d.c.firstExists(v) {
 			return HowAbsolute, true
@@ -126,6 +199,25 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	}
 	if ascii := compatible(v); ascii != v && ascii != "" {
 		return d.look(ascii, true)
+	}
+	return "", false
+}
+
+// variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
+func (d *detector) variable(v string) (string, bool) {
+	name, _, n := dollarName(v)
+	if n == 0 || len(v) > maxTail {
+		return "", false
+	}
+	if rest := v[n:]; name == "PWD" && (rest == "" || isSlash(rest[0])) {
+		return HowHome, true // the child's; Judge knows it
+	}
+	for _, e := range d.c.expand(v) {
+		if e != "" && e != v && e[0] != '$' {
+			if how, ok := d.look(e, true); ok {
+				return how, true
+			}
+		}
 	}
 	return "", false
 }
@@ -150,7 +242,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	switch kind {
 	case schemeFile:
 		d.uris(id, s, p, member)
-		d.broadList(id, clip(s, maxCheap), p, member)
+		if short := d.whole(id, s, member); short != "" {
+			d.broadList(id, short, p, member)
+		}
 		return
 	case schemePath:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, seat: id}, p)
@@ -159,11 +253,10 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.uris(id, s, p, member)
 		return
 	}
-	short := s
-	if len(short) > maxCheap {
-		short = short[:maxCheap]
+	v := trimEdges(s)
+	if strings.IndexByte(v, 0) >= 0 {
+		d.cutAtNUL(id, s, v, p, member)
 	}
-	v := trimEdges(short)
 	if how, ok := d.broadly(v); ok {
 		f := Finding{Value: v, How: how, Member: member, seat: id}
 		if v != s {
@@ -171,14 +264,45 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		d.add(f, p)
 	}
+	d.uris(id, s, p, member)
+	short := d.whole(id, s, member)
+	if short == "" {
+		return
+	}
 	if !isMarkup(short) {
 		d.tails(id, short, p, member)
 	}
-	d.uris(id, s, p, member)
 	d.broadList(id, short, p, member)
-	if len(d.findings) == before && strings.IndexByte(v, '/') > 0 {
-		d.link(id, v, p, member)
+	if strings.IndexByte(v, '/') >= 0 {
+		if d.onlyRelative(before) && v[0] != '/' {
+			d.link(id, v, p, member)
+		}
+		d.positions(id, v, p, member, false)
 	}
+}
+
+// cutAtNUL judges what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
+// so is the whole, and that cannot be resolved.
+func (d *detector) cutAtNUL(id int32, s, v string, p place, member bool) {
+	before := len(d.findings)
+	for piece := range strings.SplitSeq(v, "\x00") {
+		if piece != "" {
+			d.broad(id, piece, p, member)
+		}
+	}
+	if !d.onlyRelative(before) {
+		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, seat: id}, p)
+	}
+}
+
+// onlyRelative reports that every finding from one on is a name that counts only as a link.
+func (d *detector) onlyRelative(from int) bool {
+	for i := from; i < len(d.findings); i++ {
+		if !d.findings[i].relative() {
+			return false
+		}
+	}
+	return true
 }
 
 // isMarkup reports text with tags in it, whose attributes are links.
@@ -240,8 +364,10 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
-	inURL, tried, word := false, 0, 0
-	for i := 0; i+1 < len(s); i++ {
+	inURL, tried, word, end := false, 0, 0, 0
+	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
+	d.pathspec(id, s, p, member)
+	for i := 0; i+1 < len(s) && !d.at.full; i++ {
 		c := s[i]
 		if isBlank(rune(c)) {
 			inURL, word = false, i+1
@@ -262,19 +388,72 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		if d.tail(id, s[i+1:], p, member, tried < wholeTails) {
 			tried++
 		}
-		if c == '=' && s[0] == '-' {
+		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
+		begin := i + 1
+		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
+			begin++
+		}
+		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
+			end++
+		}
+		if v := s[begin:end]; len(v) <= maxRaw && strings.IndexByte(v, '/') > 0 {
+			d.link(id, v, p, member)
+		}
 	}
-	if len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
+	if s = strings.TrimLeftFunc(s, isEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
 		d.tail(id, s[2:], p, member, true)
+		if strings.IndexByte(s[2:], '/') > 0 {
+			d.link(id, s[2:], p, member)
+		} else {
+			d.name(id, s[2:], p, member)
+		}
+		if i := bundle(s); i > 2 {
+			d.tail(id, s[i:], p, member, true)
+		}
+	}
+}
+
+// longFlags are options of one dash and several letters whose value may follow without a blank.
+var longFlags = wordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
+
+// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
+// letters before a slash are rather the name of a directory: -Lbuild/lib.
+func bundle(s string) int {
+	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
+	if i < 3 {
+		return 0
+	}
+	letters := s[1:i]
+	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
+		return 0
+	}
+	return i
+}
+
+// pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
+func (d *detector) pathspec(id int32, s string, p place, member bool) {
+	v := trimEdges(s)
+	if len(v) < 2 || len(v) > maxTail || v[0] != ':' {
+		return
+	}
+	v = strings.TrimLeft(v[1:], "!^")
+	if magic, rest, ok := strings.Cut(v, ")"); ok && strings.HasPrefix(magic, "(") {
+		v = rest
+	}
+	switch {
+	case climbs(v):
+		d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+	case strings.IndexByte(v, '/') > 0:
+		d.link(id, v, p, member)
 	}
 }
 
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := trimEdges(s)
-	if v != "" && len(v) <= maxRaw && !strings.ContainsAny(v, "\n\r\x00") && v[0] != '/' && !climbs(v) {
+	if v != "" && len(v) <= maxRaw && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
 	}
 }
@@ -285,7 +464,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;")
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}")
 }
 
 // tailEnds end the word that a tail stands in.
@@ -352,15 +531,15 @@ func (d *detector) exempted(id int32, s string, p place) {
 	if !strings.HasPrefix(v, "-") {
 		return
 	}
-	if len(v) > maxCheap {
-		v = v[:maxCheap]
+	if v = d.whole(id, v, false); v == "" {
+		return
 	}
 	for word := range strings.FieldsFuncSeq(v, isBlank) {
 		d.tails(id, word, p, false)
 		if _, ok := d.broadly(trimEdges(word)); ok {
 			d.add(Finding{Value: trimEdges(word), How: HowTail, seat: id}, p)
-		} else if word[0] != '-' && strings.IndexByte(word, '/') > 0 {
-			d.link(id, word, p, false)
+		} else if word[0] != '-' {
+			d.name(id, word, p, false)
 		}
 	}
 }

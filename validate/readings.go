@@ -178,7 +178,7 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 	case strings.HasPrefix(text, "~+/") || text == "~+":
 		j.relative(f, "."+text[2:], yield)
 	}
-	if strings.Contains(text, "$(") && f.form != formWord && f.form != formLink {
+	if strings.Contains(text, "$(") && !f.Conditional() {
 		yield(spelled{text: text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 		return
 	}

@@ -13,7 +13,7 @@ const (
 )
 
 // wrapperSchemes stand before another URI.
-var wrapperSchemes = wordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200")
+var wrapperSchemes = wordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200 phar local")
 
 // pathSchemes carry a path of this machine.
 var pathSchemes = wordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher")
@@ -24,6 +24,12 @@ var editorSchemes = wordSet("vscode vscode-insiders vscodium code-oss cursor win
 // plainSchemes are never paths even without "//" behind them.
 var plainSchemes = wordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
 	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
+
+// storeSchemes stand before a path, or before another URI.
+var storeSchemes = wordSet("zip phar local")
+
+// imageSchemes are URLs with "//" and paths with a single slash.
+var imageSchemes = wordSet("oci docker git svn ipfs")
 
 const maxWrappers = 8
 
@@ -48,9 +54,19 @@ func readScheme(s string) (schemeKind, []string) {
 			return schemeFile, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
 		case last == "file":
 			return schemeFile, []string{"file:" + jarEntry(rest)}
+		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
+			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || climbs(s)) {
+				return schemePath, []string{s}
+			}
+			continue
+		case storeSchemes[name] && !hasScheme(rest) && !hasBlank(rest) && strings.TrimLeft(rest, "/") != "":
+			s = jarEntry(rest)
+			return schemePath, []string{strings.TrimPrefix(s, "//")}
 		case wrapperSchemes[name]:
 			s = jarEntry(rest)
 			continue
+		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || climbs(rest)):
+			return schemePath, []string{rest}
 		case pathSchemes[first]:
 			return carried(rest)
 		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
@@ -84,6 +100,11 @@ func cutScheme(s string) (name, rest string, ok bool) {
 		}
 	}
 	return strings.ToLower(s[:i]), s[i+1:], true
+}
+
+func hasScheme(s string) bool {
+	_, _, ok := cutScheme(s)
+	return ok
 }
 
 // jarEntry cuts the entry off jar:file:/x.jar!/entry.

@@ -34,10 +34,49 @@ func isSQL(s string) bool {
 			if end < 0 {
 				end = len(s)
 			}
-			return sqlVerbs[strings.ToLower(s[:end])] && end < len(s)
+			verb := strings.ToLower(s[:end])
+			return sqlVerbs[verb] && end < len(s) && sqlShape(verb, strings.ToLower(s[end:min(len(s), end+maxShape)]))
 		}
 	}
 	return false
+}
+
+const maxShape = 1 << 16 // of a query, in which the words that make it SQL are looked for
+
+// importable is what SQL imports.
+var importable = wordSet("database table into foreign external")
+
+// sqlShape reports whether what follows a verb that other languages have too makes it SQL.
+func sqlShape(verb, rest string) bool {
+	words := func(yield func(string) bool) {
+		for w := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r < 0x80 && !isLetter(byte(r)) && r != '_' }) {
+			if !yield(w) {
+				return
+			}
+		}
+	}
+	switch verb {
+	case "import":
+		for w := range words {
+			return importable[w]
+		}
+		return false
+	case "from": // python: from x import y
+		for w := range words {
+			if w == "import" {
+				return false
+			}
+		}
+	case "with", "use":
+		for w := range words {
+			switch w {
+			case "select", "insert", "update", "delete", "merge", "values", "attach", "copy", "load", "create", "table":
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
@@ -48,11 +87,28 @@ func (d *detector) vector(id int32, s string, p place) {
 	}
 	before := len(d.findings)
 	d.broad(id, s, p, false)
-	if len(s) > maxCheap {
-		s = s[:maxCheap]
+	if s = d.whole(id, s, false); s == "" {
+		return
 	}
-	if hasBlank(s) && (len(d.findings) == before || d.findings[before].form == formLink) {
+	d.vectorNames(id, s, p)
+	if hasBlank(s) && d.onlyRelative(before) {
 		d.shell(id, s, p)
+	}
+}
+
+// vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
+// long option and that of a short one.
+func (d *detector) vectorNames(id int32, s string, p place) {
+	v := trimEdges(s)
+	if len(v) > maxRaw || hasBlank(v) {
+		return
+	}
+	d.name(id, v, p, false)
+	if i := strings.LastIndexAny(v, "=@:"); i >= 0 {
+		d.name(id, v[i+1:], p, false)
+	}
+	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
+		d.name(id, v[2:], p, false)
 	}
 }
 
@@ -75,21 +131,36 @@ func (d *detector) shell(id int32, s string, p place) {
 	if element && n.index > 0 {
 		before := len(d.findings)
 		d.broad(id, s, p, false)
-		if len(d.findings) > before && d.findings[before].form != formLink {
+		if !d.onlyRelative(before) {
 			return
 		}
 	} else {
 		d.uris(id, s, p, false)
 	}
-	eachShellWord(s, func(w string, command bool) {
-		d.word(id, w, command && !(element && n.index > 0), p, HowShell)
+	eachShellWord(s, func(w string, at wordSeat) {
+		if at == seatCommand && element && n.index > 0 {
+			at = seatPlain
+		}
+		d.word(id, w, at, p, HowShell)
 	})
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
-func (d *detector) word(id int32, w string, command bool, p place, how string) {
-	if w == "" || len(w) > maxRaw {
+func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
+	command, written := at == seatCommand, at == seatWritten
+	if len(w) > maxRaw {
+		if w = trimEdges(w); len(w) > maxRaw {
+			d.longWord(id, w, p, how)
+			return
+		}
+	}
+	if w == "" {
 		return
+	}
+	if strings.IndexByte(w, 0) >= 0 {
+		for piece := range strings.SplitSeq(w, "\x00") {
+			d.word(id, piece, at, p, how)
+		}
 	}
 	kind, texts := readScheme(w)
 	switch kind {
@@ -106,7 +177,7 @@ func (d *detector) word(id int32, w string, command bool, p place, how string) {
 		return
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
 		return
 	}
 	for i := 0; i+1 < len(w); i++ {
@@ -116,13 +187,41 @@ func (d *detector) word(id int32, w string, command bool, p place, how string) {
 			}
 		}
 	}
-	if len(w) > 2 && w[0] == '-' && w[1] != '-' && strings.ContainsRune(`/~.$`, rune(w[2])) {
-		if _, ok := d.look(w[2:], false); ok {
-			d.add(Finding{Value: w[2:], How: how, form: formWord, seat: id}, p)
+	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
+		i := bundle(w)
+		if i < 3 && strings.ContainsRune(`/~.$`, rune(w[2])) {
+			i = 2
+		}
+		if i >= 2 {
+			if _, ok := d.look(w[i:], false); ok {
+				d.add(Finding{Value: w[i:], How: how, form: formWord, seat: id}, p)
+			}
 		}
 	}
-	if !command && strings.IndexByte(w, '/') > 0 {
-		d.add(Finding{Value: w, How: how, form: formLink, seat: id}, p)
+	if command {
+		return
+	}
+	if hasBlank(w) {
+		if strings.IndexByte(w, '/') > 0 {
+			d.link(id, w, p, false)
+		}
+		return
+	}
+	d.vectorNames(id, w, p)
+	for i := 1; i+1 < len(w); i++ {
+		if c := w[i]; (c == '=' || c == '@' || c == ':') && strings.IndexByte(w[i+1:], '/') > 0 {
+			d.link(id, w[i+1:], p, false)
+		}
+	}
+}
+
+// longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.
+func (d *detector) longWord(id int32, w string, p place, how string) {
+	if hasBlank(w) {
+		return // a text; its words are looked at by themselves
+	}
+	if _, ok := d.look(w, false); ok {
+		d.add(Finding{Value: w, How: how, seat: id}, p)
 	}
 }
 
@@ -130,7 +229,7 @@ func (d *detector) word(id int32, w string, command bool, p place, how string) {
 func (d *detector) sql(id int32, s string, p place) {
 	d.uris(id, s, p, false)
 	if strings.HasPrefix(strings.TrimSpace(s), ".") || strings.HasPrefix(strings.TrimSpace(s), `\`) {
-		eachShellWord(s, func(w string, _ bool) { d.word(id, w, false, p, HowSQL) })
+		eachShellWord(s, func(w string, _ wordSeat) { d.word(id, w, seatPlain, p, HowSQL) })
 		return
 	}
 	dollars := maxDollars
@@ -146,7 +245,16 @@ func (d *detector) sql(id int32, s string, p place) {
 }
 
 func (d *detector) sqlWord(id int32, v string, p place) {
-	if v == "" || len(v) > maxRaw {
+	if len(v) > maxRaw {
+		d.longWord(id, v, p, HowSQL)
+		return
+	}
+	if strings.IndexByte(v, 0) >= 0 {
+		for piece := range strings.SplitSeq(v, "\x00") {
+			d.sqlWord(id, piece, p)
+		}
+	}
+	if v == "" {
 		return
 	}
 	kind, texts := readScheme(v)
@@ -205,10 +313,18 @@ func sqlQuoted(s string, q byte) (string, int) {
 	return b.String(), len(s)
 }
 
+// wordSeat is where a word of a shell string stands.
+type wordSeat uint8
+
+const (
+	seatPlain   wordSeat = iota
+	seatCommand          // in command position
+	seatWritten          // after a redirection
+)
+
 // eachShellWord yields the words of a shell string twice: as a POSIX shell forms them (quotes removed and joined,
-// escapes undone), and split at everything that may end a path for another program (quotes and <>()= too). command
-// marks a word in command position.
-func eachShellWord(s string, yield func(word string, command bool)) {
+// escapes undone), and split at everything that may end a path for another program (quotes and <>()= too).
+func eachShellWord(s string, yield func(word string, at wordSeat)) {
 	lexShell(s, yield)
 	for token := range strings.FieldsFuncSeq(s, isBlank) {
 		if kind, _ := readScheme(token); kind == schemeOther {
@@ -216,7 +332,7 @@ func eachShellWord(s string, yield func(word string, command bool)) {
 		}
 		for w := range strings.FieldsFuncSeq(token, func(r rune) bool { return strings.ContainsRune("'\"`<>()=;|&,{}[]", r) }) {
 			if w != token || strings.ContainsAny(w, `\`) {
-				yield(w, false)
+				yield(w, seatPlain)
 			}
 		}
 	}
@@ -226,11 +342,12 @@ func eachShellWord(s string, yield func(word string, command bool)) {
 var prefixes = wordSet("sudo doas env exec nohup time nice xargs then do else if while until command builtin")
 
 type shellLexer struct {
-	yield   func(string, bool)
+	yield   func(string, wordSeat)
 	word    strings.Builder
 	open    bool // a word has begun
 	command bool // the next word is in command position
 	quoted  bool
+	written bool // the next word stands after a redirection
 }
 
 func (l *shellLexer) end() {
@@ -238,7 +355,15 @@ func (l *shellLexer) end() {
 		return
 	}
 	w := l.word.String()
-	l.yield(w, l.command && !l.quoted)
+	at := seatPlain
+	switch {
+	case l.written:
+		at = seatWritten
+	case l.command && !l.quoted:
+		at = seatCommand
+	}
+	l.yield(w, at)
+	l.written = false
 	if !prefixes[w] && (strings.IndexByte(w, '=') <= 0 || l.quoted) {
 		l.command = false
 	}
@@ -246,7 +371,7 @@ func (l *shellLexer) end() {
 	l.open, l.quoted = false, false
 }
 
-func lexShell(s string, yield func(string, bool)) {
+func lexShell(s string, yield func(string, wordSeat)) {
 	l := &shellLexer{yield: yield, command: true}
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -262,9 +387,9 @@ func lexShell(s string, yield func(string, bool)) {
 		case c == '<' || c == '>':
 			l.end()
 			was := l.command
-			l.command = false
+			l.command, l.written = false, true
 			if i+1 < len(s) && s[i+1] == '(' {
-				l.command = was
+				l.command, l.written = was, false
 			}
 		case c == '\\' && i+1 < len(s):
 			i++

@@ -13,7 +13,8 @@ type Tool struct {
 	mode        Mode
 	schema      *schema
 	rules       *ruleNode
-	classes     map[string]keyClass
+	classes     map[string]keyClass // of the declared arguments
+	folded      map[string]keyClass // by folded name, for children that ignore case
 	traits      toolTraits
 	profile     *Profile
 	pathFormats bool
@@ -63,9 +64,17 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	}
 	t.pathFormats = s.declaresPaths()
 	if s != nil {
-		t.classes = make(map[string]keyClass)
-		for p := range s.hints.Properties {
-			t.classes[p] = classOf(p)
+		t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
+		for p, sub := range s.hints.Properties {
+			class := classOf(p)
+			t.classes[p] = class
+			steps := hintSteps
+			if t.pathFormats && s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] }) {
+				class = keyPath
+			}
+			if class != keyOther {
+				t.folded[foldName(p)] = class
+			}
 		}
 	}
 	return t, nil

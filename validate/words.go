@@ -196,6 +196,7 @@ var (
 type toolTraits struct {
 	role       Role // of every path, where the argument's name says nothing else
 	move, copy bool
+	known      bool // by a word of the name or an annotation
 }
 
 // traitsOf takes the strictest word of the name. A child's annotation may say that a tool only reads; it does not
@@ -228,6 +229,7 @@ func traitsOf(name string, readOnly, destructive bool) toolTraits {
 	default:
 		tr.role = RoleWrite
 	}
+	tr.known = known != RoleNone || readOnly || destructive
 	if destructive && tr.role == RoleRead {
 		tr.role = RoleWrite
 	}
