@@ -23,6 +23,8 @@ type toolCall struct {
 	params func(token []byte, edits []edit) [][]byte
 	token  []byte // the client's progress token, raw; nil when it gave none
 	at     string // pointer of args within the arguments that the client sent
+
+	scanned *scanned // of args, where that was done already
 }
 
 // callTool answers a tools/call of the client.
@@ -44,7 +46,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return s.callOwn(ctx, tool, m, token)
 	}
 	return s.dispatch(ctx, toolCall{
-		tool: tool, args: m.Param("arguments"), token: token,
+		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m),
 		params: func(own []byte, edits []edit) [][]byte {
 			edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
 			if own != nil {
@@ -161,7 +163,7 @@ func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, er
 
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
-	j, err := s.consider(ctx, c.tool, c.args)
+	j, err := s.consider(ctx, c.tool, c.args, c.scanned)
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
@@ -171,6 +173,13 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		return refuseVerdict(v, c.at)
 	}
 	return s.forward(ctx, c, j)
+}
+
+// preparedScan is the Scan that serveFast made of a call's arguments, nil where
+// it made none.
+func preparedScan(m *jsonrpc.Message) *scanned {
+	done, _ := m.Prepared.(*scanned)
+	return done
 }
 
 // A judgement is what became of one call, and the right to make it.
@@ -185,9 +194,12 @@ type judgement struct {
 // of the instance that would run it. The caller releases the lease. An error
 // of validate is what is wrong with the arguments; others say why the call
 // could not be judged or made.
-func (s *Session) consider(ctx context.Context, tool *offered, args []byte) (*judgement, error) {
-	scan, err := s.hub.cfg.Checker.Scan(tool.tool, args)
-	if err != nil {
+func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done *scanned) (*judgement, error) {
+	var scan *validate.Scan
+	var err error
+	if done != nil && done.tool == tool.tool {
+		scan = done.scan
+	} else if scan, err = s.hub.cfg.Checker.Scan(tool.tool, args); err != nil {
 		return nil, err
 	}
 	j := &judgement{}

@@ -77,7 +77,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
 		Roots: []string{}, Findings: []ExplainedFinding{},
 	}
-	j, err := s.consider(ctx, tool, m.Param("arguments"))
+	j, err := s.consider(ctx, tool, m.Param("arguments"), nil)
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError

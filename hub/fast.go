@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
 )
 
 // serveFast takes a call that needs no waiting at all: small, of a tool whose
@@ -32,7 +33,11 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	scan, err := s.hub.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
-	if err != nil || scan.NeedsBoundary() {
+	if err != nil {
+		return false
+	}
+	if scan.NeedsBoundary() {
+		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
 	key := s.key(s.hub.byName[tool.child])
@@ -53,6 +58,13 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	}
 	r.OnCancel(abandon)
 	return true
+}
+
+// scanned is a Scan that the short way made before it had to give up: the long
+// one need not make it again. It is of the very bytes that the message holds.
+type scanned struct {
+	tool *validate.Tool
+	scan *validate.Scan
 }
 
 // fastCall is a call under way that no goroutine waits for.
