@@ -42,7 +42,7 @@ func readRoots(result []byte) (rootsmgr.Page, error) {
 	err := jsonrpc.Elements(list, func(raw []byte) bool {
 		uri, ok := jsonrpc.String(jsonrpc.Get(raw, "uri"))
 		if !ok {
-			page.Skipped = append(page.Skipped, rootsmgr.Skipped{Raw: clip(string(raw), 200), Reason: "it is no object with a string uri"})
+			page.Skipped = append(page.Skipped, rootsmgr.Skipped{Raw: shown(string(raw), 200), Reason: "it is no object with a string uri"})
 			return true
 		}
 		name, _ := jsonrpc.String(jsonrpc.Get(raw, "name"))

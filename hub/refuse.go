@@ -163,9 +163,6 @@ func shown(s string, most int) string {
 	return b.String()
 }
 
-// clip cuts a text for a log line or an error.
-func clip(s string, most int) string { return shown(s, most) }
-
 // stripEscapes removes terminal escape sequences and the control characters
 // that begin them, and leaves tabs and line ends.
 func stripEscapes(s string) string {

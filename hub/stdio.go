@@ -88,7 +88,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()
 	default:
-		s.log.Debug().Str("method", clip(m.Method, 100)).Msg("notification of the client ignored")
+		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }
 

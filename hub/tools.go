@@ -109,12 +109,10 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 
 // noServer says why a name is not a server that can be called.
 func (s *Session) noServer(name string) jsonrpc.Answer {
-	for _, b := range s.hub.cfg.Broken {
-		if b.Name == name {
-			return refuseBroken(b)
-		}
+	if b := s.hub.broken(name); b != nil {
+		return refuseBroken(*b)
 	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", clip(name, 100), quotedList(s.hub.names())))
+	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.names())))
 }
 
 // lookupRemote finds a tool by its child and its own name.
@@ -143,7 +141,7 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offe
 		known = append(known, name)
 	}
 	sort.Strings(known)
-	return nil, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, clip(remote, 100), quotedList(known)))
+	return nil, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
 }
 
 // names returns the children's names in the order of hub.json.
@@ -205,18 +203,19 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 		return nil, err
 	}
 	only := req.GetString("serverName", "")
-	if only != "" && h.byName[only] == nil && !h.isBroken(only) {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", clip(only, 100), quotedList(h.names()))), nil
+	if only != "" && h.byName[only] == nil && h.broken(only) == nil {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(h.names()))), nil
 	}
 	s.awaitOffers(ctx)
 	return structured(s.serversReport(only))
 }
 
-func (h *Hub) isBroken(name string) bool {
-	for _, b := range h.cfg.Broken {
-		if b.Name == name {
-			return true
+// broken returns the entry of this name that cannot be run, nil for none.
+func (h *Hub) broken(name string) *Broken {
+	for i := range h.cfg.Broken {
+		if h.cfg.Broken[i].Name == name {
+			return &h.cfg.Broken[i]
 		}
 	}
-	return false
+	return nil
 }
