@@ -31,8 +31,8 @@ var (
 	errDropped      = errors.New("the session has ended")
 )
 
-// nest is what all children of a Supervisor share; nothing in it changes once
-// Run runs.
+// nest is what all children of a Supervisor share; nothing in it but memory
+// changes once Run runs.
 type nest struct {
 	launcher Launcher
 	observer Observer
@@ -40,6 +40,7 @@ type nest struct {
 	machine  host
 	slots    chan struct{} // one token for each child that is starting
 	jitter   func() float64
+	memory   memory
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
@@ -60,7 +61,7 @@ type child struct {
 	want want
 
 	past   past
-	offer  *Offer // what it offered last
+	offer  *Offer // what it offered last, be it in another instance
 	settle sync.Once
 }
 
@@ -72,6 +73,9 @@ type past struct {
 	wasReady bool
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
+	digest   string // identity of what was started last
+	listed   bool   // it has been ready and listed in this instance
+	news     bool   // the offer is not cached as it is
 }
 
 // want is what others ask of an instance.
@@ -80,6 +84,7 @@ type want struct {
 	gen    uint64 // counts changes of roots
 	known  bool   // the first roots are known
 	demand bool   // somebody waits for it
+	wish   bool   // it should run, unless it is to wait for a call
 }
 
 // view is what others see of an instance: immutable.
@@ -123,15 +128,23 @@ func (c *child) wanted() want {
 }
 
 // setRoots notes new roots; the owner applies them.
-func (c *child) setRoots(roots []rootsmgr.Root, demand bool) {
+func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 	roots = slices.Clone(roots)
 	c.ask(func(w *want) bool {
-		news := demand && !w.demand
-		w.demand = w.demand || demand
+		news := wish && !w.wish
+		w.wish = w.wish || wish
 		if !w.known || !sameRoots(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
 			w.gen++
 		}
+		return news
+	})
+}
+
+func (c *child) wish() {
+	c.ask(func(w *want) bool {
+		news := !w.wish
+		w.wish = true
 		return news
 	})
 }
@@ -226,7 +239,7 @@ func (c *child) publish(change func(v *view)) {
 		v.status.Since = time.Now()
 	}
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
-	v.status.Restarts = max(0, c.past.starts-1)
+	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
@@ -256,6 +269,7 @@ func (c *child) state(s State, why string) {
 // live is the life of the instance, until its context ends.
 func (c *child) live() {
 	defer c.finish()
+	c.recall()
 	for c.mayStart() {
 		r, err := c.start()
 		switch {
@@ -295,11 +309,11 @@ func (c *child) mayStart() bool {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
 		blocked := !w.known && c.spec.NeedsRoots()
-		ask := w.demand || (!c.past.wasReady && !c.past.hist.open())
+		ask := w.demand || !c.rests() && (w.wish || !c.past.wasReady && !c.past.hist.open())
 		switch {
 		case c.ctx.Err() != nil:
 			return false
-		case blocked:
+		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
 				c.state(Waiting, "waits for the client's roots")
 			}
@@ -333,7 +347,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.past.hist.failed(lived)
 	delay := c.past.hist.delay(c.host.jitter())
 	c.past.next = time.Now().Add(delay)
-	c.ask(func(w *want) bool { w.demand = false; return false })
+	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
 	if c.past.hist.open() {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.failures, why)
@@ -371,7 +385,8 @@ func (c *child) start() (*run, *UnavailableError) {
 		release()
 	}()
 	var w want
-	c.ask(func(now *want) bool { now.demand = false; w = *now; return false })
+	c.ask(func(now *want) bool { now.demand, now.wish = false, false; w = *now; return false })
+	c.past.digest = identity(c.spec, c.host.machine, c.host.version)
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.host.machine)
@@ -427,7 +442,7 @@ func (c *child) introduce(r *run) error {
 			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
 		}
 	}
-	c.offer = offer
+	c.offers(offer)
 	return nil
 }
 

@@ -9,6 +9,8 @@
 //
 //	Configured --asked for--> Waiting     for its turn among those that start,
 //	                                      or for roots that it cannot start without
+//	Configured --known------> Cold        lazy, and what it offers is remembered
+//	Cold -------called------> Waiting
 //	Waiting ----its turn----> Starting    process, handshake, tools/list, first roots
 //	Starting ---in time-----> Ready       leases are given
 //	Starting ---failed------> BackingOff
@@ -27,6 +29,17 @@
 // was is tried again by itself, until five failures in a row open the circuit:
 // then it, too, waits for a call. A call waits for a delay of up to a second
 // and is refused at once with the reason when it is longer.
+//
+// # What is remembered
+//
+// What a child offered last is kept, in memory and where [Options.Cache] names a
+// folder in a file, under a digest of its Spec, its program and the version of
+// the hub: so a list can be answered before anything has started, and a child
+// with [StartLazy] starts when it is first called. It is a hint: the child is
+// listed each time it starts, what differs replaces what was remembered, and
+// [Lease.Offer] is what the running child said. A file that is damaged, of
+// another format, or open to others counts as absent. Values of variables are
+// in no file; they only go into the digest.
 //
 // # Roots
 //

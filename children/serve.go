@@ -51,6 +51,7 @@ func (c *child) serve(r *run) {
 	s := &serving{c: c, r: r}
 	r.since = time.Now()
 	s.ready()
+	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
 	s.a.stop()
@@ -131,8 +132,9 @@ func (s *serving) loop() string {
 		case <-c.kick:
 			why = s.review()
 		case o := <-r.offers:
-			c.offer = o
+			c.offers(o)
 			c.publish(func(*view) {})
+			c.keep()
 		case <-r.roots.written:
 			why = s.wasAsked()
 		case err := <-shown:
@@ -177,7 +179,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 func (s *serving) review() (why string) {
 	c, r := s.c, s.r
 	w := c.wanted()
-	c.ask(func(now *want) bool { now.demand = false; return false })
+	c.ask(func(now *want) bool { now.demand, now.wish = false, false; return false })
 	if v := c.view.Load(); v.gen == w.gen && s.a == nil && !(r.early && w.known) {
 		return ""
 	}

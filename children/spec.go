@@ -56,6 +56,24 @@ func (s Share) String() string {
 	return "session"
 }
 
+// StartMode says when a child starts (C6).
+type StartMode uint8
+
+const (
+	// StartLazy starts a child when it is first called, once it is known what it
+	// offers; until then like StartEager, or nobody could be told.
+	StartLazy StartMode = iota
+	// StartEager starts a child as soon as it may be started.
+	StartEager
+)
+
+func (m StartMode) String() string {
+	if m == StartEager {
+		return "eager"
+	}
+	return "lazy"
+}
+
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
@@ -76,6 +94,7 @@ type Spec struct {
 	Cwd     string            // absolute; "": the first root that exists
 	Roots   RootsMode
 	Share   Share
+	Start   StartMode
 	Local   bool // the program may come from the working directory
 
 	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
@@ -123,7 +142,8 @@ func (s Spec) withDefaults() Spec {
 }
 
 // Equal reports whether s and o run the same child in the same way, defaults
-// and the difference between empty and absent left aside.
+// and the difference between empty and absent left aside. Start is no part of
+// that: it says when, and not what.
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.withDefaults(), o.withDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&

@@ -19,6 +19,7 @@ const (
 	BackingOff              // it failed; started again after a while, or when called
 	Draining                // calls under way end, no new ones; stops
 	Stopped                 // not running; started when called, unless dropped
+	Cold                    // not running yet, and what it offers is known: started when called
 )
 
 func (s State) String() string {
@@ -37,6 +38,8 @@ func (s State) String() string {
 		return "draining"
 	case Stopped:
 		return "stopped"
+	case Cold:
+		return "cold"
 	}
 	return "unknown"
 }
@@ -56,6 +59,7 @@ type Status struct {
 	EnvNames []string // names of all variables passed, sorted
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
+	Listed   bool   // its tools were listed by this instance; else they are what is remembered
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
@@ -75,8 +79,8 @@ func (st Status) String() string {
 // goroutine of each request.
 type Observer interface {
 	// ChildChanged follows every change of state and every new offer. offer is
-	// nil until the child was listed for the first time; later, while it is down,
-	// it is what it offered last.
+	// what the child offered last, be it in an earlier run; nil while that is not
+	// known. The same offer is the same pointer.
 	ChildChanged(st Status, offer *Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as

@@ -31,6 +31,7 @@ type Options struct {
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
 	Launcher    Launcher // nil: Stdio
+	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -60,6 +61,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if s.nest.observer == nil {
 		s.nest.observer = deaf{}
 	}
+	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string]remembered{}}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}
@@ -119,7 +121,8 @@ func (s *Supervisor) close() []*child {
 }
 
 // Ensure sees to it that the instance runs, with these roots, which are known:
-// none is an answer too. It returns at once; a Key without a Spec is ignored.
+// none is an answer too. One that starts lazily, and whose offer is known, waits
+// for a call. It returns at once; a Key without a Spec is ignored.
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 	if c := s.instance(k); c != nil {
 		c.setRoots(roots, true)
@@ -129,10 +132,10 @@ func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 // Prestart starts the instance although the first roots are not known yet
 // (C4). One that needs them to start waits for Ensure or SetRoots; another is
 // replaced once then, if they give it another working directory, other
-// arguments or another environment.
+// arguments or another environment. What Ensure says of lazy ones holds here too.
 func (s *Supervisor) Prestart(k Key) {
 	if c := s.instance(k); c != nil {
-		c.demand()
+		c.wish()
 	}
 }
 
@@ -242,7 +245,8 @@ func (s *Supervisor) Status() []Status {
 }
 
 // Settled is closed once the instance is ready and listed, has failed its
-// first start, or has ended; at once where there is no such instance.
+// first start, or has ended; at once where there is no such instance. One that
+// waits for a call is not settled.
 func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	if c := s.child(k); c != nil {
 		return c.settled
@@ -278,12 +282,10 @@ func (s *Supervisor) prepare() {
 // scratch makes an empty directory below the cache folder, and the shell
 // script beside it.
 func scratch(h host) (dir, shell string, err error) {
-	env := inherited(h.environ, nil, h.goos)
-	base := cacheDir(env, h)
+	base := ownCache(h)
 	if base == "" {
 		return "", "", errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
 	}
-	base = filepath.Join(base, "mcphub")
 	dir = filepath.Join(base, "launch")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", "", err
@@ -315,6 +317,20 @@ func scratch(h host) (dir, shell string, err error) {
 		return "", "", err
 	}
 	return dir, shell, nil
+}
+
+// CacheFolder is the hub's own folder below the user's cache folder; "" where
+// there is none. environ nil and home "" mean this process's.
+func CacheFolder(environ []string, home string) string {
+	return ownCache(newHost(Options{Environ: environ, Home: home}))
+}
+
+func ownCache(h host) string {
+	base := cacheDir(inherited(h.environ, nil, h.goos), h)
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(base, "mcphub")
 }
 
 func cacheDir(env *environment, h host) string {

@@ -1,0 +1,30 @@
+//go:build unix
+
+package children
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// private refuses what somebody else may have written, or may read.
+func private(fi fs.FileInfo) error {
+	if mode := fi.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("its mode %#o lets others in; make it %#o", mode, mode&0o700)
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Getuid() {
+		return errors.New("it belongs to somebody else")
+	}
+	return nil
+}
+
+// inode tells a file from another one at the same path.
+func inode(fi fs.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
+}

@@ -1,0 +1,199 @@
+package children
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// memory is what children offered last: in this run of the hub, else in an
+// earlier one. The same bytes are the same *Offer for everybody.
+type memory struct {
+	files catalogCache
+
+	mu    sync.Mutex
+	known map[string]remembered // by the Spec's name
+}
+
+type remembered struct {
+	digest string
+	offer  *Offer
+}
+
+// recall returns what a child of this Spec offered last, nil where that is
+// not known.
+func (n *nest) recall(s Spec) *Offer {
+	digest := identity(s, n.machine, n.version)
+	if digest == "" {
+		return nil
+	}
+	m := &n.memory
+	if o := m.get(s.Name, digest); o != nil {
+		return o
+	}
+	o := m.files.load(digest)
+	if o == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.known[s.Name]; now.digest == digest {
+		return now.offer
+	}
+	m.known[s.Name] = remembered{digest, o}
+	return o
+}
+
+func (m *memory) get(name, digest string) *Offer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.known[name]; now.digest == digest {
+		return now.offer
+	}
+	return nil
+}
+
+// agree returns the offer that everybody has for these bytes: o itself where
+// it is news. It is what the next recall returns.
+func (m *memory) agree(name, digest string, o *Offer) (same *Offer, news bool) {
+	if digest == "" {
+		return o, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.known[name]; now.digest == digest && now.offer.equal(o) {
+		return now.offer, false
+	}
+	m.known[name] = remembered{digest, o}
+	return o, true
+}
+
+// recall is how an instance's life begins: what the child offered last is told.
+// One that may wait for a call does so from here on.
+func (c *child) recall() {
+	if c.offer = c.host.recall(c.spec); c.offer == nil {
+		return
+	}
+	if c.rests() {
+		c.state(Cold, "")
+		return
+	}
+	c.publish(func(*view) {})
+}
+
+// rests reports whether the child is started by a call only.
+func (c *child) rests() bool { return c.spec.Start == StartLazy && c.offer != nil }
+
+// offers takes in what the child was seen to offer. The former offer stays
+// where that is the same.
+func (c *child) offers(o *Offer) {
+	c.past.listed = true
+	agreed, news := c.host.memory.agree(c.spec.Name, c.past.digest, o)
+	if !c.offer.equal(agreed) {
+		c.offer = agreed
+	}
+	c.past.news = news
+}
+
+// keep caches the offer where that is news.
+func (c *child) keep() {
+	if c.past.news {
+		c.past.news = false
+		c.host.memory.files.store(c.past.digest, c.offer)
+	}
+}
+
+// Recall returns what a server offered when it was listed last, in this run of
+// the hub or an earlier one with the very same entry and program; nil where that
+// is not known. It reads at most one small file and starts nothing. What comes
+// from it may be shown; a Lease tells what the server offers now.
+func (s *Supervisor) Recall(child string) *Offer {
+	s.mu.Lock()
+	spec, ok := s.specs[child]
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return s.nest.recall(spec)
+}
+
+// equal reports whether two offers hold the same bytes.
+func (o *Offer) equal(p *Offer) bool {
+	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
+		o.Instructions == p.Instructions && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
+		slices.EqualFunc(o.Tools, p.Tools, bytes.Equal)
+}
+
+// identity is a digest of everything that decides what a child offers, as far
+// as that can be told without starting it: how it is started, what the hub
+// shows it, and the program. Values of variables go into it and are not to be
+// read out of it. It is "" where the program cannot be found: then nothing is
+// known of the child.
+//
+// What it cannot see is a package that a launcher fetches anew: for npx and uvx
+// the package argument counts, with the version where that is written.
+func identity(s Spec, h host, version string) string {
+	env, _, err := childEnv(s, nil, h)
+	if err != nil {
+		return ""
+	}
+	program, err := findProgram(s, env, s.Cwd, h)
+	if err != nil {
+		return ""
+	}
+	d := sha256.New()
+	put := func(parts ...string) {
+		d.Write(binary.AppendUvarint(nil, uint64(len(parts))))
+		for _, p := range parts {
+			d.Write(append(binary.AppendUvarint(nil, uint64(len(p))), p...))
+		}
+	}
+	put(cacheMagic, version, s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
+	put(s.Args...)
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		put(name, s.Env[name])
+	}
+	for _, name := range s.Inherit {
+		value, set := env.get(name)
+		put(name, value, strconv.FormatBool(set))
+	}
+	for _, file := range programFiles(s, program) {
+		put(fileMark(file)...)
+	}
+	return hex.EncodeToString(d.Sum(nil))
+}
+
+// programFiles are the files that hold the program: itself, and for an
+// interpreter the script.
+func programFiles(s Spec, program string) []string {
+	files := []string{program}
+	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
+		files = append(files, real)
+	}
+	if at := programAt(s.Command, s.Args); at >= 0 && at < len(s.Args) {
+		script := s.Args[at]
+		if !filepath.IsAbs(script) && filepath.IsAbs(s.Cwd) {
+			script = filepath.Join(s.Cwd, script)
+		}
+		if filepath.IsAbs(script) {
+			files = append(files, script)
+		}
+	}
+	return files
+}
+
+// fileMark tells a file from what stood at its path before.
+func fileMark(path string) []string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return []string{path, "none"}
+	}
+	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
+}
