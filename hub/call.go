@@ -37,11 +37,12 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "tools/call needs the name of a tool (a string) at /params/name")
 	}
+	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
+	ctx = s.withNotice(ctx, token)
 	tool, refusal := s.lookup(ctx, name)
 	if tool == nil {
 		return refusal
 	}
-	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
@@ -81,6 +82,10 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 	if o := s.catalog.Load().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
+	s.awaitRecalled(ctx)
+	if o := s.catalog.Load().byName[name]; o != nil {
+		return o, jsonrpc.Answer{}
+	}
 	owners := s.hub.owners(name)
 	s.awaitStart(ctx, owners)
 	if ctx.Err() != nil {
@@ -114,7 +119,10 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	s.awaitListed(ctx, names)
+	if len(names) > 0 {
+		defer waiting(ctx, names[0])()
+	}
+	s.awaitChildren(ctx, names, listed)
 }
 
 // startLimit is how long a child may take from being wanted to being ready: it
@@ -127,11 +135,12 @@ func (h *Hub) startLimit(name string) time.Duration {
 	return start + h.cfg.Roots.Timeout
 }
 
-// revive sees to it that a child which never listed its tools is tried again
-// now that somebody wants one; up is false where that did not help.
+// revive sees to it that a child which has not listed its tools in this
+// session is started, or tried again, now that somebody wants one that is not
+// known; up is false where that did not help.
 func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answer, up bool) {
-	st, _, offered, _ := s.childStatus(name)
-	if offered {
+	st, _, _, _ := s.childStatus(name)
+	if st.Listed {
 		return jsonrpc.Answer{}, true
 	}
 	lease, err := s.acquire(ctx, name)
@@ -156,14 +165,33 @@ func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, er
 	if lease, ok := s.hub.sup.TryAcquire(key); ok {
 		return lease, nil
 	}
+	defer waiting(ctx, name)()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
 	defer cancel()
+	select {
+	case <-s.placed: // the supervisor knows the instance
+	case <-ctx.Done():
+	}
 	return s.hub.sup.Acquire(ctx, key)
+}
+
+// acquireFor is acquire for a call of a tool; what fits says of the lease is
+// its error too.
+func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
+	lease, err := s.acquire(ctx, tool.child)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fits(tool, lease); err != nil {
+		lease.Release()
+		return nil, err
+	}
+	return lease, nil
 }
 
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
-	j, err := s.consider(ctx, c.tool, c.args, c.scanned)
+	j, err := s.consider(ctx, c)
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
@@ -184,25 +212,26 @@ func preparedScan(m *jsonrpc.Message) *scanned {
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
+	tool    *offered // that it was judged by
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
 }
 
-// consider judges the arguments of a call: strict JSON, schema, findings, and
+// considerBy judges the arguments of a call: strict JSON, schema, findings, and
 // where there are any, the boundary of this session and the working directory
 // of the instance that would run it. The caller releases the lease. An error
 // of validate is what is wrong with the arguments; others say why the call
-// could not be judged or made.
-func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done *scanned) (*judgement, error) {
+// could not be judged or made, fits' among them.
+func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error) {
 	var scan *validate.Scan
 	var err error
-	if done != nil && done.tool == tool.tool {
+	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
-	} else if scan, err = s.hub.cfg.Checker.Scan(tool.tool, args); err != nil {
-		return nil, err
+	} else if scan, err = s.hub.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
+		return nil, s.confirm(ctx, c.tool, err)
 	}
-	j := &judgement{}
+	j := &judgement{tool: c.tool}
 	var patience *rootsmgr.Wait
 	if scan.NeedsBoundary() {
 		patience = s.roots.Begin()
@@ -210,10 +239,10 @@ func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done
 			return nil, err
 		}
 	}
-	if j.lease, err = s.acquire(ctx, tool.child); err != nil {
+	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
 	}
-	if err = s.judge(ctx, tool, scan, patience, j); err != nil {
+	if err = s.judge(ctx, scan, patience, j); err != nil {
 		if j.lease != nil {
 			j.lease.Release()
 		}
@@ -236,7 +265,7 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 // judge decides; a denial that a newer answer of the client might lift is
 // decided once more after asking (R11). Then the child is acquired anew: it has
 // to apply the new roots first, and may be another process in another place.
-func (s *Session) judge(ctx context.Context, tool *offered, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
+func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
 		cwd, served := j.lease.Where()
 		j.verdict = s.hub.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
@@ -253,7 +282,7 @@ func (s *Session) judge(ctx context.Context, tool *offered, scan *validate.Scan,
 		return err
 	}
 	j.lease.Release()
-	if j.lease, err = s.acquire(ctx, tool.child); err != nil {
+	if j.lease, err = s.acquireFor(ctx, j.tool); err != nil {
 		return err
 	}
 	j.view = again
@@ -302,9 +331,13 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	var schema *validate.SchemaError
 	var broken *jsonrpc.BrokenError
 	var down *children.UnavailableError
+	var missing *missingToolError
+	var changed *changedToolError
 	switch {
 	case errors.As(err, &args), errors.As(err, &schema):
 		return refuseArguments(err)
+	case errors.As(err, &missing), errors.As(err, &changed):
+		return toolError(err.Error())
 	case errors.As(err, &broken):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.child, err))
 	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):

@@ -27,6 +27,8 @@ type offered struct {
 	child  string         // "" for a tool of the hub itself
 	remote string         // the child's own name
 	def    []byte         // definition towards the client
+	entry  []byte         // definition as the child gave it
+	from   *children.Offer
 	tool   *validate.Tool // what it is judged by
 	costly bool           // its schema may take time to check: it has patterns
 }
@@ -129,7 +131,7 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 	if !unambiguous(raw) {
 		return nil, "its definition has a member twice"
 	}
-	o := &offered{child: child.Spec.Name, remote: remote}
+	o := &offered{child: child.Spec.Name, remote: remote, entry: raw, from: offer}
 	if !wanted(child, remote) {
 		return o, hidden
 	}

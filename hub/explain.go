@@ -77,18 +77,22 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
 		Roots: []string{}, Findings: []ExplainedFinding{},
 	}
-	j, err := s.consider(ctx, tool, m.Param("arguments"), nil)
+	j, err := s.consider(ctx, toolCall{tool: tool, args: m.Param("arguments")})
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError
+	var missing *missingToolError
 	switch {
 	case err == nil:
 		defer j.lease.Release()
+		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", err.Error()
+	case errors.As(err, &missing):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
 	case errors.As(err, &down):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
 	default:

@@ -45,6 +45,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if !ok {
 		return false
 	}
+	if lease.Offer() != tool.from {
+		lease.Release() // another definition, perhaps: the long way looks closer
+		return false
+	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
 	edits := append(make([]edit, 0, 2), edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
 	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {

@@ -31,6 +31,7 @@ type Config struct {
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
+	Cache     string   // folder for what children offered last; "": it is not kept
 }
 
 // A Child is one entry of mcpServers that can be run.
@@ -87,6 +88,7 @@ type Hub struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	known    map[children.Key]knownChild
+	lastRead map[*Child]*childOffer
 }
 
 // knownChild is the last that was told of an instance.
@@ -105,7 +107,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Names = cfg.Names.withDefaults()
-	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, known: map[children.Key]knownChild{}}
+	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, known: map[children.Key]knownChild{}, lastRead: map[*Child]*childOffer{}}
 	specs := make([]children.Spec, 0, len(cfg.Children))
 	for i := range cfg.Children {
 		c := &cfg.Children[i]
@@ -120,7 +122,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version,
-		MaxStarting: cfg.Limits.Starting, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir,
+		MaxStarting: cfg.Limits.Starting, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil
 }
@@ -161,7 +163,7 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 	offer := h.known[st.Key].offer
 	h.mu.Unlock()
 	if raw != nil && (offer == nil || offer.raw != raw) {
-		offer = h.readOffer(h.byName[st.Child], raw)
+		offer = h.readAndKeep(h.byName[st.Child], raw)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,6 +33,9 @@ type Session struct {
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
+	recalled chan struct{} // closed when what is remembered is in the catalogue
+	placed   chan struct{} // closed when the session's children may be asked for
+
 	mu  sync.Mutex
 	tab sessionTables
 }
@@ -59,7 +62,7 @@ type clientCaps struct {
 
 func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
-	s := &Session{id: id, hub: h, begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	s := &Session{id: id, hub: h, begun: make(chan struct{}), recalled: make(chan struct{}), placed: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
@@ -74,6 +77,7 @@ func (s *Session) run(ctx context.Context) error {
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
+	wg.Go(s.recall)
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
 	err := s.conn.Run(ctx)
@@ -105,6 +109,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	placed := sync.OnceFunc(func() { close(s.placed) })
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
 	select {
@@ -113,6 +118,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		for i := range s.hub.cfg.Children {
 			s.hub.sup.Prestart(s.key(&s.hub.cfg.Children[i]))
 		}
+		placed()
 		select {
 		case <-s.roots.First():
 		case <-ctx.Done():
@@ -132,6 +138,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 				s.hub.sup.SetRoots(s.key(c), s.rootsFor(c, snap))
 			}
 		}
+		placed()
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
@@ -221,19 +228,24 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	return st, known, s.tab.offers[name] != nil, s.tab.changed
 }
 
-// settled reports whether a child has listed its tools, or will not soon.
+// settled reports whether it is known what a child offers, or will not be soon.
 func settled(st children.Status, known, offered bool) bool {
 	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
 }
 
-// awaitListed waits until every named child has listed its tools or has
-// failed, or ctx ends. A child that is not yet configured to run counts as one
-// to wait for.
-func (s *Session) awaitListed(ctx context.Context, names []string) {
+// listed reports whether a child has listed its tools since it was started for
+// this session, or will not soon.
+func listed(st children.Status, known, offered bool) bool {
+	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
+}
+
+// awaitChildren waits until every named child is as wanted, or ctx ends. A
+// child that is not yet configured to run counts as one to wait for.
+func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
 	for _, name := range names {
 		for {
 			st, known, offered, changed := s.childStatus(name)
-			if settled(st, known, offered) {
+			if wanted(st, known, offered) {
 				break
 			}
 			select {
@@ -250,7 +262,8 @@ func (s *Session) awaitListed(ctx context.Context, names []string) {
 func (s *Session) awaitOffers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
 	defer cancel()
-	s.awaitListed(ctx, s.hub.names())
+	s.awaitRecalled(ctx)
+	s.awaitChildren(ctx, s.hub.names(), settled)
 }
 
 // setCaps records what the client declared. Roots that are no object count as

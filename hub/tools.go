@@ -120,6 +120,10 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offe
 	if o := s.catalog.Load().byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
+	s.awaitRecalled(ctx)
+	if o := s.catalog.Load().byChild[child][remote]; o != nil {
+		return o, jsonrpc.Answer{}
+	}
 	s.awaitStart(ctx, []string{child})
 	if ctx.Err() != nil {
 		return nil, gone(ctx, nil)

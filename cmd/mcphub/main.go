@@ -100,6 +100,6 @@ func rootCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), validateCommand(), filesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), filesCommand(), versionCommand())
 	return root
 }

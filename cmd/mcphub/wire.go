@@ -72,7 +72,12 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 			return cfg, err
 		}
 	}
-	cfg.Checker, err = checker(file, home)
+	var own []string // the hub's folders, which no call may touch (V10)
+	if cache := children.CacheFolder(cfg.Environ, home); cache != "" {
+		own = append(own, cache)
+		cfg.Cache = filepath.Join(cache, "catalogue")
+	}
+	cfg.Checker, err = checker(file, home, own)
 	if err != nil {
 		return cfg, exitf(exitConfig, "%w", err)
 	}
@@ -183,7 +188,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	spec := children.Spec{
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
-		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share],
+		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame),
 	}
@@ -211,10 +216,11 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 // otherwise (C6); a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
 
-// rootsModes and shares translate hub.json's words; config has refused others.
+// rootsModes, shares and starts translate hub.json's words; config has refused others.
 var (
 	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
 	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
+	starts     = map[string]children.StartMode{"eager": children.StartEager}
 )
 
 // fromFile makes a path of hub.json absolute: relative ones start at its
@@ -232,8 +238,8 @@ func fromFile(f *config.File, path, home string, command bool) string {
 	return filepath.Join(f.Dir(), path)
 }
 
-// checker builds the judge of all calls.
-func checker(f *config.File, home string) (*validate.Checker, error) {
+// checker builds the judge of all calls; own are the hub's own folders.
+func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
 	for i := range f.Servers {
 		s := &f.Servers[i]
@@ -257,7 +263,7 @@ func checker(f *config.File, home string) (*validate.Checker, error) {
 		}
 		cfg.Children = append(cfg.Children, c)
 	}
-	cfg.Protected = append(cfg.Protected, f.Policy.Protected...)
+	cfg.Protected = append(own, f.Policy.Protected...)
 	if f.Path != "" {
 		cfg.Protected = append(cfg.Protected, f.Path)
 	}

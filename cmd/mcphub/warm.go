@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+func warmCommand() *cobra.Command {
+	var src sources
+	var logs logFlags
+	var roots []string
+	cmd := &cobra.Command{
+		Use:   "warm",
+		Short: "Start every server once, so that later lists need not wait for them",
+		Long: "Starts every server of hub.json once, keeps what it offers in the cache and stops it\n" +
+			"again. From then on tools/list is answered at once, and a server is started when it is\n" +
+			"first called (unless hub.json says \"start\": \"eager\"). Prints for each server how many\n" +
+			"tools it has and how long it took, or why it does not start; then the exit status is 1.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logs.logger(os.Stderr)
+			if err != nil {
+				return err
+			}
+			cfg, err := src.hubConfig(os.Stderr, log)
+			if err != nil {
+				return err
+			}
+			given, err := src.warmRoots(cfg, roots)
+			if err != nil {
+				return err
+			}
+			return warm(cmd.Context(), cmd.OutOrStdout(), cfg, given)
+		},
+	}
+	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
+	src.register(cmd)
+	logs.register(cmd, "error")
+	return cmd
+}
+
+// warmRoots are the roots that servers are started with.
+func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
+	if len(given) == 0 {
+		return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots(), nil
+	}
+	paths, err := givenRoots(cfg.Dir, given)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range paths {
+		if _, err := os.Stat(p); err != nil {
+			return nil, exitf(exitUsage, "--root: %w", err)
+		}
+		paths[i] = rootsmgr.FormatURI(p)
+	}
+	return newRoots(rootsmgr.OriginAsked, paths).Roots(), nil
+}
+
+// warm starts every child once and says what became of it.
+func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
+	started := &startTimes{took: map[string]time.Duration{}, began: map[string]time.Time{}}
+	options := children.Options{
+		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
+		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
+	}
+	for i := range cfg.Children {
+		spec := cfg.Children[i].Spec
+		spec.Start = children.StartEager
+		options.Specs = append(options.Specs, spec)
+	}
+	sup := children.NewSupervisor(options)
+	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- sup.Run(runCtx) }()
+	key := func(name string) children.Key { return children.Key{Child: name, Instance: "warm"} }
+	for _, spec := range options.Specs {
+		sup.Ensure(key(spec.Name), roots)
+	}
+	for _, spec := range options.Specs {
+		select {
+		case <-sup.Settled(key(spec.Name)):
+		case <-ctx.Done():
+		}
+	}
+	became := map[string]children.Status{}
+	for _, st := range sup.Status() {
+		became[st.Child] = st
+	}
+	stop()
+	if err := <-done; err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return reportWarm(out, cfg, became, started)
+}
+
+// reportWarm prints one line for each server of hub.json, and is an error
+// where one did not start.
+func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status, started *startTimes) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	failed := 0
+	for i := range cfg.Children {
+		name := cfg.Children[i].Spec.Name
+		st := became[name]
+		if st.Listed {
+			fmt.Fprintf(w, "%s\t%d tools\t%s\n", harmless(name), st.Tools, started.of(name).Round(time.Millisecond))
+			continue
+		}
+		failed++
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(name), warmReason(st))
+	}
+	for _, b := range cfg.Broken {
+		failed++
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(b.Name), oneLine(b.Reason))
+	}
+	if err := w.Flush(); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	if failed > 0 {
+		return exitf(exitFailure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
+	}
+	return nil
+}
+
+// warmReason is why a child did not start, with the last line that it wrote.
+func warmReason(st children.Status) string {
+	reason := oneLine(st.Err)
+	tail := strings.TrimSpace(st.Stderr)
+	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" {
+		reason += "; it last wrote: " + harmless(last)
+	}
+	return reason
+}
+
+func oneLine(text string) string { return harmless(strings.Join(strings.Fields(text), " ")) }
+
+// startTimes is the Observer of warm: it notes how long each child took from
+// its turn to being ready. Nobody serves what children ask.
+type startTimes struct {
+	mu    sync.Mutex
+	began map[string]time.Time
+	took  map[string]time.Duration
+}
+
+func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch st.State {
+	case children.Starting:
+		s.began[st.Child] = st.Since
+	case children.Ready:
+		if _, known := s.took[st.Child]; !known {
+			s.took[st.Child] = st.Since.Sub(s.began[st.Child])
+		}
+	}
+}
+
+func (s *startTimes) ChildNotification(children.Key, *jsonrpc.Message) {}
+
+func (s *startTimes) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")
+}
+
+func (s *startTimes) of(name string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.took[name]
+}
