@@ -239,6 +239,20 @@ func listed(st children.Status, known, offered bool) bool {
 	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
 }
 
+// begun reports whether there is anything to tell of a child: its life has
+// begun, and it is settled.
+func begun(st children.Status, known, offered bool) bool {
+	return known && st.State != children.Configured && settled(st, known, offered)
+}
+
+// awaitBegun waits until there is something to tell of every child, within the
+// time that a list has.
+func (s *Session) awaitBegun(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	defer cancel()
+	s.awaitChildren(ctx, s.hub.names(), begun)
+}
+
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
 // child that is not yet configured to run counts as one to wait for.
 func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {

@@ -195,6 +195,7 @@ func TestParallelCallsThatAskBack(t *testing.T) {
 func TestProgressKeepsTokenAndOrder(t *testing.T) {
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})))
 	c.handshake(`{}`)
+	c.raw("tools/list", `{}`) // no call waits for the start, and hears of it
 	for _, token := range []string{`7`, `"seven"`, `9007199254740993`} {
 		c.raw("tools/call", `{"_meta":{"keep":1,"progressToken":`+token+`},"name":"kid__progress","arguments":{"Steps":50}}`)
 		if len(c.progress) != 50 {

@@ -99,6 +99,9 @@ func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: the list has one page; ask again without a cursor")
 	}
 	s.awaitOffers(ctx)
+	if s.hub.cfg.Inspect {
+		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
+	}
 	s.mu.Lock()
 	s.tab.listed = true
 	page := s.catalog.Load().page

@@ -210,7 +210,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && h.byName[only] == nil && h.broken(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(h.names()))), nil
 	}
-	s.awaitOffers(ctx)
+	s.awaitBegun(ctx)
 	return structured(s.serversReport(only))
 }
 

@@ -42,6 +42,9 @@ type Script struct {
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
 	Hold        bool // does nothing but live, and hold what it inherited
 	Dirs        bool // its arguments are its first directories
+
+	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
+	Stuck string // while this file exists when it starts, it never answers anything
 }
 
 // MainIfChild turns this process into the child that its environment
@@ -123,6 +126,7 @@ type player struct {
 	notes  []string // what it noticed, for the tool "noticed"
 	out    io.Writer
 	wg     sync.WaitGroup
+	stuck  bool
 }
 
 type message struct {
@@ -143,6 +147,10 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 		time.Sleep(s.StartDelay)
 	}
 	p := &player{s: s, w: bufio.NewWriter(out), out: out, asked: map[string]chan json.RawMessage{}, cancel: map[string]chan struct{}{}, dirs: dirs}
+	if s.Stuck != "" {
+		_, err := os.Stat(s.Stuck)
+		p.stuck = err == nil
+	}
 	sc := bufio.NewScanner(in)
 	sc.Buffer(nil, 64<<20)
 	for sc.Scan() {
@@ -189,7 +197,7 @@ func (p *player) refuse(id json.RawMessage, code int, text string) {
 }
 
 func (p *player) handle(m message) {
-	if p.s.Mute {
+	if p.s.Mute || p.stuck {
 		return
 	}
 	switch m.Method {
@@ -301,7 +309,16 @@ func (p *player) list(m message) {
 		return
 	}
 	var tools []any
-	if page == 1 {
+	if page == 1 && p.s.Defs != "" {
+		raw, err := os.ReadFile(p.s.Defs)
+		if err != nil {
+			p.refuse(m.ID, -32000, err.Error())
+			return
+		}
+		for line := range strings.Lines(string(raw)) {
+			tools = append(tools, json.RawMessage(line))
+		}
+	} else if page == 1 {
 		p.mu.Lock()
 		names := append([]string{"echo", "allowed", "roots", "sleep", "exit", "progress", "change", "broken", "env", "noticed"}, p.extra...)
 		p.mu.Unlock()

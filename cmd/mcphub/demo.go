@@ -75,6 +75,7 @@ func demo(ctx context.Context, s *screen) error {
 	if err != nil {
 		return err
 	}
+	cfg.Cache = "" // what is shown here leaves nothing behind
 	s.say("%s", s.paint("1", "mcphub demo"))
 	s.say("A client connects and says which directory is in scope. Behind the hub runs the")
 	s.say("embedded filesystem server. Every path of every call is judged before it gets there.\n")

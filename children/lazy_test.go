@@ -1,0 +1,236 @@
+package children_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/rootsmgr"
+)
+
+const plainTool = `{"name":"echo","inputSchema":{"type":"object"}}`
+
+// kept is a child whose tools stand in a file, and a folder for the cache.
+type kept struct {
+	t    *testing.T
+	spec children.Spec
+	defs string
+	dir  string
+}
+
+func newKept(t *testing.T) *kept {
+	k := &kept{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue")}
+	k.spec = childtest.Spec("kid", childtest.Script{Defs: k.defs, Stuck: k.defs + ".stuck"})
+	k.spec.Command = os.Args[0]
+	k.define(plainTool)
+	return k
+}
+
+func (k *kept) define(defs ...string) {
+	k.t.Helper()
+	if err := os.WriteFile(k.defs, []byte(strings.Join(defs, "\n")), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// hub runs a Supervisor until it has done what is to be done.
+func (k *kept) hub(do func(s *children.Supervisor, w *watcher)) {
+	k.t.Helper()
+	w := newWatcher()
+	s := children.NewSupervisor(children.Options{Specs: []children.Spec{k.spec}, Launcher: childtest.Pipes{}, Observer: w, Cache: k.dir, Version: "1"})
+	ctx, cancel := context.WithCancel(k.t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	do(s, w)
+	cancel()
+	if err := <-done; err != nil {
+		k.t.Error(err)
+	}
+}
+
+// warm fills the cache.
+func (k *kept) warm() {
+	k.t.Helper()
+	k.hub(func(s *children.Supervisor, w *watcher) {
+		s.Ensure(one, nil)
+		<-s.Settled(one)
+		if st := s.Status()[0]; st.State != children.Ready || !st.Listed {
+			k.t.Errorf("what is not known is not started: %+v", st)
+		}
+	})
+}
+
+func (k *kept) states(w *watcher) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, s := range w.states[one.String()] {
+		out = append(out, s.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestLazyChildWaitsForACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.warm()
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			known := s.Recall("kid")
+			if known == nil || len(known.Tools) != 1 || string(known.Tools[0]) != plainTool || known.ServerName != "scripted" {
+				t.Fatalf("recalled: %+v", known)
+			}
+			s.Ensure(one, nil)
+			time.Sleep(time.Hour) // of the bubble
+			if st := s.Status()[0]; st.State != children.Cold || st.Tools != 1 || st.Listed {
+				t.Errorf("before a call: %+v", st)
+			}
+			w.mu.Lock()
+			if w.offers[one.String()] != known {
+				t.Error("what is remembered was not told")
+			}
+			w.mu.Unlock()
+			if got := call(t, acquireOne(t, s), "echo", `{"a":1}`); !strings.Contains(got, `{"a":1}`) {
+				t.Error(got)
+			}
+			w.mu.Lock()
+			if w.offers[one.String()] != known {
+				t.Error("the same offer came as another one")
+			}
+			w.mu.Unlock()
+			if st := s.Status()[0]; st.State != children.Ready || !st.Listed || st.Restarts != 0 {
+				t.Errorf("after a call: %+v", st)
+			}
+			if got := k.states(w); got != "cold, starting, ready" {
+				t.Errorf("states: %s", got)
+			}
+		})
+	})
+}
+
+func acquireOne(t *testing.T, s *children.Supervisor) *children.Lease {
+	t.Helper()
+	l, err := s.Acquire(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release() // Run stops it all the same
+	return l
+}
+
+// An eager child is known at once too, and starts behind; one that is known to
+// another Spec, version or program is not known.
+func TestEagerChildStartsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.warm()
+		k.spec.Start = children.StartEager
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			if s.Recall("kid") == nil {
+				t.Error("not known")
+			}
+			s.Ensure(one, nil)
+			<-s.Settled(one)
+			if st := s.Status()[0]; st.State != children.Ready {
+				t.Errorf("%+v", st)
+			}
+		})
+		k.spec.Args = append(slices.Clone(k.spec.Args), "--other")
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			if s.Recall("kid") != nil {
+				t.Error("what another entry offered was taken for this one's")
+			}
+		})
+	})
+}
+
+func TestChangedOfferReplacesTheRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.warm()
+		k.define(plainTool, `{"name":"more"}`)
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Ensure(one, nil)
+			l := acquireOne(t, s)
+			if n := len(l.Offer().Tools); n != 2 {
+				t.Errorf("the lease offers %d tools", n)
+			}
+			w.until(t, "the new offer is told", func() bool { return len(w.offers[one.String()].Tools) == 2 })
+			if o := s.Recall("kid"); o != l.Offer() {
+				t.Error("another session would be shown the old offer")
+			}
+		})
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			if o := s.Recall("kid"); len(o.Tools) != 2 {
+				t.Errorf("kept: %d tools", len(o.Tools))
+			}
+		})
+	})
+}
+
+// A lazy child that does not come up when called is started by the next call
+// only: nobody waits for it.
+func TestLazyChildThatFailsWaitsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.spec.StartTimeout = time.Second
+		k.warm()
+		if err := os.WriteFile(k.defs+".stuck", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Ensure(one, nil)
+			if _, err := s.Acquire(t.Context(), one); err == nil || !strings.Contains(err.Error(), "did not start within 1s") {
+				t.Errorf("error: %v", err)
+			}
+			time.Sleep(time.Hour)
+			if st := s.Status()[0]; st.Failures != 1 || st.State != children.BackingOff || st.Tools != 1 {
+				t.Errorf("%+v", st)
+			}
+			if err := os.Remove(k.defs + ".stuck"); err != nil {
+				t.Fatal(err)
+			}
+			acquireOne(t, s)
+		})
+	})
+}
+
+// A cold child that needs the roots waits for them when it is called.
+func TestColdChildWaitsForTheRoots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.spec.Args = []string{"${root}"}
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			s.Ensure(one, nil)
+			<-s.Settled(one)
+			s.Ensure(one, []rootsmgr.Root{root(k.dir, "")})
+			acquireOne(t, s)
+		})
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Prestart(one)
+			synctest.Wait()
+			if st := s.Status()[0]; st.State != children.Cold {
+				t.Errorf("before the roots and a call: %+v", st)
+			}
+			got := make(chan error, 1)
+			go func() {
+				_, err := s.Acquire(t.Context(), one)
+				got <- err
+			}()
+			synctest.Wait()
+			if st := s.Status()[0]; st.State != children.Waiting || !strings.Contains(st.Err, "roots") {
+				t.Errorf("called before the roots: %+v", st)
+			}
+			s.SetRoots(one, []rootsmgr.Root{root(k.dir, "")})
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}

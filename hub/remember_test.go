@@ -1,0 +1,337 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A past is a child with a file of definitions, and a cache that outlives hubs.
+type past struct {
+	t    *testing.T
+	spec children.Spec
+	defs string
+	dir  string
+}
+
+const (
+	wideTool   = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"type":"string"}}}}`
+	narrowTool = `{"name":"echo","inputSchema":{"type":"object","properties":{"mode":{"enum":["safe"]}}}}`
+	// It compiles for nobody.
+	brokenTool = `{"name":"echo","inputSchema":{"type":"nonsense"}}`
+	otherTool  = `{"name":"roots","inputSchema":{"type":"object"}}`
+)
+
+func newPast(t *testing.T, defs ...string) *past {
+	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue")}
+	p.spec = scripted("kid", childtest.Script{Defs: p.defs, Stuck: p.defs + ".stuck"})
+	p.define(defs...)
+	c, end := p.client()
+	defer end()
+	c.raw("tools/list", `{}`)
+	if st := c.hub.sup.Status()[0]; st.State != children.Ready {
+		t.Fatalf("a child of which nothing is known was not started for the list: %s", st)
+	}
+	return p
+}
+
+func (p *past) define(defs ...string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.defs, []byte(strings.Join(defs, "\n")), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// client is the client of a hub of its own, introduced; end ends both.
+func (p *past) client() (c *testClient, end func()) {
+	p.t.Helper()
+	checker, err := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: p.spec.Command}}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	h, err := New(Config{
+		Version: "test", Checker: checker, Roots: rootsmgr.DefaultSettings(), Log: zerolog.Nop(), Environ: os.Environ(),
+		Home: p.t.TempDir(), Dir: p.t.TempDir(), Cache: p.dir, Inspect: true,
+		Children: []Child{{Spec: p.spec, Prefix: "kid__"}},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	c = connect(p.t, h)
+	c.handshake(`{}`)
+	return c, func() {
+		p.t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
+// announced reports whether list_changed came before the answer of a ping.
+func (c *testClient) announced() bool {
+	c.raw("ping", `{}`)
+	for {
+		select {
+		case n := <-c.notes:
+			if n == "notifications/tools/list_changed" {
+				return true
+			}
+		default:
+			return false
+		}
+	}
+}
+
+func (c *testClient) state(t *testing.T) string {
+	t.Helper()
+	list := c.raw("tools/call", call("list-tools", `{}`))
+	servers := jsonrpc.Get(jsonrpc.Get([]byte(list), "structuredContent"), "servers")
+	state := ""
+	if err := jsonrpc.Elements(servers, func(v []byte) bool { state, _ = jsonrpc.String(jsonrpc.Get(v, "state")); return false }); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func TestListedFromTheCache(t *testing.T) {
+	p := newPast(t, wideTool)
+	c, end := p.client()
+	defer end()
+	list := c.raw("tools/list", `{}`)
+	if !strings.Contains(list, `"kid__echo"`) {
+		t.Fatal(list)
+	}
+	if got := c.state(t); got != "cold" {
+		t.Errorf("list-tools: state %q", got)
+	}
+	got := c.raw("tools/call", call("kid__echo", `{"mode":"any"}`))
+	if string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"mode":"any"}` {
+		t.Error(got)
+	}
+	if got := c.state(t); got != "ready" {
+		t.Errorf("list-tools after a call: state %q", got)
+	}
+	if c.announced() {
+		t.Error("the same list was announced as another one")
+	}
+	if again := c.raw("tools/list", `{}`); again != list {
+		t.Errorf("the list has changed: %s", again)
+	}
+}
+
+// TestListDoesNotWaitForAStuckChild has an eager child that never answers.
+func TestListDoesNotWaitForAStuckChild(t *testing.T) {
+	p := newPast(t, wideTool)
+	p.spec.Start = children.StartEager
+	if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, end := p.client()
+	defer end()
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__echo"`) {
+		t.Error(list)
+	}
+	for c.state(t) != "starting" { // it comes, behind
+	}
+}
+
+func TestChangedCatalogueIsAnnounced(t *testing.T) {
+	p := newPast(t, wideTool)
+	p.define(wideTool, otherTool)
+	p.spec.Start = children.StartEager
+	c, end := p.client()
+	defer end()
+	// The child may be listed before or after the first question: where before,
+	// there is nothing to announce.
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__roots"`) {
+		for n := range c.notes {
+			if n == "notifications/tools/list_changed" {
+				break
+			}
+		}
+	}
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__roots"`) {
+		t.Error(list)
+	}
+}
+
+// TestJudgedByWhatTheChildHasNow calls a tool whose definition has changed
+// since it was remembered. That the same call passes where nothing has changed
+// is the control: the catalogue's definition alone would let it through.
+func TestJudgedByWhatTheChildHasNow(t *testing.T) {
+	cases := []struct {
+		name, then, now string
+		args            string
+		want            string // in the refusal; "" where the call is made
+	}{
+		{"control: unchanged", wideTool, wideTool, `{"mode":"wild"}`, ""},
+		{"narrower", wideTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
+		{"narrower, and good", wideTool, narrowTool, `{"mode":"safe"}`, ""},
+		{"wider", narrowTool, wideTool, `{"mode":"wild"}`, ""},
+		{"control: still narrow", narrowTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
+		{"gone", wideTool, otherTool, `{"mode":"wild"}`, "does not offer the tool"},
+		{"quarantined", wideTool, brokenTool, `{"mode":"wild"}`, "not offered any more"},
+	}
+	for _, w := range cases {
+		t.Run(w.name, func(t *testing.T) {
+			p := newPast(t, w.then)
+			p.define(w.now)
+			c, end := p.client()
+			defer end()
+			got := c.raw("tools/call", call("kid__echo", w.args))
+			msg, bad := text(got)
+			switch {
+			case w.want == "" && (bad || string(jsonrpc.Get([]byte(got), "structuredContent")) != w.args):
+				t.Errorf("not made: %s", got)
+			case w.want != "" && (!bad || !strings.Contains(msg, w.want)):
+				t.Errorf("got %s, want %q", got, w.want)
+			}
+		})
+	}
+}
+
+// TestShortWayNeedsTheCurrentDefinition puts a stale catalogue before a child
+// that is ready: what the read loop takes must not be judged by it. A catalogue
+// that claims to be current is the control.
+func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
+	p := newPast(t, narrowTool)
+	c, end := p.client()
+	defer end()
+	c.raw("tools/call", call("kid__echo", `{"mode":"safe"}`))
+	var s *Session
+	c.hub.mu.Lock()
+	for _, s = range c.hub.sessions {
+	}
+	c.hub.mu.Unlock()
+	child := &c.hub.cfg.Children[0]
+	current := s.catalog.Load().byName["kid__echo"].from
+	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
+		stale := c.hub.readOffer(child, &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+		stale.tools[0].from = from
+		s.catalog.Store(c.hub.buildCatalog(map[string]*childOffer{"kid": stale}))
+		msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`)))
+		if claims := from == current; bad == claims {
+			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)
+		}
+	}
+}
+
+func TestQuarantineIsRemembered(t *testing.T) {
+	p := newPast(t, brokenTool, otherTool)
+	c, end := p.client()
+	defer end()
+	if list := c.raw("tools/list", `{}`); strings.Contains(list, "kid__echo") || !strings.Contains(list, "kid__roots") {
+		t.Error(list)
+	}
+	if report, _ := text(c.raw("tools/call", call("list-tools", `{}`))); !strings.Contains(report, "does not compile") {
+		t.Error(report)
+	}
+	if st := c.hub.sup.Status(); len(st) > 0 && st[0].State == children.Ready {
+		t.Error("the child has started: this shows nothing")
+	}
+}
+
+// TestUnknownNameStartsTheChild: what is remembered need not be all.
+func TestUnknownNameStartsTheChild(t *testing.T) {
+	p := newPast(t, otherTool)
+	p.define(otherTool, wideTool)
+	c, end := p.client()
+	defer end()
+	if got := c.raw("tools/call", call("kid__echo", `{"mode":"x"}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"mode":"x"}` {
+		t.Error(got)
+	}
+	if e := c.refused("tools/call", call("kid__nothing", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+		t.Error(e)
+	}
+}
+
+// TestProgressWhileStarting: the hub's own notices come first, below zero, and
+// every value is above the one before. A child that is ready is the control.
+func TestProgressWhileStarting(t *testing.T) {
+	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: noticeAfter + 500*time.Millisecond})))
+	c.handshake(`{}`)
+	for _, starting := range []bool{true, false} {
+		c.raw("tools/call", `{"_meta":{"progressToken":"mine"},"name":"kid__progress","arguments":{"Steps":3}}`)
+		last, notices := -2.0, 0
+		for len(c.progress) > 0 {
+			params := []byte(<-c.progress)
+			value, err := strconv.ParseFloat(string(jsonrpc.Get(params, "progress")), 64)
+			if err != nil || value <= last || string(jsonrpc.Get(params, "progressToken")) != `"mine"` {
+				t.Errorf("after %g: %s", last, params)
+			}
+			last = value
+			if message, _ := jsonrpc.String(jsonrpc.Get(params, "message")); message == "starting kid" && value < 0 {
+				notices++
+			}
+		}
+		if last != 2 || notices > 0 != starting {
+			t.Errorf("starting %t: %d notices, the last value was %g", starting, notices, last)
+		}
+	}
+}
+
+// TestAMixedHouse has exactly what goes wrong in practice beside two good
+// children: late, silent, talking garbage, flooding, dead. The good ones are
+// listed and answer, the others are reported with their reasons.
+func TestAMixedHouse(t *testing.T) {
+	silent := scripted("silent", childtest.Script{Mute: true})
+	silent.StartTimeout = 1500 * time.Millisecond
+	missing := children.Spec{Name: "missing", Command: "mcphub-no-such-program"}
+	h := newTestHub(t,
+		scripted("late1", childtest.Script{StartDelay: time.Second}), scripted("late2", childtest.Script{StartDelay: time.Second}),
+		silent, scripted("garbage", childtest.Script{Garbage: 20}), scripted("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),
+		scripted("dead", childtest.Script{Exit: 3}), missing,
+		scripted("good1", childtest.Script{}), scripted("good2", childtest.Script{}), scripted("good3", childtest.Script{}),
+	)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	works := func(name string) {
+		t.Helper()
+		if got := c.raw("tools/call", call(name+"__echo", `{"x":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"x":1}` {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, name := range []string{"good1", "good2", "good3"} {
+		works(name)
+	}
+	for _, st := range h.sup.Status() {
+		if strings.HasPrefix(st.Child, "late") && st.State == children.Ready {
+			t.Log("the late children were there already: the machine is busy, and this shows little")
+		}
+	}
+	list := c.raw("tools/list", `{}`) // waits for all, within bounds
+	for _, name := range []string{"good1", "good2", "good3", "late1", "late2", "garbage", "flood"} {
+		if !strings.Contains(list, fmt.Sprintf("%q", name+"__echo")) {
+			t.Errorf("%s is not listed", name)
+		}
+		works(name)
+	}
+	report, _ := text(c.raw("tools/call", call("list-tools", `{}`)))
+	for _, want := range []string{"status 3", "exiting as told", "not found in PATH", "did not start within 1.5s"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("list-tools does not say %q", want)
+		}
+	}
+	for name, want := range map[string]string{"silent": "did not start", "dead": "status 3", "missing": "not found in PATH"} {
+		if msg, bad := text(c.raw("tools/call", call(name+"__echo", `{}`))); !bad || !strings.Contains(msg, want) {
+			t.Errorf("%s: %v %s", name, bad, msg)
+		}
+	}
+}
