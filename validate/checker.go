@@ -235,6 +235,10 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err := tr.parse(args, c.size); err != nil {
 		return nil, err
 	}
+	t, err := t.ready()
+	if err != nil {
+		return nil, err
+	}
 	if t.schema != nil {
 		if err := t.schema.validate(tr.value(0)); err != nil {
 			return nil, err

@@ -78,29 +78,29 @@ type schema struct {
 	formats map[*jsonschema.Schema]string
 }
 
-// compileSchema compiles an inputSchema. nil, null and true accept every object.
-func compileSchema(raw []byte) (*schema, error) {
+// readSchema decodes an inputSchema. nil, null and true accept every object, and give nil.
+func readSchema(raw []byte) (doc any, err error) {
 	raw = trimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
-	doc, err := schemaDocument(raw)
-	if err != nil {
-		return nil, err
-	}
-	s := &schema{doc: doc}
+	return schemaDocument(raw)
+}
+
+// load compiles the first copy.
+func (s *schema) load() error {
 	first, formats, err := s.compile()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.hints, s.formats = first.root, formats
-	if costly(doc) {
+	if costly(s.doc) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
 	} else {
 		s.plain = first
 	}
-	return s, nil
+	return nil
 }
 
 // schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Tool is what is known of one tool before any call: its compiled schema, its declared arguments, its role. Immutable.
+// Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
 type Tool struct {
 	name        string
 	child       *child
@@ -19,7 +19,9 @@ type Tool struct {
 	profile     *Profile
 	pathFormats bool
 	rewrite     respelling
-	uri         bool // not a tool: the URI of a resource
+	uri         bool  // not a tool: the URI of a resource
+	doc         any   // the decoded schema while it is not compiled
+	late        *late // nil once it is
 }
 
 // Name is the tool's own name, without the hub's prefix.
@@ -53,31 +55,48 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	s, err := compileSchema(d.schema)
+	doc, err := readSchema(d.schema)
 	if err != nil {
 		return nil, err
 	}
 	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
-	t.schema = s
 	if t.profile != nil {
 		t.rewrite = t.profile.rewrite
 	}
-	t.pathFormats = s.declaresPaths()
-	if s != nil {
-		t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
-		for p, sub := range s.hints.Properties {
-			class := classOf(p)
-			t.classes[p] = class
-			steps := hintSteps
-			if t.pathFormats && s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] }) {
-				class = keyPath
-			}
-			if class != keyOther {
-				t.folded[foldName(p)] = class
-			}
-		}
+	switch {
+	case doc == nil:
+		t.pathFormats = t.schema.declaresPaths()
+	case sound(doc, true):
+		t.doc, t.late = doc, &late{}
+	default:
+		err = t.compile(&schema{doc: doc})
+	}
+	if err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// compile loads the schema and takes from it what the search needs.
+func (t *Tool) compile(s *schema) error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	t.schema, t.doc = s, nil
+	t.pathFormats = s.declaresPaths()
+	t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
+	for p, sub := range s.hints.Properties {
+		class := classOf(p)
+		t.classes[p] = class
+		steps := hintSteps
+		if t.pathFormats && s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] }) {
+			class = keyPath
+		}
+		if class != keyOther {
+			t.folded[foldName(p)] = class
+		}
+	}
+	return nil
 }
 
 // prepare joins what the operator, the profile and the name say.

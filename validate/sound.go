@@ -1,0 +1,161 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Compiling a schema takes a fraction of a millisecond, most of it to find out whether it can be compiled. A hub with
+// many servers has thousands of tools, few of which are ever called. So a schema that is made of everyday keywords alone,
+// each with a value of the right shape, is known to compile and is compiled by the first call. It is no other schema: the
+// bytes are those that were listed, and should it not compile after all, the call is refused.
+
+// late is a Tool whose schema is not compiled yet.
+type late struct {
+	once sync.Once
+	tool *Tool
+	err  error
+}
+
+// ready returns t with its schema compiled.
+func (t *Tool) ready() (*Tool, error) {
+	if t.late == nil {
+		return t, nil
+	}
+	t.late.once.Do(func() {
+		full := *t
+		full.late = nil
+		if t.late.err = full.compile(&schema{doc: t.doc}); t.late.err == nil {
+			t.late.tool = &full
+		}
+	})
+	if t.late.err != nil {
+		return nil, &SchemaError{Code: CodeSchemaBudget, Message: fmt.Sprintf("the tool's schema could not be loaded, so the call was not made: %v", t.late.err)}
+	}
+	return t.late.tool, nil
+}
+
+// dialects are the values of $schema under which every keyword below means the same.
+var dialects = []string{
+	"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2020-12/schema#",
+	"http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema",
+}
+
+var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
+
+// sound reports whether a decoded schema compiles for certain. false means that it is not known.
+func sound(doc any, top bool) bool {
+	if _, ok := doc.(bool); ok {
+		return true
+	}
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return false
+	}
+	for key, v := range m {
+		if key == "$schema" && top {
+			s, ok := v.(string)
+			if !ok || !slices.Contains(dialects, s) {
+				return false
+			}
+			continue
+		}
+		if shape := everyday[key]; shape == nil || !shape(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// everyday are the keywords that sound knows, with what their values must be.
+var everyday map[string]func(any) bool
+
+func init() {
+	schema := func(v any) bool { return sound(v, false) }
+	schemas := func(v any) bool {
+		list, ok := v.([]any)
+		return ok && len(list) > 0 && !slices.ContainsFunc(list, func(v any) bool { return !schema(v) })
+	}
+	byName := func(v any) bool {
+		m, ok := v.(map[string]any)
+		for _, sub := range m {
+			ok = ok && schema(sub)
+		}
+		return ok
+	}
+	anything := func(any) bool { return true }
+	array := func(v any) bool { _, ok := v.([]any); return ok }
+	text := func(v any) bool { _, ok := v.(string); return ok }
+	flag := func(v any) bool { _, ok := v.(bool); return ok }
+	everyday = map[string]func(any) bool{
+		"type": isType, "required": distinctTexts,
+		"properties": byName, "items": schema, "additionalProperties": schema, "propertyNames": schema, "not": schema,
+		"anyOf": schemas, "oneOf": schemas, "allOf": schemas,
+		"enum": isChoice, "const": anything, "default": anything, "examples": array,
+		"title": text, "description": text, "format": text, "$comment": text,
+		"uniqueItems": flag, "readOnly": flag, "writeOnly": flag,
+		"minLength": isCount, "maxLength": isCount, "minItems": isCount, "maxItems": isCount, "minProperties": isCount, "maxProperties": isCount,
+		"minimum": isPlainNumber, "maximum": isPlainNumber, "exclusiveMinimum": isPlainNumber, "exclusiveMaximum": isPlainNumber,
+	}
+}
+
+func isType(v any) bool {
+	if s, ok := v.(string); ok {
+		return slices.Contains(typeNames, s)
+	}
+	list, ok := v.([]any)
+	if !ok || !distinctTexts(v) || len(list) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(v any) bool { return !slices.Contains(typeNames, v.(string)) })
+}
+
+func distinctTexts(v any) bool {
+	list, ok := v.([]any)
+	seen := make(map[string]bool, len(list))
+	for _, v := range list {
+		s, text := v.(string)
+		if !text || seen[s] {
+			return false
+		}
+		seen[s] = true
+	}
+	return ok
+}
+
+// isChoice wants plain values of which no two can be equal: some dialects refuse a choice with one twice.
+func isChoice(v any) bool {
+	list, ok := v.([]any)
+	seen := make(map[any]bool, len(list))
+	for _, v := range list {
+		switch v := v.(type) {
+		case string, bool, nil:
+		case json.Number:
+			if !isCount(v) || len(v) > 1 && v[0] == '0' {
+				return false
+			}
+		default:
+			return false
+		}
+		if seen[v] {
+			return false
+		}
+		seen[v] = true
+	}
+	return ok && len(list) > 0
+}
+
+// isCount wants digits, few enough for any integer.
+func isCount(v any) bool {
+	n, ok := v.(json.Number)
+	return ok && len(n) < 10 && strings.Trim(string(n), "0123456789") == ""
+}
+
+// isPlainNumber wants no exponent: one can make a short text an enormous number.
+func isPlainNumber(v any) bool {
+	n, ok := v.(json.Number)
+	return ok && len(n) < 20 && !strings.ContainsAny(string(n), "eE")
+}
