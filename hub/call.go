@@ -79,11 +79,11 @@ func checkMembers(members []jsonrpc.Member) error {
 // lookup finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child (V2).
 func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.Answer) {
-	if o := s.catalog.Load().byName[name]; o != nil {
+	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	s.awaitRecalled(ctx)
-	if o := s.catalog.Load().byName[name]; o != nil {
+	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	owners := s.hub.owners(name)
@@ -91,7 +91,7 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 	if ctx.Err() != nil {
 		return nil, gone(ctx, nil)
 	}
-	if o := s.catalog.Load().byName[name]; o != nil {
+	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	for _, owner := range owners {
@@ -99,7 +99,7 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 			return nil, refusal
 		}
 	}
-	if o := s.catalog.Load().byName[name]; o != nil {
+	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	for _, b := range s.hub.cfg.Broken {
@@ -107,7 +107,7 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 			return nil, refuseBroken(b)
 		}
 	}
-	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.catalog.Load(), owners))
+	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
 }
 
 // awaitStart waits until these children have listed their tools or failed, but

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -16,18 +17,18 @@ import (
 type Catalog struct {
 	byName  map[string]*offered // by the name towards the client
 	byChild map[string]map[string]*offered
-	tools   []*offered // in the order listed
-	page    []byte     // the whole result of tools/list
+	tools   []*offered    // in the order listed
+	page    func() []byte // the whole result of tools/list, made once
 	odd     map[string][]oddity
 }
 
 // offered is one tool as the client sees it.
 type offered struct {
-	name   string         // towards the client
-	child  string         // "" for a tool of the hub itself
-	remote string         // the child's own name
-	def    []byte         // definition towards the client
-	entry  []byte         // definition as the child gave it
+	name   string // towards the client
+	child  string // "" for a tool of the hub itself
+	remote string // the child's own name
+	def    []byte // definition towards the client
+	entry  []byte // definition as the child gave it
 	from   *children.Offer
 	tool   *validate.Tool // what it is judged by
 	costly bool           // its schema may take time to check: it has patterns
@@ -111,7 +112,7 @@ func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
 		}
 	}
 	h.settle(c, wanted)
-	c.page = renderPage(c.tools)
+	c.page = sync.OnceValue(func() []byte { return renderPage(c.tools) })
 	return c
 }
 
@@ -209,7 +210,11 @@ func renamed(def []byte, name string) []byte {
 }
 
 func renderPage(tools []*offered) []byte {
-	b := append([]byte(nil), `{"tools":[`...)
+	size := len(`{"tools":[]}`) + len(tools)
+	for _, o := range tools {
+		size += len(o.def)
+	}
+	b := append(make([]byte, 0, size), `{"tools":[`...)
 	for i, o := range tools {
 		if i > 0 {
 			b = append(b, ',')

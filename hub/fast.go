@@ -28,7 +28,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if !ok {
 		return false
 	}
-	tool := s.catalog.Load().byName[name]
+	tool := s.tools().byName[name]
 	if tool == nil || tool.child == "" || tool.costly {
 		return false
 	}

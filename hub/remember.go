@@ -72,7 +72,7 @@ func (s *Session) recall() {
 		}
 	}
 	if news {
-		s.catalog.Store(s.hub.buildCatalog(s.tab.offers))
+		s.catalog.Store(nil)
 	}
 }
 

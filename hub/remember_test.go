@@ -221,7 +221,7 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	}
 	c.hub.mu.Unlock()
 	child := &c.hub.cfg.Children[0]
-	current := s.catalog.Load().byName["kid__echo"].from
+	current := s.tools().byName["kid__echo"].from
 	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
 		stale := c.hub.readOffer(child, &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.tools[0].from = from

@@ -27,7 +27,7 @@ type Session struct {
 	hub     *Hub
 	conn    *jsonrpc.Conn
 	roots   *rootsmgr.Manager
-	catalog atomic.Pointer[Catalog]
+	catalog atomic.Pointer[Catalog] // nil when an offer has come: see tools
 	log     zerolog.Logger
 
 	began sync.Once
@@ -67,7 +67,6 @@ func (h *Hub) newSession() *Session {
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
-	s.catalog.Store(h.buildCatalog(nil))
 	return s
 }
 
@@ -109,6 +108,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	s.awaitRecalled(ctx) // or the first thing they tell would be read twice
 	placed := sync.OnceFunc(func() { close(s.placed) })
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
@@ -209,7 +209,7 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	fresh := offer != nil && s.tab.offers[st.Child] != offer
 	if fresh {
 		s.tab.offers[st.Child] = offer
-		s.catalog.Store(s.hub.buildCatalog(s.tab.offers))
+		s.catalog.Store(nil)
 	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
@@ -218,6 +218,23 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	if announce {
 		s.conn.TryNotify(string(mcp.MethodNotificationToolsListChanged))
 	}
+}
+
+// tools returns the session's Catalog, made anew where an offer has come since:
+// when many children start, their offers come in one after the other, and nobody
+// looks at what is between.
+func (s *Session) tools() *Catalog {
+	if c := s.catalog.Load(); c != nil {
+		return c
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.catalog.Load(); c != nil {
+		return c
+	}
+	c := s.hub.buildCatalog(s.tab.offers)
+	s.catalog.Store(c)
+	return c
 }
 
 // snapshot of one child as this session sees it.

@@ -108,7 +108,7 @@ type serversReport struct {
 
 func (s *Session) serversReport(only string) serversReport {
 	out := serversReport{Servers: []serverReport{}}
-	c := s.catalog.Load()
+	c := s.tools()
 	for _, name := range s.hub.names() {
 		if only != "" && only != name {
 			continue

@@ -104,7 +104,6 @@ func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}
 	s.mu.Lock()
 	s.tab.listed = true
-	page := s.catalog.Load().page
 	s.mu.Unlock()
-	return jsonrpc.ResultAnswer(page)
+	return jsonrpc.ResultAnswer(s.tools().page())
 }

@@ -117,11 +117,11 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 
 // lookupRemote finds a tool by its child and its own name.
 func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offered, jsonrpc.Answer) {
-	if o := s.catalog.Load().byChild[child][remote]; o != nil {
+	if o := s.tools().byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	s.awaitRecalled(ctx)
-	if o := s.catalog.Load().byChild[child][remote]; o != nil {
+	if o := s.tools().byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
 	s.awaitStart(ctx, []string{child})
@@ -131,7 +131,7 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offe
 	if refusal, up := s.revive(ctx, child); !up {
 		return nil, refusal
 	}
-	c := s.catalog.Load()
+	c := s.tools()
 	if o := c.byChild[child][remote]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
