@@ -410,21 +410,23 @@ func (c *child) start() (*run, *UnavailableError) {
 		v.status.PID = r.link.Facts().PID
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
 	})
-	if err := c.introduce(r); err != nil {
+	if err := c.introduce(r, release); err != nil {
 		return r, c.unstarted(r, err)
 	}
 	return r, nil
 }
 
 // introduce does the handshake, lists the tools and sees the first roots
-// applied, all within the start timeout.
-func (c *child) introduce(r *run) error {
+// applied, all within the start timeout. The turn ends with the handshake: then
+// the program is loaded, and what follows costs little.
+func (c *child) introduce(r *run, release func()) error {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
 	defer cancel()
 	base, err := handshake(ctx, r.link, c.host.version, c.spec.Roots != RootsNone)
 	if err != nil {
 		return err
 	}
+	release()
 	offer, note, err := listed(ctx, r.link, base)
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ var entryTable = object(
 		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
 	}}},
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots, or all."},
-	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: when first needed, or with the hub."},
+	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
 	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "Which protocol it is spoken to in."},
 	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
