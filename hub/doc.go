@@ -8,16 +8,18 @@
 //     its own, at most Limits.Calls at a time.
 //  2. era.go says which protocol era the request belongs to; only that file knows.
 //  3. call.go looks the name up in the session's Catalog, an immutable value
-//     behind an atomic pointer. A name that may belong to a child which has not
-//     listed its tools yet waits for that child. A hub tool goes its own way
-//     (tools.go).
+//     behind an atomic pointer, which may hold what children offered in an earlier
+//     run (remember.go). A name that may belong to a child which has not listed its
+//     tools yet waits for that child. A hub tool goes its own way (tools.go).
 //  4. validate.Checker scans the raw argument bytes: strict JSON, the tool's own
 //     schema, which strings are paths. Nothing found: step 7.
 //  5. rootsmgr.Manager.Await gives the boundary of this session, no older than the
 //     last change that the client announced before this call.
 //  6. The child instance is acquired, started if need be, with these roots served
-//     and applied; Checker.Judge decides with the instance's own working directory.
-//     A denial becomes the text of refuse.go and never reaches the child.
+//     and applied, which may take a while (starting.go); Checker.Judge decides with
+//     the instance's own working directory. Should the child define the tool
+//     otherwise than the Catalog, the call is judged anew, from step 4. A denial
+//     becomes the text of refuse.go and never reaches the child.
 //  7. The judged bytes go out with only the tool's name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //

@@ -8,7 +8,7 @@
 // there is one file for each command.
 //
 // Concurrency: a command runs on the main goroutine; serve, call and demo run
-// the Hub on a second one and return when both have ended. Standard output
-// belongs to the protocol (serve, files) or to the command's result; the log
-// and everything else goes to standard error.
+// the Hub on a second one and return when both have ended, and warm runs a
+// Supervisor so. Standard output belongs to the protocol (serve, files) or to
+// the command's result; the log and everything else goes to standard error.
 package main
