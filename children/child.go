@@ -18,8 +18,6 @@ import (
 const (
 	// backOffWait is how long a call waits for a back-off to end before it fails.
 	backOffWait = time.Second
-	// turnTime bounds how long a child that starts keeps others from starting.
-	turnTime = 3 * time.Second
 	// drainWait bounds how long calls under way may go on when their run is
 	// replaced.
 	drainWait = 5 * time.Second
@@ -38,7 +36,7 @@ type nest struct {
 	observer Observer
 	version  string
 	machine  host
-	slots    chan struct{} // one token for each child that is starting
+	turns    turns
 	jitter   func() float64
 	memory   memory
 }
@@ -367,23 +365,11 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 
 // start takes a slot and brings a run to where it can be called.
 func (c *child) start() (*run, *UnavailableError) {
-	select {
-	case c.host.slots <- struct{}{}:
-	default:
-		c.state(Waiting, "waits for its turn: many children are starting")
-		select {
-		case c.host.slots <- struct{}{}:
-		case <-c.ctx.Done():
-			return nil, nil
-		}
+	turn := c.takeTurn()
+	if turn == nil {
+		return nil, nil
 	}
-	// A turn ends early for a child that takes long: being slow delays nobody.
-	release := sync.OnceFunc(func() { <-c.host.slots })
-	turn := time.AfterFunc(turnTime, release)
-	defer func() {
-		turn.Stop()
-		release()
-	}()
+	defer turn.end()
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish = false, false; w = *now; return false })
 	c.past.digest = identity(c.spec, c.host.machine, c.host.version)
@@ -410,7 +396,7 @@ func (c *child) start() (*run, *UnavailableError) {
 		v.status.PID = r.link.Facts().PID
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
 	})
-	if err := c.introduce(r, release); err != nil {
+	if err := c.introduce(r, turn.end); err != nil {
 		return r, c.unstarted(r, err)
 	}
 	return r, nil

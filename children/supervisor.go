@@ -65,7 +65,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}
-	s.nest.slots = make(chan struct{}, o.MaxStarting)
+	s.nest.turns = newTurns(o.MaxStarting)
 	for _, spec := range o.Specs {
 		s.specs[spec.Name] = spec.withDefaults()
 	}
