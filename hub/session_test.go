@@ -161,8 +161,12 @@ func TestCancelOfARunningCall(t *testing.T) {
 			_, err := c.conn.Call(ctx, "tools/call", []byte(progress))
 			done <- err
 		}()
-		// Answered behind it on the stream: the call is with the child by then.
-		c.raw("tools/call", call("kid__echo", args))
+		for { // until the call is with the child
+			noticed, _ := text(c.raw("tools/call", call("kid__noticed", `{}`)))
+			if strings.Count(noticed, "sleeping") == i+1 {
+				break
+			}
+		}
 		stop := errors.New("enough")
 		cancel(stop)
 		if err := <-done; !errors.Is(err, stop) {

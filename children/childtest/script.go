@@ -381,6 +381,9 @@ func (p *player) call(m message, cancelled chan struct{}) {
 	case "roots":
 		p.answer(m.ID, text(string(p.request("roots/list"))))
 	case "sleep":
+		p.mu.Lock()
+		p.notes = append(p.notes, "sleeping")
+		p.mu.Unlock()
 		<-cancelled
 	case "exit":
 		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
