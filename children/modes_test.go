@@ -273,7 +273,7 @@ func TestCancelReachesTheChild(t *testing.T) {
 	if err := <-done; !errors.Is(err, why) {
 		t.Errorf("error: %v", err)
 	}
-	if got := text(t, call(t, l, "noticed", "")); got != "cancelled" {
+	if got := text(t, call(t, l, "noticed", "")); got != "sleeping\ncancelled" {
 		t.Errorf("the child noticed %q", got)
 	}
 }
