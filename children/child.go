@@ -39,19 +39,23 @@ type nest struct {
 	version  string
 	machine  host
 	slots    chan struct{} // one token for each child that is starting
+	places   *places
+	retire   func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
 // and offer; the rest is a snapshot (view), a channel, or under mu.
 type child struct {
-	key  Key
-	spec Spec
-	host *nest
-	log  zerolog.Logger
+	key    Key
+	serial uint64
+	spec   Spec
+	host   *nest
+	log    zerolog.Logger
 
 	kick    chan struct{} // want has changed
 	settled chan struct{} // ready and listed, or failed its first start
+	loose   atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
 	cancel  context.CancelCauseFunc // ends live
 	ctx     context.Context
@@ -80,6 +84,7 @@ type want struct {
 	gen    uint64 // counts changes of roots
 	known  bool   // the first roots are known
 	demand bool   // somebody waits for it
+	evict  bool   // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
@@ -95,14 +100,14 @@ type view struct {
 	changed chan struct{}     // closed when a newer view is there
 }
 
-func newChild(k Key, s Spec, h *nest, log zerolog.Logger) *child {
-	c := &child{key: k, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child {
+	c := &child{key: k, serial: serial, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.view.Store(&view{status: Status{Key: k, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
+	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
 	return c
 }
 
@@ -233,7 +238,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.host.observer.ChildChanged(v.status, v.offer)
 	}
@@ -257,17 +262,24 @@ func (c *child) state(s State, why string) {
 func (c *child) live() {
 	defer c.finish()
 	for c.mayStart() {
-		r, err := c.start()
-		switch {
-		case c.ctx.Err() != nil:
-			if r != nil {
-				c.end(r, context.Cause(c.ctx).Error())
-			}
-			return
-		case err != nil:
-			c.backOff(err, nil)
-			continue
+		c.once()
+	}
+}
+
+// once is one run, from its start until nothing is left of it.
+func (c *child) once() {
+	defer c.host.places.leave(c)
+	r, err := c.start()
+	switch {
+	case c.ctx.Err() != nil:
+		if r != nil {
+			c.end(r, context.Cause(c.ctx).Error())
 		}
+	case err != nil && errors.Is(err, errBusy):
+		c.busy(err)
+	case err != nil:
+		c.backOff(err, nil)
+	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
 	}
@@ -276,11 +288,11 @@ func (c *child) live() {
 // finish is the last view.
 func (c *child) finish() {
 	reason := errShutdown
-	if cause := context.Cause(c.ctx); errors.Is(cause, errDropped) {
-		reason = errDropped
+	if cause := context.Cause(c.ctx); cause != nil {
+		reason = cause
 	}
 	c.publish(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID = Stopped, reason.Error(), 0
+		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
@@ -297,7 +309,7 @@ func (c *child) mayStart() bool {
 		blocked := !w.known && c.spec.NeedsRoots()
 		ask := w.demand || (!c.past.wasReady && !c.past.hist.open())
 		switch {
-		case c.ctx.Err() != nil:
+		case c.ctx.Err() != nil, c.loose.Load() && c.host.retire(c):
 			return false
 		case blocked:
 			if c.view.Load().status.State != Waiting {
@@ -370,8 +382,11 @@ func (c *child) start() (*run, *UnavailableError) {
 		turn.Stop()
 		release()
 	}()
+	if err := c.place(); err != nil || c.ctx.Err() != nil {
+		return nil, err
+	}
 	var w want
-	c.ask(func(now *want) bool { now.demand = false; w = *now; return false })
+	c.ask(func(now *want) bool { now.demand, now.evict = false, false; w = *now; return false })
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.host.machine)

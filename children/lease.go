@@ -27,6 +27,9 @@ func (l *Lease) Release() { l.once.Do(l.r.leases.leave) }
 // slice must not be changed.
 func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l.v.served }
 
+// Key names the instance that serves the lease.
+func (l *Lease) Key() Key { return l.r.c.key }
+
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *Offer { return l.v.offer }
 

@@ -44,6 +44,10 @@ func (s State) String() string {
 // Status is what can be told about one instance at one moment. A copy.
 type Status struct {
 	Key
+	// Serial tells instances of one Key apart that followed each other: the
+	// later one has the greater. Final: this was the last of this instance.
+	Serial   uint64
+	Final    bool
 	State    State
 	PID      int       // 0 when no process runs
 	Since    time.Time // of this state

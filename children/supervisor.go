@@ -28,6 +28,7 @@ type Options struct {
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children
 	MaxStarting int      // 0: DefaultMaxStarting
+	MaxChildren int      // running at a time; 0: DefaultMaxChildren
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
 	Launcher    Launcher // nil: Stdio
@@ -44,6 +45,8 @@ type Supervisor struct {
 	mu       sync.Mutex
 	specs    map[string]Spec
 	children map[Key]*child
+	held     map[Key]int // how many sessions joined
+	serial   uint64      // of the newest instance
 	unborn   []*child
 	closed   bool
 }
@@ -51,7 +54,7 @@ type Supervisor struct {
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{},
+		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{}, held: map[Key]int{},
 		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64},
 	}
 	if s.nest.launcher == nil {
@@ -64,6 +67,7 @@ func NewSupervisor(o Options) *Supervisor {
 		o.MaxStarting = DefaultMaxStarting
 	}
 	s.nest.slots = make(chan struct{}, o.MaxStarting)
+	s.nest.places, s.nest.retire = newPlaces(o.MaxChildren), s.retire
 	for _, spec := range o.Specs {
 		s.specs[spec.Name] = spec.withDefaults()
 	}
@@ -141,6 +145,11 @@ func (s *Supervisor) Prestart(k Key) {
 func (s *Supervisor) instance(k Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.made(k)
+}
+
+// made is instance, under mu.
+func (s *Supervisor) made(k Key) *child {
 	if c := s.children[k]; c != nil {
 		return c
 	}
@@ -148,7 +157,8 @@ func (s *Supervisor) instance(k Key) *child {
 	if !ok || s.closed {
 		return nil
 	}
-	c := newChild(k, spec, &s.nest, s.log)
+	s.serial++
+	c := newChild(k, spec, s.serial, &s.nest, s.log)
 	s.children[k] = c
 	s.unborn = append(s.unborn, c)
 	poke(s.fresh)
@@ -199,28 +209,7 @@ func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.mu.Lock()
-	var gone, unborn []*child
-	for k, c := range s.children {
-		if k.Instance == instance {
-			gone = append(gone, c)
-			delete(s.children, k)
-		}
-	}
-	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
-		if c.key.Instance == instance {
-			unborn = append(unborn, c)
-			return true
-		}
-		return false
-	})
-	s.mu.Unlock()
-	for _, c := range gone {
-		c.cancel(errDropped)
-	}
-	for _, c := range unborn {
-		c.finish()
-	}
+	s.drop(func(k Key) bool { return k.Instance == instance })
 }
 
 // Status returns the state of every instance, by name.
