@@ -150,17 +150,6 @@ func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answ
 	return jsonrpc.Answer{}, true
 }
 
-// acquire waits for the right to call a child, within its time to start.
-func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, error) {
-	key := s.key(s.hub.byName[name])
-	if lease, ok := s.hub.sup.TryAcquire(key); ok {
-		return lease, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
-	defer cancel()
-	return s.hub.sup.Acquire(ctx, key)
-}
-
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	j, err := s.consider(ctx, c.tool, c.args, c.scanned)
@@ -195,16 +184,31 @@ type judgement struct {
 // of validate is what is wrong with the arguments; others say why the call
 // could not be judged or made.
 func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done *scanned) (*judgement, error) {
-	var scan *validate.Scan
+	j := &judgement{}
+	var patience *rootsmgr.Wait
+	var view rootsmgr.View
 	var err error
+	if s.hub.byRoots(tool.child) {
+		patience = s.roots.Begin()
+		if view, err = s.boundary(ctx, patience); err != nil {
+			return nil, err
+		}
+		if tool, err = s.toolNow(ctx, tool); err != nil {
+			return nil, err
+		}
+	}
+	var scan *validate.Scan
 	if done != nil && done.tool == tool.tool {
 		scan = done.scan
 	} else if scan, err = s.hub.cfg.Checker.Scan(tool.tool, args); err != nil {
 		return nil, err
 	}
-	j := &judgement{}
-	var patience *rootsmgr.Wait
-	if scan.NeedsBoundary() {
+	switch {
+	case !scan.NeedsBoundary():
+		patience = nil
+	case patience != nil:
+		j.view = view
+	default:
 		patience = s.roots.Begin()
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -213,13 +217,19 @@ func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done
 	if j.lease, err = s.acquire(ctx, tool.child); err != nil {
 		return nil, err
 	}
-	if err = s.judge(ctx, tool, scan, patience, j); err != nil {
-		if j.lease != nil {
-			j.lease.Release()
-		}
+	before := j.lease.Key()
+	err = s.judge(ctx, tool, scan, patience, j)
+	if err == nil && j.lease.Key() == before {
+		return j, nil
+	}
+	if j.lease != nil {
+		j.lease.Release()
+	}
+	if err != nil {
 		return nil, err
 	}
-	return j, nil
+	// Asking again has moved the session to another instance.
+	return s.consider(ctx, tool, args, nil)
 }
 
 // boundary waits for the roots that this call is judged by, and until the
@@ -277,7 +287,7 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
 	var own []byte
 	if c.token != nil {
-		own = s.hub.progress.add(s.key(s.hub.byName[c.tool.child]), s, bytes.Clone(c.token))
+		own = s.hub.progress.add(j.lease.Key(), s, bytes.Clone(c.token))
 		defer s.hub.progress.remove(own)
 	}
 	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own, s.rewrites(c, j.verdict))...)

@@ -36,11 +36,11 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() {
+	if scan.NeedsBoundary() || s.hub.byRoots(tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
-	key := s.key(s.hub.byName[tool.child])
+	key := s.seats.Load().by[tool.child].key
 	lease, ok := s.hub.sup.TryAcquire(key)
 	if !ok {
 		return false

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -23,12 +24,15 @@ const startAfter = time.Second
 // A Session is one client's stay: its connection, its roots, its view of what
 // is on offer, its private children.
 type Session struct {
-	id      string
-	hub     *Hub
-	conn    *jsonrpc.Conn
-	roots   *rootsmgr.Manager
-	catalog atomic.Pointer[Catalog]
-	log     zerolog.Logger
+	id string
+	// principal is whom the session belongs to; "" is the user that stdio serves.
+	principal string
+	hub       *Hub
+	conn      *jsonrpc.Conn
+	roots     *rootsmgr.Manager
+	catalog   atomic.Pointer[Catalog]
+	seats     atomic.Pointer[seats]
+	log       zerolog.Logger
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
@@ -64,6 +68,7 @@ func (h *Hub) newSession() *Session {
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.seats.Store(newSeats(nil))
 	s.catalog.Store(h.buildCatalog(nil))
 	return s
 }
@@ -79,18 +84,7 @@ func (s *Session) run(ctx context.Context) error {
 	err := s.conn.Run(ctx)
 	cancel()
 	wg.Wait()
-	s.hub.sup.Drop(s.id)
 	return err
-}
-
-// key names the instance of a child that serves this session (C5).
-func (s *Session) key(c *Child) children.Key {
-	switch c.Spec.Share {
-	case children.ShareAll:
-		return children.Key{Child: c.Spec.Name}
-	default:
-		return children.Key{Child: c.Spec.Name, Instance: s.id}
-	}
 }
 
 // begin says that the client is there. Later calls do nothing.
@@ -98,21 +92,20 @@ func (s *Session) begin() { s.began.Do(func() { close(s.begun) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
-// alone calls Ensure and SetRoots for this session, so they come in order.
+// alone seats the session and sets roots for it, so all that comes in order.
 func (s *Session) serveRoots(ctx context.Context) {
 	select {
 	case <-s.begun:
 	case <-ctx.Done():
 		return
 	}
+	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
 	select {
 	case <-s.roots.First():
 	case <-timer.C:
-		for i := range s.hub.cfg.Children {
-			s.hub.sup.Prestart(s.key(&s.hub.cfg.Children[i]))
-		}
+		s.prestart()
 		select {
 		case <-s.roots.First():
 		case <-ctx.Done():
@@ -124,14 +117,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
-		for i := range s.hub.cfg.Children {
-			c := &s.hub.cfg.Children[i]
-			if first {
-				s.hub.sup.Ensure(s.key(c), s.rootsFor(c, snap))
-			} else {
-				s.hub.sup.SetRoots(s.key(c), s.rootsFor(c, snap))
-			}
-		}
+		s.serve(snap, first)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
@@ -139,20 +125,6 @@ func (s *Session) serveRoots(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// rootsFor returns the roots that a child is served: those of the session, but
-// for a child that serves everybody nothing of any one session (C5, R14).
-func (s *Session) rootsFor(c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
-	if c.Spec.Share == children.ShareAll {
-		return s.hub.common()
-	}
-	return snap.Roots()
-}
-
-// common returns the configured roots, which belong to no session.
-func (h *Hub) common() []rootsmgr.Root {
-	return rootsmgr.NewSnapshot(h.cfg.FS, 0, h.cfg.Fallback.Origin, h.cfg.Fallback.Entries).Roots()
 }
 
 func (s *Session) setServed(generation uint64) {
@@ -195,14 +167,24 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	}
 }
 
-// childChanged takes in what the supervisor tells of one instance.
+// childChanged takes in what is told of one instance. The caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *childOffer) {
+	at, seated := s.seats.Load().by[st.Child]
+	if !seated || at.key != st.Key || st.Serial < at.serial {
+		return // another instance serves the session now
+	}
+	if at.moved && offer != nil {
+		at.moved = false
+		s.reseat(at)
+	}
 	s.mu.Lock()
 	s.tab.status[st.Child] = st
 	fresh := offer != nil && s.tab.offers[st.Child] != offer
 	if fresh {
 		s.tab.offers[st.Child] = offer
+		former := s.catalog.Load().page
 		s.catalog.Store(s.hub.buildCatalog(s.tab.offers))
+		fresh = !bytes.Equal(former, s.catalog.Load().page)
 	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
@@ -213,12 +195,13 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	}
 }
 
-// snapshot of one child as this session sees it.
+// childStatus is one child as this session sees it. offered: the instance that
+// serves the session now has listed its tools.
 func (s *Session) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
-	return st, known, s.tab.offers[name] != nil, s.tab.changed
+	return st, known, s.tab.offers[name] != nil && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether a child has listed its tools, or will not soon.
