@@ -40,7 +40,7 @@ type nest struct {
 	machine  host
 	slots    chan struct{} // one token for each child that is starting
 	places   *places
-	retire   func(*child) bool // take out an instance that nobody holds
+	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
 }
 
@@ -73,6 +73,7 @@ type past struct {
 	hist     history
 	starts   int
 	next     time.Time // no start before
+	asked    bool      // somebody has wanted it to run
 	wasReady bool
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
@@ -307,9 +308,10 @@ func (c *child) mayStart() bool {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
 		blocked := !w.known && c.spec.NeedsRoots()
-		ask := w.demand || (!c.past.wasReady && !c.past.hist.open())
+		c.past.asked = c.past.asked || w.demand
+		ask := w.demand || (c.past.asked && !c.past.wasReady && !c.past.hist.open())
 		switch {
-		case c.ctx.Err() != nil, c.loose.Load() && c.host.retire(c):
+		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
 			return false
 		case blocked:
 			if c.view.Load().status.State != Waiting {

@@ -62,9 +62,9 @@ func (s *Supervisor) Leave(k Key) {
 	}
 }
 
-// retire takes an instance out that nobody holds; false where somebody came
+// letGo takes an instance out that nobody holds; false where somebody came
 // back meanwhile. Only the instance's own goroutine calls it.
-func (s *Supervisor) retire(c *child) bool {
+func (s *Supervisor) letGo(c *child) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[c.key] > 0 || s.children[c.key] != c {

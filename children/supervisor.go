@@ -67,7 +67,7 @@ func NewSupervisor(o Options) *Supervisor {
 		o.MaxStarting = DefaultMaxStarting
 	}
 	s.nest.slots = make(chan struct{}, o.MaxStarting)
-	s.nest.places, s.nest.retire = newPlaces(o.MaxChildren), s.retire
+	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
 	for _, spec := range o.Specs {
 		s.specs[spec.Name] = spec.withDefaults()
 	}
