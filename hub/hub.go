@@ -31,6 +31,8 @@ type Config struct {
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
+
+	launcher children.Launcher // nil: processes; tests run children on goroutines
 }
 
 // A Child is one entry of mcpServers that can be run.
@@ -127,7 +129,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version,
-		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir,
+		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Launcher: cfg.launcher,
 	})
 	return h, nil
 }

@@ -384,7 +384,7 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
 	case "env":
 		wd, _ := os.Getwd()
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:]}})
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
 	case "noticed":
 		p.mu.Lock()
 		notes := strings.Join(p.notes, "\n")
