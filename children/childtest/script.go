@@ -118,6 +118,7 @@ type player struct {
 	asked  map[string]chan json.RawMessage // our requests, by id
 	cancel map[string]chan struct{}        // calls under way, by raw id
 	next   int
+	over   bool // stdin has ended: nobody will answer
 	dirs   []string
 	extra  []string // tools that came later
 	notes  []string // what it noticed, for the tool "noticed"
@@ -153,6 +154,7 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 		p.handle(m)
 	}
 	p.mu.Lock()
+	p.over = true
 	for id, c := range p.asked {
 		close(c)
 		delete(p.asked, id)
@@ -259,6 +261,10 @@ func (p *player) handle(m message) {
 func (p *player) request(method string) json.RawMessage {
 	c := make(chan json.RawMessage, 1)
 	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return nil
+	}
 	p.next++
 	id := fmt.Sprintf(`"q%d"`, p.next)
 	p.asked[id] = c
