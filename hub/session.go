@@ -117,6 +117,9 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
+		if ctx.Err() != nil {
+			return // what a session knows when it has ended is no change of its roots
+		}
 		s.serve(snap, first)
 		s.setServed(snap.Generation())
 		select {

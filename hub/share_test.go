@@ -351,7 +351,7 @@ func TestSessionsLeaveNothing(t *testing.T) {
 		round(20)
 		before, instances := runtime.NumGoroutine(), len(h.sup.Status())
 		if want := len(dirs) + 1; instances != want {
-			t.Fatalf("%d instances are kept warm, want %d", instances, want)
+			t.Fatalf("%d instances are kept warm, want %d: %v", instances, want, h.sup.Status())
 		}
 		round(1000)
 		if n := runtime.NumGoroutine(); n > before {
