@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -405,5 +406,56 @@ func TestBusyReachesTheClient(t *testing.T) {
 		leave()
 		time.Sleep(3 * time.Second)
 		b.tagged(s, "own", "b") // the control
+	})
+}
+
+// TestReportsSayWhoShares: get-roots, list-tools and explain tell whose process
+// serves a session, and what roots it has where they are not the session's.
+func TestReportsSayWhoShares(t *testing.T) {
+	mine, configured := t.TempDir(), t.TempDir()
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	}
+	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+		h.cfg.Inspect = true
+		var c *testClient
+		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots
+			other, _ := enter(t, h, dir)
+			other.handshake(declared)
+			other.raw("tools/list", `{}`)
+			if c == nil {
+				c = other
+			}
+		}
+		report := c.raw("tools/call", call("get-roots", `{}`))
+		got := map[string]string{}
+		_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "children"), func(v []byte) bool {
+			name, _ := jsonrpc.String(jsonrpc.Get(v, "server"))
+			share, _ := jsonrpc.String(jsonrpc.Get(v, "share"))
+			got[name] = fmt.Sprintf("%s %s %s", share, jsonrpc.Get(v, "sessions"), jsonrpc.Get(v, "served"))
+			return true
+		})
+		for name, want := range map[string]string{
+			"own": "session 1 ", "roots": "roots 2 ", "all": fmt.Sprintf("all 3 [%q]", rootsmgr.FormatURI(configured)),
+		} {
+			if got[name] != want {
+				t.Errorf("get-roots of %s: %q, want %q", name, got[name], want)
+			}
+		}
+		if list, _ := text(c.raw("tools/call", call("list-tools", `{}`))); strings.Count(list, `"share": "`) != 3 || !strings.Contains(list, `"share": "roots"`) {
+			t.Errorf("list-tools: %s", list)
+		}
+		for child, dir := range map[string]string{"own": mine, "roots": mine, "all": configured} {
+			// The boundary is that of the session, whoever runs the call.
+			for path, decision := range map[string]string{mine + "/x": "allow", configured + "/x": "deny"} {
+				e := []byte(c.raw(MethodExplain, call(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
+				if got := string(jsonrpc.Get(e, "decision")); got != strconv.Quote(decision) {
+					t.Errorf("%s of %s: %s, want %s", child, path, got, decision)
+				}
+				if got := string(jsonrpc.Get(e, "served")); got != fmt.Sprintf("[%q]", dir) {
+					t.Errorf("explain of %s: it works with %s", child, got)
+				}
+			}
+		}
 	})
 }

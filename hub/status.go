@@ -44,12 +44,15 @@ type rootsReport struct {
 	Children         []childRoots    `json:"children"`
 }
 
-// childRoots is how one child stands to the roots.
+// childRoots is how one child stands to the roots, and who shares its process.
 type childRoots struct {
-	Server string `json:"server"`
-	State  string `json:"state"`
-	Asked  bool   `json:"asked"` // it has asked for the roots
-	Cwd    string `json:"cwd,omitempty"`
+	Server   string   `json:"server"`
+	State    string   `json:"state"`
+	Asked    bool     `json:"asked"` // it has asked for the roots
+	Cwd      string   `json:"cwd,omitempty"`
+	Share    string   `json:"share"`            // session, roots or all
+	Sessions int      `json:"sessions"`         // that this process serves, this one among them
+	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
 }
 
 func (s *Session) rootsReport() rootsReport {
@@ -74,8 +77,22 @@ func (s *Session) rootsReport() rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	for _, name := range s.hub.names() {
-		cs, _, _, _ := s.childStatus(name)
-		r.Children = append(r.Children, childRoots{Server: name, State: cs.State.String(), Asked: cs.AskedRoots, Cwd: cs.Cwd})
+		r.Children = append(r.Children, s.childRoots(name))
+	}
+	return r
+}
+
+func (s *Session) childRoots(name string) childRoots {
+	st, _, _, _ := s.childStatus(name)
+	share := s.hub.byName[name].Spec.Share
+	r := childRoots{
+		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
+		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
+	}
+	if share == children.ShareAll {
+		for _, root := range s.hub.common() {
+			r.Served = append(r.Served, root.URI)
+		}
 	}
 	return r
 }
@@ -84,6 +101,7 @@ func (s *Session) rootsReport() rootsReport {
 type serverReport struct {
 	Name       string         `json:"name"`
 	State      string         `json:"state"`
+	Share      string         `json:"share,omitempty"` // who shares its process: session, roots or all
 	Error      string         `json:"error,omitempty"`
 	Stderr     string         `json:"stderr,omitempty"`
 	Restarts   int            `json:"restarts,omitempty"`
@@ -114,7 +132,7 @@ func (s *Session) serversReport(only string) serversReport {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: s.hub.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = st.Stderr
 		}

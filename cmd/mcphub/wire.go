@@ -60,7 +60,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting},
+		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
 		Log:     log,
 		Environ: os.Environ(), Home: home, Dir: dir,
 	}
@@ -152,9 +152,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		if s.Share == "roots" {
-			note("each session has its own process", "mcpServers", s.Name, "share")
-		}
 		if s.Era == "modern" {
 			note("servers are spoken to by the handshake", "mcpServers", s.Name, "era")
 		}
