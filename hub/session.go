@@ -29,6 +29,7 @@ type Session struct {
 	roots   *rootsmgr.Manager
 	catalog atomic.Pointer[Catalog]
 	log     zerolog.Logger
+	since   time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
@@ -59,7 +60,7 @@ type clientCaps struct {
 
 func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
-	s := &Session{id: id, hub: h, begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	s := &Session{id: id, hub: h, since: time.Now(), begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
