@@ -229,11 +229,12 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	st := Status{Children: h.childrenStatus(), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
-	for _, b := range h.cfg.Broken {
+	cfg := &h.cfg
+	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
-	for _, name := range h.cfg.Disabled {
+	for _, name := range cfg.Disabled {
 		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
 	}
 	h.mu.Lock()
@@ -247,17 +248,16 @@ func (h *Hub) Status() Status {
 }
 
 // childrenStatus lists every instance, and the children that have none.
-func (h *Hub) childrenStatus() []ChildStatus {
+func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 	out := []ChildStatus{}
-	running := map[string]bool{}
-	for _, st := range h.sup.Status() {
-		if c := h.byName[st.Child]; c != nil {
-			running[st.Child] = true
-			out = append(out, childStatus(c.Spec, st))
+	for i := range c.Children {
+		spec, before := c.Children[i].Spec, len(out)
+		for _, st := range instances {
+			if st.Child == spec.Name {
+				out = append(out, childStatus(spec, st))
+			}
 		}
-	}
-	for i := range h.cfg.Children {
-		if spec := h.cfg.Children[i].Spec; !running[spec.Name] {
+		if len(out) == before {
 			out = append(out, childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
 		}
 	}
