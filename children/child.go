@@ -42,6 +42,7 @@ type nest struct {
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
+	said     func(k Key, pid int, line string) // may be nil
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
@@ -210,11 +211,19 @@ func (c *child) stderr(v *view) string {
 	return v.status.Stderr
 }
 
+// said hands on a line of stderr.
+func (c *child) said(pid int, line string) {
+	if c.host.said != nil {
+		c.host.said(c.key, pid, line)
+	}
+}
+
 // status is the view's, with what changes without notice read now.
 func (c *child) status() Status {
 	v := c.view.Load()
 	st := v.status
 	if v.run != nil {
+		st.Served = v.served
 		f := v.run.link.Facts()
 		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.roots.any.Load()
 	}
@@ -357,6 +366,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
+		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
 		if r == nil {
 			v.failed++
@@ -396,6 +406,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
+	l.Said = c.said
 	r := newRun(c, l, !w.known)
 	r.served = w.roots
 	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {

@@ -25,6 +25,10 @@ type Launch struct {
 	// where the environment holds the roots themselves.
 	RootsFile []byte
 
+	// Said, where set, is given each line of stderr as plain text, in order. It
+	// must not block: the child waits for it. It decides nothing.
+	Said func(pid int, line string)
+
 	cwdRoot string // the root that Dir comes from; "" where it comes from none
 	rewrote bool   // directory arguments were replaced by roots
 }

@@ -58,12 +58,15 @@ type Status struct {
 	Args     []string  // as started: rewritten
 	Cwd      string
 	EnvNames []string // names of all variables passed, sorted
+	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
 	Failures     int       // in a row
+	LastFailure  string    // how the last start or run that failed ended, exit status included; "" before the first
+	FailedAt     time.Time // when that was
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
 }

@@ -32,6 +32,10 @@ type Options struct {
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
 	Launcher    Launcher // nil: Stdio
+
+	// Said, where set, is given each line that a child writes to stderr, as plain
+	// text. It is called by many goroutines and must not block.
+	Said func(k Key, pid int, line string)
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -55,7 +59,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = Stdio{}

@@ -20,6 +20,7 @@ type Config struct {
 	Version  string
 	Children []Child // in the order of hub.json
 	Broken   []Broken
+	Disabled []string // entries that are left out on purpose: shown by Status
 	Checker  *validate.Checker
 	Names    Names
 	Roots    rootsmgr.Settings
@@ -27,7 +28,8 @@ type Config struct {
 	Limits   Limits
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
-	Inspect  bool // serve MethodExplain: for the program's own commands only
+	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
@@ -128,7 +130,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version,
+		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said,
 		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Launcher: cfg.launcher,
 	})
 	return h, nil

@@ -33,6 +33,7 @@ type Session struct {
 	catalog   atomic.Pointer[Catalog]
 	seats     atomic.Pointer[seats]
 	log       zerolog.Logger
+	since     time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
@@ -63,7 +64,7 @@ type clientCaps struct {
 
 func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
-	s := &Session{id: id, hub: h, begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	s := &Session{id: id, hub: h, since: time.Now(), begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),

@@ -38,10 +38,13 @@ func serve(ctx context.Context, src *sources, logs *logFlags) error {
 	if err != nil {
 		return err
 	}
+	beside := attend(&cfg, src.logs, src.found)
+	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {
 		return exitf(exitConfig, "%w", err)
 	}
+	beside.start(h)
 	tuneCollector()
 	in, out, restore := openStdio()
 	defer restore()

@@ -25,6 +25,7 @@ type sources struct {
 	roots       string
 	builtinOnly bool   // the embedded server alone, whatever files there are
 	found       string // the file that was read; "" where there was none
+	logs        string // where the children's stderr is to be kept; "" where it is not
 }
 
 func (s *sources) register(cmd *cobra.Command) {
@@ -46,6 +47,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
+	s.logs = logFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
@@ -170,6 +172,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	switch {
 	case s.Disabled:
+		cfg.Disabled = append(cfg.Disabled, s.Name)
 		return nil
 	case s.Err != nil:
 		broken("%s", s.Err.String())
@@ -255,6 +258,7 @@ func checker(f *config.File, home string) (*validate.Checker, error) {
 		cfg.Children = append(cfg.Children, c)
 	}
 	cfg.Protected = append(cfg.Protected, f.Policy.Protected...)
+	cfg.Protected = append(cfg.Protected, ownFolders(f, home, os.Getenv)...)
 	if f.Path != "" {
 		cfg.Protected = append(cfg.Protected, f.Path)
 	}

@@ -104,6 +104,10 @@ var table = object(
 		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning."},
 		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
 	)},
+	key{name: "logs", text: "What the children write to stderr, in a file for each.", spec: object(
+		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
+			text: "Where the files are; `\"off\"` keeps none. They are bounded, and readable by their owner only."},
+	)},
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
 		key{name: "frame", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
