@@ -30,7 +30,7 @@ type Options struct {
 	MaxStarting int      // 0: DefaultMaxStarting
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
-	Launcher    Launcher // nil: Stdio
+	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -55,7 +55,7 @@ func NewSupervisor(o Options) *Supervisor {
 		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64},
 	}
 	if s.nest.launcher == nil {
-		s.nest.launcher = Stdio{}
+		s.nest.launcher = byURL{}
 	}
 	if s.nest.observer == nil {
 		s.nest.observer = deaf{}
