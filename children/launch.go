@@ -74,6 +74,9 @@ func isDir(path string) bool {
 // plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
+	if s.URL != "" {
+		return Launch{}, nil // nothing of it runs here
+	}
 	args, err := expander{roots, " "}.args(rewriteArgs(s, rootPaths(roots)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)

@@ -78,6 +78,17 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		// connection too, but that of a client.
 		return context.Cause(ctx)
 	}
+	var refused *StatusError
+	var lost *LostError
+	switch {
+	case errors.As(err, &refused):
+		return err
+	case errors.As(err, &lost):
+		// What is left of the connection is of no use: the next call makes another.
+		l.r.cancel(err)
+		l.r.endedWithin(l.r.c.spec.StopTimeout)
+		return &UnavailableError{Child: l.r.c.key.Child, Reason: err.Error() + "; the next call connects again", Err: err}
+	}
 	if !l.r.endedWithin(time.Second) {
 		// It lives on without its pipes: this run serves nobody any more.
 		l.r.cancel(errDeafInput)

@@ -31,7 +31,7 @@ type Options struct {
 	MaxChildren int      // running at a time; 0: DefaultMaxChildren
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
-	Launcher    Launcher // nil: Stdio
+	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
@@ -62,7 +62,7 @@ func NewSupervisor(o Options) *Supervisor {
 		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said},
 	}
 	if s.nest.launcher == nil {
-		s.nest.launcher = Stdio{}
+		s.nest.launcher = byURL{}
 	}
 	if s.nest.observer == nil {
 		s.nest.observer = deaf{}

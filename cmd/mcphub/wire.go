@@ -177,15 +177,16 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	case s.Err != nil:
 		broken("%s", s.Err.String())
 		return nil
-	case s.URL != "":
-		broken("remote servers (\"url\") are not served by this version")
-		return nil
 	}
 	spec := children.Spec{
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame),
+		URL:        s.URL, Headers: s.Headers,
+	}
+	if s.URL != "" {
+		spec.Transport = children.Transport(s.Type)
 	}
 	if s.Builtin != "" {
 		exe, err := os.Executable()
