@@ -25,7 +25,7 @@ const startAfter = time.Second
 type Session struct {
 	id      string
 	hub     *Hub
-	conn    *jsonrpc.Conn
+	client  peer // whatever belongs to none of its requests goes there
 	roots   *rootsmgr.Manager
 	catalog atomic.Pointer[Catalog]
 	log     zerolog.Logger
@@ -68,15 +68,15 @@ func (h *Hub) newSession() *Session {
 	return s
 }
 
-// run serves the session until its client is gone, then lets its children go.
-func (s *Session) run(ctx context.Context) error {
+// run serves the session for as long as front does, then lets its children go.
+func (s *Session) run(ctx context.Context, front func(context.Context) error) error {
 	s.hub.add(s)
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
-	err := s.conn.Run(ctx)
+	err := front(ctx)
 	cancel()
 	wg.Wait()
 	s.hub.sup.Drop(s.id)
@@ -209,7 +209,7 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	announce := fresh && s.tab.listed && s.tab.initialized
 	s.mu.Unlock()
 	if announce {
-		s.conn.TryNotify(string(mcp.MethodNotificationToolsListChanged))
+		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
 	}
 }
 
