@@ -341,57 +341,30 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 		return
 	}
 	x := newExchange(c, m.ID, events)
-	written := make(chan struct{})
-	go func() {
-		a := f.answer(withPeer(ctx, x), c.s, m)
-		var gone *jsonrpc.CancelledError
-		cancelled := errors.As(context.Cause(ctx), &gone)
-		c.served(id)
-		cancel(nil)
-		x.finish(a, cancelled)
-		<-written
-		x.close()
-		<-c.slots
-	}()
-	defer close(written)
-	f.reply(w, r, x, c.s.capabilities().protocol)
+	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	a := f.answer(withPeer(ctx, x), c.s, m)
+	var gone *jsonrpc.CancelledError
+	cancelled := errors.As(context.Cause(ctx), &gone)
+	c.served(id)
+	cancel(nil)
+	if !x.finish(a, cancelled) {
+		f.plain(w, x, a, cancelled)
+	}
+	<-c.slots
 }
 
-// reply writes the answer of an exchange: as JSON where nothing had to be said
-// before it, else as a stream of events.
-func (f *httpFront) reply(w http.ResponseWriter, r *http.Request, x *exchange, protocol string) {
-	var late <-chan time.Time
-	if x.events {
-		timer := time.NewTimer(upgradeTime)
-		defer timer.Stop()
-		late = timer.C
+// plain answers a request before whose answer nothing had to be said.
+func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
+	if a.Release != nil {
+		defer a.Release()
 	}
-	for {
-		select {
-		case a := <-x.answer:
-			if a.Release != nil {
-				defer a.Release()
-			}
-			switch {
-			case a.Result != nil || a.Error != nil:
-				writePlain(w, x.id, a)
-			case x.events:
-				writeEvents(w) // cancelled: a stream without an answer
-			default:
-				refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
-			}
-			return
-		case <-x.opened:
-			writeEvents(w)
-			x.st.follow(r.Context(), w, 1, primes(protocol), nil)
-			return
-		case <-late:
-			x.flow()
-			late = nil
-		case <-r.Context().Done():
-			x.leave()
-			return
-		}
+	switch {
+	case !cancelled:
+		writePlain(w, x.id, a)
+	case x.events:
+		writeEvents(w) // a stream without an answer
+	default:
+		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }
 

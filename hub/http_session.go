@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -279,25 +280,41 @@ func (a askHTTP) Ready(ctx context.Context) error {
 }
 
 // An exchange is one request of the client and everything that is said on its
-// account. It is the peer of whatever the request causes.
+// account. It is the peer of whatever the request causes. The goroutine of the
+// POST serves the request; what has to be said before the answer opens a stream,
+// written by a goroutine of its own.
 type exchange struct {
-	c      *httpClient
-	id     []byte // raw
-	events bool   // the client takes a stream of events as the answer
+	c        *httpClient
+	id       []byte          // raw
+	events   bool            // the client takes a stream of events as the answer
+	ctx      context.Context // of the connection
+	w        http.ResponseWriter
+	protocol string
+	late     *time.Timer
+	quiet    func() bool // ends the watch on the connection
 
-	mu     sync.Mutex
-	st     *stream // nil until something is said before the answer
-	gone   bool    // the connection broke before there was a stream
-	over   bool    // it was answered
-	opened chan struct{}
-	answer chan jsonrpc.Answer // at most one, never closed; the zero Answer where the client wants none any more
+	mu      sync.Mutex
+	st      *stream       // nil until something is said before the answer
+	gone    bool          // the connection broke before there was a stream
+	over    bool          // it was answered
+	written chan struct{} // closed when nothing writes to w any more; nil without a stream
 }
 
 func newExchange(c *httpClient, id []byte, events bool) *exchange {
-	return &exchange{c: c, id: id, events: events, opened: make(chan struct{}), answer: make(chan jsonrpc.Answer, 1)}
+	return &exchange{c: c, id: id, events: events}
 }
 
-// flow returns the stream of the exchange, made now if need be; nil where
+// begin gives the exchange the connection that its request came on.
+func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol string) {
+	x.ctx, x.w, x.protocol = ctx, w, protocol
+	if !x.events {
+		return
+	}
+	x.late = time.AfterFunc(upgradeTime, func() { x.flow() })
+	x.quiet = context.AfterFunc(ctx, x.leave)
+}
+
+// flow returns the stream of the exchange, opened now if need be; nil where
 // there can be none.
 func (x *exchange) flow() *stream {
 	x.mu.Lock()
@@ -305,10 +322,15 @@ func (x *exchange) flow() *stream {
 	switch {
 	case x.over || !x.events || x.st == nil && x.gone:
 		return nil
-	case x.st == nil:
-		x.st = x.c.flow()
-		close(x.opened)
+	case x.st != nil:
+		return x.st
 	}
+	x.st, x.written = x.c.flow(), make(chan struct{})
+	go func() {
+		defer close(x.written)
+		writeEvents(x.w)
+		x.st.follow(x.ctx, x.w, 1, primes(x.protocol), nil)
+	}()
 	return x.st
 }
 
@@ -319,34 +341,28 @@ func (x *exchange) leave() {
 	x.gone = true
 }
 
-// finish answers the request: on its stream where there is one, which ends, or
-// as the plain answer of the POST. Nothing is said for one that was cancelled.
-func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) {
+// finish answers the request on its stream, which ends, and returns when that
+// is written or the connection gone; false: there is none. Nothing is said for
+// a request that was cancelled.
+func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
+	if x.late != nil {
+		x.late.Stop()
+		x.quiet()
+	}
 	x.mu.Lock()
 	x.over = true
 	st := x.st
 	x.mu.Unlock()
 	if st == nil {
-		if cancelled {
-			a = jsonrpc.Answer{}
-		}
-		x.answer <- a
-		return
+		return false
 	}
 	if !cancelled {
 		st.put(event{parts: answerParts(x.id, a)}, true)
 	}
 	st.end()
-}
-
-// close ends the exchange, after its connection has ended too.
-func (x *exchange) close() {
-	x.mu.Lock()
-	st := x.st
-	x.mu.Unlock()
-	if st != nil {
-		x.c.finish(st)
-	}
+	<-x.written
+	x.c.finish(st)
+	return true
 }
 
 // lend lets the hub's own questions go on the exchange (R2).
