@@ -383,7 +383,9 @@ func TestRemoteBoundsAnswers(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	s.on["fail"] = func(w http.ResponseWriter, _ *http.Request, _ string) { http.Error(w, "no \x1b[31mkey", http.StatusUnauthorized) }
+	s.on["fail"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		http.Error(w, "no \x1b[31mkey", http.StatusUnauthorized)
+	}
 	if _, err := l.Call(t.Context(), "fail"); err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "headers") || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%v", err)
 	}

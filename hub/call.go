@@ -82,7 +82,9 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		return o, jsonrpc.Answer{}
 	}
 	owners := s.hub.owners(name)
+	back := lend(ctx) // what the children wait for may be the roots
 	s.awaitStart(ctx, owners)
+	back()
 	if ctx.Err() != nil {
 		return nil, gone(ctx, nil)
 	}
@@ -236,6 +238,7 @@ func (s *Session) consider(ctx context.Context, tool *offered, args []byte, done
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
 	began := time.Now()
+	defer lend(ctx)()
 	view, err := patience.Await(ctx)
 	if err != nil {
 		return view, err
@@ -255,7 +258,9 @@ func (s *Session) judge(ctx context.Context, tool *offered, scan *validate.Scan,
 	if j.verdict.Decision != validate.Deny || patience == nil {
 		return nil
 	}
+	back := lend(ctx)
 	again, asked, err := patience.Reconsider(ctx)
+	back()
 	if err != nil || !asked {
 		return err
 	}
@@ -287,7 +292,7 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
 	var own []byte
 	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s, bytes.Clone(c.token))
+		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
 		defer s.hub.progress.remove(own)
 	}
 	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own, s.rewrites(c, j.verdict))...)

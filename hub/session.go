@@ -28,7 +28,7 @@ type Session struct {
 	// principal is whom the session belongs to; "" is the user that stdio serves.
 	principal string
 	hub       *Hub
-	conn      *jsonrpc.Conn
+	client    mainPeer // whatever belongs to none of its requests goes there
 	roots     *rootsmgr.Manager
 	catalog   atomic.Pointer[Catalog]
 	seats     atomic.Pointer[seats]
@@ -74,15 +74,15 @@ func (h *Hub) newSession() *Session {
 	return s
 }
 
-// run serves the session until its client is gone, then lets its children go.
-func (s *Session) run(ctx context.Context) error {
+// run serves the session for as long as front does, then lets its children go.
+func (s *Session) run(ctx context.Context, front func(context.Context) error) error {
 	s.hub.add(s)
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
-	err := s.conn.Run(ctx)
+	err := front(ctx)
 	cancel()
 	wg.Wait()
 	return err
@@ -195,7 +195,7 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	announce := fresh && s.tab.listed && s.tab.initialized
 	s.mu.Unlock()
 	if announce {
-		s.conn.TryNotify(string(mcp.MethodNotificationToolsListChanged))
+		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
 	}
 }
 

@@ -309,7 +309,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.conn.Serving(),
+		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.client.Serving(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

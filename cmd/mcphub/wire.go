@@ -26,6 +26,7 @@ type sources struct {
 	builtinOnly bool   // the embedded server alone, whatever files there are
 	found       string // the file that was read; "" where there was none
 	logs        string // where the children's stderr is to be kept; "" where it is not
+	file        *config.File
 }
 
 func (s *sources) register(cmd *cobra.Command) {
@@ -40,6 +41,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 	if err != nil {
 		return hub.Config{}, err
 	}
+	s.file = file
 	if err := notServedYet(file); err != nil {
 		return hub.Config{}, err
 	}
@@ -148,9 +150,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	}
 	if f.Audit.Dir != "" && !f.Audit.Off() {
 		note("no audit log is written", "audit", "dir")
-	}
-	if len(f.HTTP.Tokens) > 0 || f.HTTP.Listen != def.HTTP.Listen {
-		note("HTTP is not served", "http")
 	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
