@@ -37,20 +37,25 @@ type nest struct {
 	version  string
 	machine  host
 	turns    turns
-	jitter   func() float64
 	memory   memory
+	places   *places
+	letGo    func(*child) bool // take out an instance that nobody holds
+	jitter   func() float64
+	said     func(k Key, pid int, line string) // may be nil
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
 // and offer; the rest is a snapshot (view), a channel, or under mu.
 type child struct {
-	key  Key
-	spec Spec
-	host *nest
-	log  zerolog.Logger
+	key    Key
+	serial uint64
+	spec   Spec
+	host   *nest
+	log    zerolog.Logger
 
 	kick    chan struct{} // want has changed
 	settled chan struct{} // ready and listed, or failed its first start
+	loose   atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
 	cancel  context.CancelCauseFunc // ends live
 	ctx     context.Context
@@ -68,6 +73,7 @@ type past struct {
 	hist     history
 	starts   int
 	next     time.Time // no start before
+	asked    bool      // somebody has wanted it to run
 	wasReady bool
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
@@ -83,6 +89,7 @@ type want struct {
 	known  bool   // the first roots are known
 	demand bool   // somebody waits for it
 	wish   bool   // it should run, unless it is to wait for a call
+	evict  bool   // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
@@ -98,14 +105,14 @@ type view struct {
 	changed chan struct{}     // closed when a newer view is there
 }
 
-func newChild(k Key, s Spec, h *nest, log zerolog.Logger) *child {
-	c := &child{key: k, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child {
+	c := &child{key: k, serial: serial, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.view.Store(&view{status: Status{Key: k, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
+	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
 	return c
 }
 
@@ -215,11 +222,19 @@ func (c *child) stderr(v *view) string {
 	return v.status.Stderr
 }
 
+// said hands on a line of stderr.
+func (c *child) said(pid int, line string) {
+	if c.host.said != nil {
+		c.host.said(c.key, pid, line)
+	}
+}
+
 // status is the view's, with what changes without notice read now.
 func (c *child) status() Status {
 	v := c.view.Load()
 	st := v.status
 	if v.run != nil {
+		st.Served = v.served
 		f := v.run.link.Facts()
 		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.roots.any.Load()
 	}
@@ -244,7 +259,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.host.observer.ChildChanged(v.status, v.offer)
 	}
@@ -269,17 +284,24 @@ func (c *child) live() {
 	defer c.finish()
 	c.recall()
 	for c.mayStart() {
-		r, err := c.start()
-		switch {
-		case c.ctx.Err() != nil:
-			if r != nil {
-				c.end(r, context.Cause(c.ctx).Error())
-			}
-			return
-		case err != nil:
-			c.backOff(err, nil)
-			continue
+		c.once()
+	}
+}
+
+// once is one run, from its start until nothing is left of it.
+func (c *child) once() {
+	defer c.host.places.leave(c)
+	r, err := c.start()
+	switch {
+	case c.ctx.Err() != nil:
+		if r != nil {
+			c.end(r, context.Cause(c.ctx).Error())
 		}
+	case err != nil && errors.Is(err, errBusy):
+		c.busy(err)
+	case err != nil:
+		c.backOff(err, nil)
+	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
 	}
@@ -288,11 +310,11 @@ func (c *child) live() {
 // finish is the last view.
 func (c *child) finish() {
 	reason := errShutdown
-	if cause := context.Cause(c.ctx); errors.Is(cause, errDropped) {
-		reason = errDropped
+	if cause := context.Cause(c.ctx); cause != nil {
+		reason = cause
 	}
 	c.publish(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID = Stopped, reason.Error(), 0
+		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
@@ -307,9 +329,10 @@ func (c *child) mayStart() bool {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
 		blocked := !w.known && c.spec.NeedsRoots()
-		ask := w.demand || !c.rests() && (w.wish || !c.past.wasReady && !c.past.hist.open())
+		c.past.asked = c.past.asked || w.demand || w.wish
+		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
 		switch {
-		case c.ctx.Err() != nil:
+		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
 			return false
 		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
@@ -355,6 +378,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
+		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
 		if r == nil {
 			v.failed++
@@ -370,8 +394,11 @@ func (c *child) start() (*run, *UnavailableError) {
 		return nil, nil
 	}
 	defer turn.end()
+	if err := c.place(); err != nil || c.ctx.Err() != nil {
+		return nil, err
+	}
 	var w want
-	c.ask(func(now *want) bool { now.demand, now.wish = false, false; w = *now; return false })
+	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
 	c.past.digest = identity(c.spec, c.host.machine, c.host.version)
 	c.past.starts++
 	c.state(Starting, c.past.last)
@@ -380,6 +407,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
+	l.Said = c.said
 	r := newRun(c, l, !w.known)
 	r.served = w.roots
 	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {

@@ -17,9 +17,10 @@
 //	Ready ------died--------> BackingOff  calls under way fail with its last words
 //	Ready ------replaced----> Draining    other roots, which it does not follow
 //	Ready ------idle--------> Draining
+//	Ready ------evicted-----> Draining    another needs its place
 //	Ready ------dropped-----> Draining    its session, or the hub, has ended
 //	Draining ---replaced----> Waiting     started again at once
-//	Draining ---idle--------> Stopped     started by the next call
+//	Draining ---idle--------> Stopped     started by the next call; so when evicted
 //	Draining ---dropped-----> Stopped     for good
 //	BackingOff -its delay---> Waiting     see below
 //
@@ -40,6 +41,22 @@
 // [Lease.Offer] is what the running child said. A file that is damaged, of
 // another format, or open to others counts as absent. Values of variables are
 // in no file; they only go into the digest.
+//
+// # Sharing
+//
+// A [Key] says which sessions share a process; who makes keys decides that.
+// [Supervisor.Join] and [Supervisor.Leave] count the sessions that an instance
+// serves. With the last one gone, an instance of ShareSession is dropped at
+// once. Any other takes its calls under way to their end, is kept warm for its
+// IdleTimeout (15 minutes where that is never) and is forgotten then; one that
+// is not ready when the last session leaves is not kept. Instances of one Key
+// that follow each other differ in Status.Serial, and the last that is told of
+// each is Final.
+//
+// At most Options.MaxChildren processes run. A start beyond that has the
+// longest idle one stopped that is nobody's own: shared, unheld, or allowed to
+// idle. Where all others have calls under way or are somebody's own, the start
+// fails and says so; that counts as no failure of the child.
 //
 // # Roots
 //

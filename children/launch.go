@@ -25,6 +25,10 @@ type Launch struct {
 	// where the environment holds the roots themselves.
 	RootsFile []byte
 
+	// Said, where set, is given each line of stderr as plain text, in order. It
+	// must not block: the child waits for it. It decides nothing.
+	Said func(pid int, line string)
+
 	cwdRoot string // the root that Dir comes from; "" where it comes from none
 	rewrote bool   // directory arguments were replaced by roots
 }
@@ -70,6 +74,9 @@ func isDir(path string) bool {
 // plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
+	if s.URL != "" {
+		return Launch{}, nil // nothing of it runs here
+	}
 	args, err := expander{roots, " "}.args(rewriteArgs(s, rootPaths(roots)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)

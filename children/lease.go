@@ -27,6 +27,9 @@ func (l *Lease) Release() { l.once.Do(l.r.leases.leave) }
 // slice must not be changed.
 func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l.v.served }
 
+// Key names the instance that serves the lease.
+func (l *Lease) Key() Key { return l.r.c.key }
+
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *Offer { return l.v.offer }
 
@@ -74,6 +77,17 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		// The caller's end, and not the child's: its cause may well be a closed
 		// connection too, but that of a client.
 		return context.Cause(ctx)
+	}
+	var refused *StatusError
+	var lost *LostError
+	switch {
+	case errors.As(err, &refused):
+		return err
+	case errors.As(err, &lost):
+		// What is left of the connection is of no use: the next call makes another.
+		l.r.cancel(err)
+		l.r.endedWithin(l.r.c.spec.StopTimeout)
+		return &UnavailableError{Child: l.r.c.key.Child, Reason: err.Error() + "; the next call connects again", Err: err}
 	}
 	if !l.r.endedWithin(time.Second) {
 		// It lives on without its pipes: this run serves nobody any more.

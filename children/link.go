@@ -40,6 +40,17 @@ type Launcher interface {
 	Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error)
 }
 
+// byURL launches what a Spec says.
+type byURL struct{}
+
+// Launch leaves it to the Launcher that the Spec is for.
+func (byURL) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
+	if s.URL != "" {
+		return Remote{}.Launch(l, s, h, log)
+	}
+	return Stdio{}.Launch(l, s, h, log)
+}
+
 // Stdio launches children as processes that speak on stdin and stdout.
 type Stdio struct{}
 

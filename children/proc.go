@@ -44,7 +44,7 @@ type process struct {
 // startProcess starts what l says. It returns once the program runs, or has
 // failed to start.
 func startProcess(l Launch, log zerolog.Logger) (*process, error) {
-	p := &process{tail: newTail(log), ended: make(chan struct{}), stderrDone: make(chan struct{})}
+	p := &process{tail: newTail(log, l.Said), ended: make(chan struct{}), stderrDone: make(chan struct{})}
 	cmd := &exec.Cmd{Path: l.Command, Args: append([]string{l.Command}, l.Args...), Env: l.Env, Dir: l.Dir}
 	if l.Enter != "" {
 		cmd.Dir = l.Enter
@@ -78,6 +78,7 @@ func startProcess(l Launch, log zerolog.Logger) (*process, error) {
 		}
 		return nil, fmt.Errorf("could not be started: %w", err)
 	}
+	p.tail.pid = p.pid
 	go func() {
 		defer close(p.stderrDone)
 		p.tail.readFrom(p.stderr)

@@ -81,15 +81,15 @@ func (c *child) recall() {
 	if c.offer = c.host.recall(c.spec); c.offer == nil {
 		return
 	}
-	if c.rests() {
+	if c.lazy() {
 		c.state(Cold, "")
 		return
 	}
 	c.publish(func(*view) {})
 }
 
-// rests reports whether the child is started by a call only.
-func (c *child) rests() bool { return c.spec.Start == StartLazy && c.offer != nil }
+// lazy reports whether the child is started by a call only.
+func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil }
 
 // offers takes in what the child was seen to offer. The former offer stays
 // where that is the same.
@@ -132,8 +132,8 @@ func (o *Offer) equal(p *Offer) bool {
 }
 
 // identity is a digest of everything that decides what a child offers, as far
-// as that can be told without starting it: how it is started, what the hub
-// shows it, and the program. Values of variables go into it and are not to be
+// as that can be told without starting it: how it is started or reached, what
+// the hub shows it, and the program. Values of variables and headers go into it and are not to be
 // read out of it. It is "" where the program cannot be found: then nothing is
 // known of the child.
 //
@@ -144,9 +144,13 @@ func identity(s Spec, h host, version string) string {
 	if err != nil {
 		return ""
 	}
-	program, err := findProgram(s, env, s.Cwd, h)
-	if err != nil {
-		return ""
+	var files []string // that hold the program; none of a server with a URL
+	if s.URL == "" {
+		program, err := findProgram(s, env, s.Cwd, h)
+		if err != nil {
+			return ""
+		}
+		files = programFiles(s, program)
 	}
 	d := sha256.New()
 	put := func(parts ...string) {
@@ -164,7 +168,11 @@ func identity(s Spec, h host, version string) string {
 		value, set := env.get(name)
 		put(name, value, strconv.FormatBool(set))
 	}
-	for _, file := range programFiles(s, program) {
+	put(s.URL, string(s.Transport))
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		put(name, s.Headers[name])
+	}
+	for _, file := range files {
 		put(fileMark(file)...)
 	}
 	return hex.EncodeToString(d.Sum(nil))

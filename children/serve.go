@@ -30,10 +30,12 @@ func (a *applying) stop() {
 
 // serving is one run while it is Ready, seen from the instance's goroutine.
 type serving struct {
-	c  *child
-	r  *run
-	a  *applying      // nil when nothing is being applied
-	wg sync.WaitGroup // goroutines that send to the child for a
+	c *child
+	r *run
+	a *applying // nil when nothing is being applied
+	// rest goes off when it is time to look whether the run is idle.
+	rest *time.Timer
+	wg   sync.WaitGroup // goroutines that send to the child for a
 	// mute: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
 	mute bool
@@ -65,7 +67,7 @@ func (c *child) serve(r *run) {
 		r.leases.close()
 		r.cancel(nil)
 		c.backOff(&UnavailableError{Child: c.key.Child, Reason: r.reason(), Stderr: r.link.Facts().Stderr, Err: r.err}, r)
-	case why == idle:
+	case why == idle, why == evicted:
 		c.end(r, why)
 		c.state(Stopped, why)
 	default:
@@ -112,10 +114,10 @@ func (s *serving) loop() string {
 	if why := s.review(); why != "" {
 		return why
 	}
-	rest := time.NewTimer(max(c.spec.IdleTimeout, 0))
-	defer rest.Stop()
-	if c.spec.IdleTimeout <= 0 {
-		rest.Stop()
+	s.rest = time.NewTimer(time.Hour)
+	defer s.rest.Stop()
+	if why := s.rests(); why != "" {
+		return why
 	}
 	for {
 		var late <-chan time.Time
@@ -130,7 +132,9 @@ func (s *serving) loop() string {
 		case <-r.ended:
 			return ""
 		case <-c.kick:
-			why = s.review()
+			if why = s.review(); why == "" {
+				why = s.rests()
+			}
 		case o := <-r.offers:
 			c.offers(o)
 			c.publish(func(*view) {})
@@ -141,12 +145,8 @@ func (s *serving) loop() string {
 			why = s.wasShown(err)
 		case <-late:
 			why = s.late()
-		case <-rest.C:
-			unused := r.leases.unused(time.Now(), r.since)
-			if unused >= c.spec.IdleTimeout {
-				return idle
-			}
-			rest.Reset(c.spec.IdleTimeout - unused)
+		case <-s.rest.C:
+			why = s.rests()
 		}
 		if why != "" {
 			return why

@@ -74,6 +74,15 @@ func (m StartMode) String() string {
 	return "lazy"
 }
 
+// Transport is how a server with a URL is spoken to.
+type Transport string
+
+// The transports over HTTP.
+const (
+	TransportHTTP Transport = "http" // Streamable HTTP
+	TransportSSE  Transport = "sse"  // HTTP with SSE, 2024-11-05
+)
+
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
@@ -87,6 +96,11 @@ const (
 // Equal holds run the same child, and a reload leaves it alone.
 type Spec struct {
 	Name    string            // the entry's name in hub.json
+	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
+	Headers map[string]string // sent with each request to URL
+
+	Transport Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
 	Env     map[string]string // the child's own variables, over what is passed on
@@ -147,6 +161,7 @@ func (s Spec) withDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.withDefaults(), o.withDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
+		a.URL == b.URL && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
@@ -157,6 +172,9 @@ func (s Spec) Equal(o Spec) bool {
 // first roots are known: its arguments, cwd or environment name them, or its
 // directory arguments are rewritten (C4).
 func (s Spec) NeedsRoots() bool {
+	if s.URL != "" {
+		return false
+	}
 	if rewritesArgs(s) || namesRoots(s.Cwd) || slices.ContainsFunc(s.Args, namesRoots) {
 		return true
 	}

@@ -47,6 +47,10 @@ func (s State) String() string {
 // Status is what can be told about one instance at one moment. A copy.
 type Status struct {
 	Key
+	// Serial tells instances of one Key apart that followed each other: the
+	// later one has the greater. Final: this was the last of this instance.
+	Serial   uint64
+	Final    bool
 	State    State
 	PID      int       // 0 when no process runs
 	Since    time.Time // of this state
@@ -57,6 +61,7 @@ type Status struct {
 	Args     []string  // as started: rewritten
 	Cwd      string
 	EnvNames []string // names of all variables passed, sorted
+	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
@@ -64,6 +69,8 @@ type Status struct {
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
 	Failures     int       // in a row
+	LastFailure  string    // how the last start or run that failed ended, exit status included; "" before the first
+	FailedAt     time.Time // when that was
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
 }

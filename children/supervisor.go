@@ -28,10 +28,15 @@ type Options struct {
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children
 	MaxStarting int      // 0: DefaultMaxStarting
+	MaxChildren int      // running at a time; 0: DefaultMaxChildren
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
-	Launcher    Launcher // nil: Stdio
+	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
+
+	// Said, where set, is given each line that a child writes to stderr, as plain
+	// text. It is called by many goroutines and must not block.
+	Said func(k Key, pid int, line string)
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -45,6 +50,8 @@ type Supervisor struct {
 	mu       sync.Mutex
 	specs    map[string]Spec
 	children map[Key]*child
+	held     map[Key]int // how many sessions joined
+	serial   uint64      // of the newest instance
 	unborn   []*child
 	closed   bool
 }
@@ -52,11 +59,11 @@ type Supervisor struct {
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64},
+		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{}, held: map[Key]int{},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said},
 	}
 	if s.nest.launcher == nil {
-		s.nest.launcher = Stdio{}
+		s.nest.launcher = byURL{}
 	}
 	if s.nest.observer == nil {
 		s.nest.observer = deaf{}
@@ -66,6 +73,7 @@ func NewSupervisor(o Options) *Supervisor {
 		o.MaxStarting = DefaultMaxStarting
 	}
 	s.nest.turns = newTurns(o.MaxStarting)
+	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
 	for _, spec := range o.Specs {
 		s.specs[spec.Name] = spec.withDefaults()
 	}
@@ -144,6 +152,11 @@ func (s *Supervisor) Prestart(k Key) {
 func (s *Supervisor) instance(k Key) *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.made(k)
+}
+
+// made is instance, under mu.
+func (s *Supervisor) made(k Key) *child {
 	if c := s.children[k]; c != nil {
 		return c
 	}
@@ -151,7 +164,8 @@ func (s *Supervisor) instance(k Key) *child {
 	if !ok || s.closed {
 		return nil
 	}
-	c := newChild(k, spec, &s.nest, s.log)
+	s.serial++
+	c := newChild(k, spec, s.serial, &s.nest, s.log)
 	s.children[k] = c
 	s.unborn = append(s.unborn, c)
 	poke(s.fresh)
@@ -202,28 +216,7 @@ func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.mu.Lock()
-	var gone, unborn []*child
-	for k, c := range s.children {
-		if k.Instance == instance {
-			gone = append(gone, c)
-			delete(s.children, k)
-		}
-	}
-	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
-		if c.key.Instance == instance {
-			unborn = append(unborn, c)
-			return true
-		}
-		return false
-	})
-	s.mu.Unlock()
-	for _, c := range gone {
-		c.cancel(errDropped)
-	}
-	for _, c := range unborn {
-		c.finish()
-	}
+	s.drop(func(k Key) bool { return k.Instance == instance })
 }
 
 // Status returns the state of every instance, by name.

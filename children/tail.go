@@ -17,16 +17,21 @@ const (
 	logBurst  = 100     // and at once
 )
 
-// tail keeps the last words of a child and copies them to the log. What it
-// keeps is text: control characters and escape sequences are removed before.
+// tail keeps the last words of a child and copies them to the log, and to said
+// where that is set. What it keeps and copies is text: control characters and
+// escape sequences are removed before.
 type tail struct {
-	log zerolog.Logger
+	log  zerolog.Logger
+	said func(pid int, line string) // bounds what it takes by itself
+	pid  int                        // set before readFrom
 
 	mu   sync.Mutex
 	kept []byte
 }
 
-func newTail(log zerolog.Logger) *tail { return &tail{log: log} }
+func newTail(log zerolog.Logger, said func(pid int, line string)) *tail {
+	return &tail{log: log, said: said}
+}
 
 // readFrom reads r to its end.
 func (t *tail) readFrom(r io.Reader) {
@@ -36,6 +41,9 @@ func (t *tail) readFrom(r io.Reader) {
 	dropped := 0
 	line := func(text string) {
 		t.keep(text)
+		if t.said != nil {
+			t.said(t.pid, text)
+		}
 		if !b.take(time.Now()) {
 			dropped++
 			return

@@ -46,9 +46,10 @@ func TestScripts(t *testing.T) {
 				e.Setenv("SECRET", "/etc/passwd")
 			}
 			e.Defer(func() { wantNone(t, "HOME="+home) })
-			return nil
+			return shortFolder(e)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows, "exits": exits},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows, "exits": exits,
+			"serves": serves, "ends": ends, "kills": kills, "until": until},
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // askRoots is the rootsmgr.Source of a handshake client: it sends roots/list
-// on the client's own connection.
-type askRoots struct{ conn *jsonrpc.Conn }
+// to the client itself.
+type askRoots struct{ client peer }
 
 // ListRoots asks once, for one page.
 func (a askRoots) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {
@@ -18,7 +18,7 @@ func (a askRoots) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, 
 	if cursor != "" {
 		params = append(params, append(jsonrpc.AppendString([]byte(`{"cursor":`), cursor), '}'))
 	}
-	resp, err := a.conn.Call(ctx, "roots/list", params...)
+	resp, err := a.client.Call(ctx, "roots/list", params...)
 	if err != nil {
 		return rootsmgr.Page{}, err
 	}

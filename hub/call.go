@@ -25,6 +25,7 @@ type toolCall struct {
 	at     string // pointer of args within the arguments that the client sent
 
 	scanned *scanned // of args, where that was done already
+	current bool     // tool is what the child's instance defines, and not the catalogue
 }
 
 // callTool answers a tools/call of the client.
@@ -87,7 +88,9 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		return o, jsonrpc.Answer{}
 	}
 	owners := s.hub.owners(name)
+	back := lend(ctx) // what the children wait for may be the roots
 	s.awaitStart(ctx, owners)
+	back()
 	if ctx.Err() != nil {
 		return nil, gone(ctx, nil)
 	}
@@ -159,36 +162,6 @@ func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answ
 	return jsonrpc.Answer{}, true
 }
 
-// acquire waits for the right to call a child, within its time to start.
-func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, error) {
-	key := s.key(s.hub.byName[name])
-	if lease, ok := s.hub.sup.TryAcquire(key); ok {
-		return lease, nil
-	}
-	defer waiting(ctx, name)()
-	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
-	defer cancel()
-	select {
-	case <-s.placed: // the supervisor knows the instance
-	case <-ctx.Done():
-	}
-	return s.hub.sup.Acquire(ctx, key)
-}
-
-// acquireFor is acquire for a call of a tool; what fits says of the lease is
-// its error too.
-func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
-	lease, err := s.acquire(ctx, tool.child)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.fits(tool, lease); err != nil {
-		lease.Release()
-		return nil, err
-	}
-	return lease, nil
-}
-
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	j, err := s.consider(ctx, c)
@@ -224,16 +197,33 @@ type judgement struct {
 // of validate is what is wrong with the arguments; others say why the call
 // could not be judged or made, fits' among them.
 func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error) {
-	var scan *validate.Scan
+	var patience *rootsmgr.Wait
+	var view rootsmgr.View
 	var err error
+	if s.hub.byRoots(c.tool.child) {
+		patience = s.roots.Begin()
+		if view, err = s.boundary(ctx, patience); err != nil {
+			return nil, err
+		}
+		if !c.current {
+			if c.tool, err = s.toolNow(ctx, c.tool); err != nil {
+				return nil, err
+			}
+		}
+	}
+	j := &judgement{tool: c.tool}
+	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
 	} else if scan, err = s.hub.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
-	j := &judgement{tool: c.tool}
-	var patience *rootsmgr.Wait
-	if scan.NeedsBoundary() {
+	switch {
+	case !scan.NeedsBoundary():
+		patience = nil
+	case patience != nil:
+		j.view = view
+	default:
 		patience = s.roots.Begin()
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -242,19 +232,27 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
 	}
-	if err = s.judge(ctx, scan, patience, j); err != nil {
-		if j.lease != nil {
-			j.lease.Release()
-		}
+	before := j.lease.Key()
+	err = s.judge(ctx, scan, patience, j)
+	if err == nil && j.lease.Key() == before {
+		return j, nil
+	}
+	if j.lease != nil {
+		j.lease.Release()
+	}
+	if err != nil {
 		return nil, err
 	}
-	return j, nil
+	// Asking again has moved the session to another instance.
+	c.scanned, c.current = nil, false
+	return s.considerBy(ctx, c)
 }
 
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
 	began := time.Now()
+	defer lend(ctx)()
 	view, err := patience.Await(ctx)
 	if err != nil {
 		return view, err
@@ -274,7 +272,9 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if j.verdict.Decision != validate.Deny || patience == nil {
 		return nil
 	}
+	back := lend(ctx)
 	again, asked, err := patience.Reconsider(ctx)
+	back()
 	if err != nil || !asked {
 		return err
 	}
@@ -306,7 +306,7 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
 	var own []byte
 	if c.token != nil {
-		own = s.hub.progress.add(s.key(s.hub.byName[c.tool.child]), s, bytes.Clone(c.token))
+		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
 		defer s.hub.progress.remove(own)
 	}
 	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own, s.rewrites(c, j.verdict))...)

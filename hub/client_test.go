@@ -21,6 +21,7 @@ type testClient struct {
 	t    testing.TB
 	conn *jsonrpc.Conn
 	hub  *Hub
+	late time.Duration // how long it takes over roots/list
 
 	mu       sync.Mutex
 	roots    []byte // result of roots/list; nil: never answered
@@ -37,6 +38,7 @@ func (c *testClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonr
 	c.asked++
 	roots := c.roots
 	c.mu.Unlock()
+	time.Sleep(c.late)
 	if roots == nil {
 		<-ctx.Done()
 		return jsonrpc.Answer{}
@@ -103,6 +105,11 @@ func (c *testClient) handshake(caps string) {
 // newTestHub builds a Hub over scripted children.
 func newTestHub(t testing.TB, specs ...children.Spec) *Hub {
 	t.Helper()
+	return runHub(t, testConfig(t, specs...))
+}
+
+func testConfig(t testing.TB, specs ...children.Spec) Config {
+	t.Helper()
 	judged := validate.Config{FS: rootsmgr.OS{}, Home: t.TempDir()}
 	for _, s := range specs {
 		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args})
@@ -118,6 +125,12 @@ func newTestHub(t testing.TB, specs ...children.Spec) *Hub {
 	for _, s := range specs {
 		cfg.Children = append(cfg.Children, Child{Spec: s, Prefix: s.Name + "__"})
 	}
+	return cfg
+}
+
+// runHub runs a Hub for the length of a test.
+func runHub(t testing.TB, cfg Config) *Hub {
+	t.Helper()
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,20 @@
 //  7. The judged bytes go out with only the tool's name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //
+// # Sharing
+//
+// share.go seats a session at one instance of each child: its own, the one of
+// its root set, or everybody's. The root set is a digest of URIs, paths and
+// names in their order, so the roots of such an instance never change; other
+// roots move the session to another instance. It joins the new one, then looks
+// for it in every new call, then leaves the old one, where calls under way end.
+// Because the roots choose the process, every call to such a child waits for the
+// roots that the client announced before it, with or without a path in it, and
+// the tool is judged as the instance has it that serves the session then.
+// A child that serves everybody is served the configured roots, read once.
+// Status, tools and list_changed come from the instance that serves the session
+// now; what is still told of a former one is dropped.
+//
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go).
 //
@@ -31,7 +45,8 @@
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
 // goroutine of that session has ended and its children have been told to stop. A Session's
-// tables are guarded by one leaf mutex; its Catalog is replaced, never changed.
+// tables are guarded by one leaf mutex; its Catalog is replaced, never changed,
+// and so are its seats, under Hub.mu.
 // The observer methods that the supervisor calls do not block.
 //
 // # What it refuses to do

@@ -31,7 +31,9 @@ type Explanation struct {
 	Stale      bool               `json:"stale,omitempty"`
 	Profile    string             `json:"profile,omitempty"`
 	Mode       string             `json:"mode"`
-	Cwd        string             `json:"cwd,omitempty"` // of the server
+	Cwd        string             `json:"cwd,omitempty"`    // of the server
+	Share      string             `json:"share,omitempty"`  // who shares its process: session, roots or all
+	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
 }
 
@@ -87,6 +89,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
+		e.Share = s.hub.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
@@ -108,7 +111,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 func (e *Explanation) judged(j *judgement) {
 	v := j.verdict
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
-	e.Cwd, _ = j.lease.Where()
+	e.Cwd, e.Served = j.lease.Where()
 	if v.Decision != validate.Allow {
 		e.Refusal = denial(v, "")
 	}

@@ -36,11 +36,11 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() {
+	if scan.NeedsBoundary() || s.hub.byRoots(tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
-	key := s.key(s.hub.byName[tool.child])
+	key := s.seats.Load().by[tool.child].key
 	lease, ok := s.hub.sup.TryAcquire(key)
 	if !ok {
 		return false
@@ -52,7 +52,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
 	edits := append(make([]edit, 0, 2), edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
 	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {
-		c.token = s.hub.progress.add(key, s, bytes.Clone(token))
+		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
 		edits = append(edits, edit{token, c.token})
 	}
 	abandon, ok := lease.Start(m.Method, c.token, c.done, splice(m.Params, edits...)...)

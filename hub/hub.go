@@ -20,6 +20,7 @@ type Config struct {
 	Version  string
 	Children []Child // in the order of hub.json
 	Broken   []Broken
+	Disabled []string // entries that are left out on purpose: shown by Status
 	Checker  *validate.Checker
 	Names    Names
 	Roots    rootsmgr.Settings
@@ -27,11 +28,14 @@ type Config struct {
 	Limits   Limits
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
-	Inspect  bool // serve MethodExplain: for the program's own commands only
+	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
 	Cache     string   // folder for what children offered last; "": it is not kept
+
+	launcher children.Launcher // nil: processes; tests run children on goroutines
 }
 
 // A Child is one entry of mcpServers that can be run.
@@ -54,6 +58,7 @@ type Limits struct {
 	Frame    int           // bytes of one message, 64 MiB
 	Calls    int           // requests of one client served at a time, 256
 	Starting int           // children starting at a time, 8
+	Children int           // children running at a time, 256
 	ListWait time.Duration // how long tools/list waits for starting children, 5 s
 	Grace    time.Duration // for calls already read when a client's input ends, 800 ms
 }
@@ -67,6 +72,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Frame, 64<<20)
 	def(&l.Calls, 256)
 	def(&l.Starting, 8)
+	def(&l.Children, children.DefaultMaxChildren)
 	if l.ListWait <= 0 {
 		l.ListWait = 5 * time.Second
 	}
@@ -84,9 +90,11 @@ type Hub struct {
 	own      []ownTool         // definitions of the hub's own tools
 	byName   map[string]*Child // cfg.Children by name
 	progress routes
+	common   func() []rootsmgr.Root // what a child that serves everybody is served
 
 	mu       sync.Mutex
 	sessions map[string]*Session
+	holders  map[children.Key]map[*Session]struct{} // whom an instance serves
 	known    map[children.Key]knownChild
 	lastRead map[*Child]*childOffer
 }
@@ -107,7 +115,11 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Names = cfg.Names.withDefaults()
-	h := &Hub{cfg: cfg, byName: map[string]*Child{}, sessions: map[string]*Session{}, known: map[children.Key]knownChild{}, lastRead: map[*Child]*childOffer{}}
+	h := &Hub{
+		cfg: cfg, byName: map[string]*Child{}, common: sync.OnceValue(func() []rootsmgr.Root { return configuredRoots(&cfg) }),
+		sessions: map[string]*Session{}, holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
+		lastRead: map[*Child]*childOffer{},
+	}
 	specs := make([]children.Spec, 0, len(cfg.Children))
 	for i := range cfg.Children {
 		c := &cfg.Children[i]
@@ -121,8 +133,8 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version,
-		MaxStarting: cfg.Limits.Starting, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
+		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
+		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil
 }
@@ -130,29 +142,10 @@ func New(cfg Config) (*Hub, error) {
 // Run keeps the children until ctx ends, and returns when all have stopped.
 func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 
-// add enters a session, and tells it what is known of shared children. Both
-// happen under one lock with told, so that the session misses no change and
-// takes no older one for newer.
 func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[s.id] = s
-	for k, c := range h.known {
-		if k.Instance == "" {
-			s.childChanged(c.status, c.offer)
-		}
-	}
-}
-
-func (h *Hub) remove(s *Session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.sessions, s.id)
-	for k := range h.known {
-		if k.Instance == s.id {
-			delete(h.known, k)
-		}
-	}
 }
 
 // told hands a change of one instance to the sessions that it serves. It is
@@ -162,20 +155,23 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 	h.mu.Lock()
 	offer := h.known[st.Key].offer
 	h.mu.Unlock()
-	if raw != nil && (offer == nil || offer.raw != raw) {
+	switch {
+	case raw == nil:
+		offer = nil
+	case offer == nil || offer.raw != raw:
 		offer = h.readAndKeep(h.byName[st.Child], raw)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if st.Instance == "" {
+	switch {
+	case h.known[st.Key].status.Serial > st.Serial:
+		return // of an instance that another one has followed
+	case st.Final:
+		delete(h.known, st.Key)
+	default:
 		h.known[st.Key] = knownChild{st, offer}
-		for _, s := range h.sessions {
-			s.childChanged(st, offer)
-		}
-		return
 	}
-	if s := h.sessions[st.Instance]; s != nil {
-		h.known[st.Key] = knownChild{st, offer}
+	for s := range h.holders[st.Key] {
 		s.childChanged(st, offer)
 	}
 }

@@ -43,19 +43,19 @@ type routes struct {
 
 type route struct {
 	key   children.Key // only this instance may speak for the token
-	sess  *Session
-	token []byte // the client's, raw
+	to    peer         // of the call
+	token []byte       // the client's, raw
 }
 
 // add opens a route and returns the hub's token, raw.
-func (r *routes) add(k children.Key, s *Session, token []byte) []byte {
+func (r *routes) add(k children.Key, to peer, token []byte) []byte {
 	own := strconv.FormatUint(r.next.Add(1), 10)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.to == nil {
 		r.to = map[string]route{}
 	}
-	r.to[own] = route{k, s, token}
+	r.to[own] = route{k, to, token}
 	return []byte(own)
 }
 
@@ -76,5 +76,5 @@ func (r *routes) relay(k children.Key, m *jsonrpc.Message) {
 	if !ok || to.key != k {
 		return
 	}
-	to.sess.conn.TryNotify(m.Method, splice(m.Params, edit{token, to.token})...)
+	to.to.TryNotify(m.Method, splice(m.Params, edit{token, to.token})...)
 }

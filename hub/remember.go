@@ -162,6 +162,6 @@ func (s *Session) consider(ctx context.Context, c toolCall) (*judgement, error) 
 			return j, err
 		}
 		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-		c.tool, c.scanned = changed.now, nil
+		c.tool, c.scanned, c.current = changed.now, nil, true
 	}
 }

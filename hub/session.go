@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -23,18 +24,21 @@ const startAfter = time.Second
 // A Session is one client's stay: its connection, its roots, its view of what
 // is on offer, its private children.
 type Session struct {
-	id      string
-	hub     *Hub
-	conn    *jsonrpc.Conn
-	roots   *rootsmgr.Manager
-	catalog atomic.Pointer[Catalog] // nil when an offer has come: see tools
-	log     zerolog.Logger
+	id string
+	// principal is whom the session belongs to; "" is the user that stdio serves.
+	principal string
+	hub       *Hub
+	client    mainPeer // whatever belongs to none of its requests goes there
+	roots     *rootsmgr.Manager
+	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
+	seats     atomic.Pointer[seats]
+	log       zerolog.Logger
+	since     time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
 	recalled chan struct{} // closed when what is remembered is in the catalogue
-	placed   chan struct{} // closed when the session's children may be asked for
 
 	mu  sync.Mutex
 	tab sessionTables
@@ -62,16 +66,20 @@ type clientCaps struct {
 
 func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
-	s := &Session{id: id, hub: h, begun: make(chan struct{}), recalled: make(chan struct{}), placed: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	s := &Session{
+		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), recalled: make(chan struct{}),
+		log: h.cfg.Log.With().Str("session", id[:8]).Logger(),
+	}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.seats.Store(newSeats(nil))
 	return s
 }
 
-// run serves the session until its client is gone, then lets its children go.
-func (s *Session) run(ctx context.Context) error {
+// run serves the session for as long as front does, then lets its children go.
+func (s *Session) run(ctx context.Context, front func(context.Context) error) error {
 	s.hub.add(s)
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
@@ -79,21 +87,10 @@ func (s *Session) run(ctx context.Context) error {
 	wg.Go(s.recall)
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
-	err := s.conn.Run(ctx)
+	err := front(ctx)
 	cancel()
 	wg.Wait()
-	s.hub.sup.Drop(s.id)
 	return err
-}
-
-// key names the instance of a child that serves this session (C5).
-func (s *Session) key(c *Child) children.Key {
-	switch c.Spec.Share {
-	case children.ShareAll:
-		return children.Key{Child: c.Spec.Name}
-	default:
-		return children.Key{Child: c.Spec.Name, Instance: s.id}
-	}
 }
 
 // begin says that the client is there. Later calls do nothing.
@@ -101,7 +98,7 @@ func (s *Session) begin() { s.began.Do(func() { close(s.begun) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
-// alone calls Ensure and SetRoots for this session, so they come in order.
+// alone seats the session and sets roots for it, so all that comes in order.
 func (s *Session) serveRoots(ctx context.Context) {
 	select {
 	case <-s.begun:
@@ -109,16 +106,13 @@ func (s *Session) serveRoots(ctx context.Context) {
 		return
 	}
 	s.awaitRecalled(ctx) // or the first thing they tell would be read twice
-	placed := sync.OnceFunc(func() { close(s.placed) })
+	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
 	select {
 	case <-s.roots.First():
 	case <-timer.C:
-		for i := range s.hub.cfg.Children {
-			s.hub.sup.Prestart(s.key(&s.hub.cfg.Children[i]))
-		}
-		placed()
+		s.prestart()
 		select {
 		case <-s.roots.First():
 		case <-ctx.Done():
@@ -130,15 +124,10 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
-		for i := range s.hub.cfg.Children {
-			c := &s.hub.cfg.Children[i]
-			if first {
-				s.hub.sup.Ensure(s.key(c), s.rootsFor(c, snap))
-			} else {
-				s.hub.sup.SetRoots(s.key(c), s.rootsFor(c, snap))
-			}
+		if ctx.Err() != nil {
+			return // what a session knows when it has ended is no change of its roots
 		}
-		placed()
+		s.serve(snap, first)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
@@ -146,20 +135,6 @@ func (s *Session) serveRoots(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// rootsFor returns the roots that a child is served: those of the session, but
-// for a child that serves everybody nothing of any one session (C5, R14).
-func (s *Session) rootsFor(c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
-	if c.Spec.Share == children.ShareAll {
-		return s.hub.common()
-	}
-	return snap.Roots()
-}
-
-// common returns the configured roots, which belong to no session.
-func (h *Hub) common() []rootsmgr.Root {
-	return rootsmgr.NewSnapshot(h.cfg.FS, 0, h.cfg.Fallback.Origin, h.cfg.Fallback.Entries).Roots()
 }
 
 func (s *Session) setServed(generation uint64) {
@@ -202,21 +177,35 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	}
 }
 
-// childChanged takes in what the supervisor tells of one instance.
+// childChanged takes in what is told of one instance. The caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *childOffer) {
+	at, seated := s.seats.Load().by[st.Child]
+	if !seated || at.key != st.Key || st.Serial < at.serial {
+		return // another instance serves the session now
+	}
+	if at.moved && offer != nil {
+		at.moved = false
+		s.reseat(at)
+	}
 	s.mu.Lock()
 	s.tab.status[st.Child] = st
 	fresh := offer != nil && s.tab.offers[st.Child] != offer
+	announce := false
 	if fresh {
+		var former []byte
+		tell := s.tab.listed && s.tab.initialized
+		if tell {
+			former = s.toolsNow().page()
+		}
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
+		announce = tell && !bytes.Equal(former, s.toolsNow().page())
 	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
-	announce := fresh && s.tab.listed && s.tab.initialized
 	s.mu.Unlock()
 	if announce {
-		s.conn.TryNotify(string(mcp.MethodNotificationToolsListChanged))
+		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
 	}
 }
 
@@ -229,6 +218,11 @@ func (s *Session) tools() *Catalog {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.toolsNow()
+}
+
+// toolsNow is tools for callers that hold mu.
+func (s *Session) toolsNow() *Catalog {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
@@ -237,12 +231,13 @@ func (s *Session) tools() *Catalog {
 	return c
 }
 
-// snapshot of one child as this session sees it.
+// childStatus is one child as this session sees it. offered: the instance that
+// serves the session now has listed its tools, or what it offers is remembered.
 func (s *Session) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
-	return st, known, s.tab.offers[name] != nil, s.tab.changed
+	return st, known, s.tab.offers[name] != nil && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.

@@ -20,7 +20,7 @@ const (
 // to the next, and the server's own, which begin at zero or above, follow: so
 // those of the hub are below zero, -1/n for the n-th.
 type notice struct {
-	s     *Session
+	to    peer
 	token []byte // the client's, raw
 	sent  int    // belongs to the goroutine of the wait
 }
@@ -33,7 +33,7 @@ func (s *Session) withNotice(ctx context.Context, token []byte) context.Context 
 	if token == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, noticeKey{}, &notice{s: s, token: token})
+	return context.WithValue(ctx, noticeKey{}, &notice{to: s.peerOf(ctx), token: token})
 }
 
 // waiting says that the call of ctx waits for a server until over is called,
@@ -67,7 +67,7 @@ func (n *notice) tell(what string, stop <-chan struct{}) {
 		b := append([]byte(`{"progressToken":`), n.token...)
 		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
 		b = jsonrpc.AppendString(append(b, `,"message":`...), what)
-		n.s.conn.TryNotify("notifications/progress", append(b, '}'))
+		n.to.TryNotify("notifications/progress", append(b, '}'))
 		timer.Reset(noticeEvery)
 	}
 }

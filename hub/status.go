@@ -1,13 +1,18 @@
 package hub
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"mcphub/children"
 )
 
-// This file says how things stand: what get-roots and list-tools answer.
+// This file says how things stand: what get-roots and list-tools answer, and
+// what is told to whoever looks after the hub.
 
 type rootReport struct {
 	URI   string `json:"uri"`
@@ -44,12 +49,15 @@ type rootsReport struct {
 	Children         []childRoots    `json:"children"`
 }
 
-// childRoots is how one child stands to the roots.
+// childRoots is how one child stands to the roots, and who shares its process.
 type childRoots struct {
-	Server string `json:"server"`
-	State  string `json:"state"`
-	Asked  bool   `json:"asked"` // it has asked for the roots
-	Cwd    string `json:"cwd,omitempty"`
+	Server   string   `json:"server"`
+	State    string   `json:"state"`
+	Asked    bool     `json:"asked"` // it has asked for the roots
+	Cwd      string   `json:"cwd,omitempty"`
+	Share    string   `json:"share"`            // session, roots or all
+	Sessions int      `json:"sessions"`         // that this process serves, this one among them
+	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
 }
 
 func (s *Session) rootsReport() rootsReport {
@@ -74,8 +82,22 @@ func (s *Session) rootsReport() rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	for _, name := range s.hub.names() {
-		cs, _, _, _ := s.childStatus(name)
-		r.Children = append(r.Children, childRoots{Server: name, State: cs.State.String(), Asked: cs.AskedRoots, Cwd: cs.Cwd})
+		r.Children = append(r.Children, s.childRoots(name))
+	}
+	return r
+}
+
+func (s *Session) childRoots(name string) childRoots {
+	st, _, _, _ := s.childStatus(name)
+	share := s.hub.byName[name].Spec.Share
+	r := childRoots{
+		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
+		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
+	}
+	if share == children.ShareAll {
+		for _, root := range s.hub.common() {
+			r.Served = append(r.Served, root.URI)
+		}
 	}
 	return r
 }
@@ -84,6 +106,7 @@ func (s *Session) rootsReport() rootsReport {
 type serverReport struct {
 	Name       string         `json:"name"`
 	State      string         `json:"state"`
+	Share      string         `json:"share,omitempty"` // who shares its process: session, roots or all
 	Error      string         `json:"error,omitempty"`
 	Stderr     string         `json:"stderr,omitempty"`
 	Restarts   int            `json:"restarts,omitempty"`
@@ -114,7 +137,7 @@ func (s *Session) serversReport(only string) serversReport {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: s.hub.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = st.Stderr
 		}
@@ -142,4 +165,158 @@ func (o *offered) description() string {
 	}
 	_ = json.Unmarshal(o.def, &d) // an odd description is shown as none
 	return shown(d.Description, 300)
+}
+
+// A Status is how a whole hub stands at one moment: a copy, for whoever looks
+// after it. Texts that came from children and clients are as they came, but for
+// stderr, which is plain text; who shows them escapes them.
+type Status struct {
+	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
+	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+}
+
+// ChildStatus is one instance of a child.
+type ChildStatus struct {
+	Server   string     `json:"server"`             // its name in hub.json
+	Instance string     `json:"instance,omitempty"` // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
+	Share    string     `json:"share"`              // session, roots or all
+	State    string     `json:"state"`              // configured, waiting, starting, ready, backing off, draining, stopped
+	Since    *time.Time `json:"since,omitempty"`    // of this state
+	PID      int        `json:"pid,omitempty"`      // while a process runs
+	Tools    int        `json:"tools"`              // offered when it was listed last
+	Error    string     `json:"error,omitempty"`    // why it is not ready, or what is wrong with it although it is
+	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
+	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
+	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	childFailures
+	childLaunch
+	childServed
+}
+
+// childFailures is how an instance has failed so far.
+type childFailures struct {
+	Restarts    int        `json:"restarts"`              // starts after the first
+	Failures    int        `json:"failures"`              // in a row
+	CircuitOpen bool       `json:"circuitOpen"`           // too many in a row: started only when called
+	NextStart   *time.Time `json:"nextStart,omitempty"`   // when backing off: not before
+	LastFailure string     `json:"lastFailure,omitempty"` // how the last start or run that failed ended, exit status included
+	FailedAt    *time.Time `json:"failedAt,omitempty"`    // when that was
+}
+
+// childLaunch is how an instance was started.
+type childLaunch struct {
+	Command     string   `json:"command"`
+	Args        []string `json:"args"`
+	Cwd         string   `json:"cwd,omitempty"`
+	Environment []string `json:"environment"` // names of the variables passed; never their values (C7)
+}
+
+// childServed is how an instance stands to the roots.
+type childServed struct {
+	RootsServed  []string `json:"rootsServed"`  // paths that it has applied, or was started with
+	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
+	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
+}
+
+// NotServed is an entry of hub.json that has no child.
+type NotServed struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"`
+}
+
+// SessionStatus is one client's stay.
+type SessionStatus struct {
+	ID       string    `json:"id"`
+	Since    time.Time `json:"since"`
+	Client   string    `json:"client,omitempty"` // name and version, as it calls itself
+	Protocol string    `json:"protocolVersion,omitempty"`
+	Calls    int       `json:"calls"` // requests of the client being served
+	sessionRoots
+}
+
+// sessionRoots is what is known of a session's roots (R6).
+type sessionRoots struct {
+	RootsState   string `json:"rootsState"`  // see rootsmgr.Manager.State
+	RootsOrigin  string `json:"rootsOrigin"` // who vouched for them
+	Generation   uint64 `json:"rootsGeneration"`
+	RootsCount   int    `json:"rootsCount"`
+	RootsSkipped int    `json:"rootsSkipped"`
+	RootsError   string `json:"rootsError,omitempty"` // of the last question
+}
+
+// Status tells how the hub stands. It may be called at any time.
+func (h *Hub) Status() Status {
+	cfg := &h.cfg
+	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	for _, b := range cfg.Broken {
+		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
+	}
+	for _, name := range cfg.Disabled {
+		st.NotServed = append(st.NotServed, NotServed{name, "disabled"})
+	}
+	h.mu.Lock()
+	sessions := slices.Collect(maps.Values(h.sessions))
+	h.mu.Unlock()
+	for _, s := range sessions {
+		st.Sessions = append(st.Sessions, s.status())
+	}
+	slices.SortFunc(st.Sessions, func(a, b SessionStatus) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	return st
+}
+
+// childrenStatus lists every instance, and the children that have none.
+func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
+	out := []ChildStatus{}
+	for i := range c.Children {
+		spec, before := c.Children[i].Spec, len(out)
+		for _, st := range instances {
+			if st.Child == spec.Name {
+				out = append(out, childStatus(spec, st))
+			}
+		}
+		if len(out) == before {
+			out = append(out, childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
+	return out
+}
+
+func childStatus(spec children.Spec, st children.Status) ChildStatus {
+	return ChildStatus{
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Tools: st.Tools, Error: st.Err, Stderr: st.Stderr, Skipped: st.Skipped,
+		childFailures: childFailures{
+			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
+			LastFailure: st.LastFailure, FailedAt: moment(st.FailedAt),
+		},
+		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
+	}
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// list copies a list that others own; none is an empty one in JSON too.
+func list(all []string) []string { return append([]string{}, all...) }
+
+func (s *Session) status() SessionStatus {
+	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
+	st := SessionStatus{
+		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.client.Serving(),
+		sessionRoots: sessionRoots{
+			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
+			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
+		},
+	}
+	if roots.Err != nil {
+		st.RootsError = roots.Err.Error()
+	}
+	return st
 }

@@ -15,12 +15,13 @@ import (
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	s := h.newSession()
-	s.conn = jsonrpc.NewConn(in, out, s, jsonrpc.Options{
+	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: h.cfg.Limits.Frame, MaxRequests: h.cfg.Limits.Calls, Grace: h.cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Log: s.log,
 	})
-	s.roots = rootsmgr.NewManager(askRoots{s.conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
-	return s.run(ctx)
+	s.roots = rootsmgr.NewManager(askRoots{conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
+	s.client = conn
+	return s.run(ctx, conn.Run)
 }
 
 // inline picks the requests whose effect the next message on the stream may

@@ -139,13 +139,9 @@ func (l *loop) greet(g greeting) {
 	l.publish()
 }
 
-// settle lets everybody go on who waits for the first answer.
-func (l *loop) settle() {
-	if !l.settled {
-		l.settled = true
-		close(l.m.first)
-	}
-}
+// settle lets everybody go on who waits for the first answer, once it is
+// published.
+func (l *loop) settle() { l.settled = true }
 
 // ask starts a question. There is none under way.
 func (l *loop) ask(ctx context.Context) {
@@ -253,6 +249,9 @@ func (l *loop) publish() {
 	l.state.changed = s.changed
 	old := l.m.pub.Swap(&s)
 	close(old.changed)
+	if s.settled && !old.settled {
+		close(l.m.first) // whoever comes through finds the answer
+	}
 }
 
 // refresh replaces what State tells, without news for anybody.

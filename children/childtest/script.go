@@ -121,6 +121,7 @@ type player struct {
 	asked  map[string]chan json.RawMessage // our requests, by id
 	cancel map[string]chan struct{}        // calls under way, by raw id
 	next   int
+	over   bool // stdin has ended: nobody will answer
 	dirs   []string
 	extra  []string // tools that came later
 	notes  []string // what it noticed, for the tool "noticed"
@@ -161,6 +162,7 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 		p.handle(m)
 	}
 	p.mu.Lock()
+	p.over = true
 	for id, c := range p.asked {
 		close(c)
 		delete(p.asked, id)
@@ -267,6 +269,10 @@ func (p *player) handle(m message) {
 func (p *player) request(method string) json.RawMessage {
 	c := make(chan json.RawMessage, 1)
 	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return nil
+	}
 	p.next++
 	id := fmt.Sprintf(`"q%d"`, p.next)
 	p.asked[id] = c
@@ -404,7 +410,7 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
 	case "env":
 		wd, _ := os.Getwd()
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:]}})
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
 	case "noticed":
 		p.mu.Lock()
 		notes := strings.Join(p.notes, "\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/jsonrpc"
 )
@@ -86,6 +88,9 @@ func explain(w io.Writer, e hub.Explanation) {
 	}
 	if e.Cwd != "" {
 		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
+	}
+	if e.Share != "" && e.Share != children.ShareSession.String() {
+		fmt.Fprintf(w, "  shared by   %s; it works with %s\n", e.Share, cmp.Or(strings.Join(e.Served, " "), "no directories"))
 	}
 	if e.Case != "" {
 		fmt.Fprintf(w, "  roots       %s (%s; %s)\n", strings.Join(e.Roots, " "), e.Case, e.Origin)

@@ -21,6 +21,7 @@ const (
 	exitNotFound  = 5
 	exitToolError = 6
 	exitTimeout   = 8
+	exitNoHub     = 9
 	exitInterrupt = 130
 )
 
@@ -100,6 +101,6 @@ func rootCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), filesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), filesCommand(), versionCommand())
 	return root
 }

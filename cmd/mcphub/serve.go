@@ -16,20 +16,26 @@ import (
 func serveCommand() *cobra.Command {
 	var src sources
 	var logs logFlags
+	var address string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve MCP over standard input and output",
+		Short: "Serve MCP over standard input and output, or over HTTP",
 		Long: "Serves one MCP client over standard input and output. Register this command in an\n" +
-			"IDE or agent. Without a configuration the embedded filesystem server is offered.",
+			"IDE or agent. Without a configuration the embedded filesystem server is offered.\n" +
+			"With --http it serves any number of clients over Streamable HTTP at /mcp instead.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), &src, &logs) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), &src, &logs, address) },
 	}
 	src.register(cmd)
 	logs.register(cmd, "info")
+	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
 	return cmd
 }
 
-func serve(ctx context.Context, src *sources, logs *logFlags) error {
+// listenConfigured is the value of --http that means http.listen. It is no address.
+const listenConfigured = "config"
+
+func serve(ctx context.Context, src *sources, logs *logFlags, address string) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
@@ -38,11 +44,17 @@ func serve(ctx context.Context, src *sources, logs *logFlags) error {
 	if err != nil {
 		return err
 	}
+	beside := attend(&cfg, src.logs, src.found)
+	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {
 		return exitf(exitConfig, "%w", err)
 	}
+	beside.start(h)
 	tuneCollector()
+	if address != "" {
+		return serveHTTP(ctx, h, src, log, address)
+	}
 	in, out, restore := openStdio()
 	defer restore()
 	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })

@@ -25,6 +25,8 @@ type sources struct {
 	roots       string
 	builtinOnly bool   // the embedded server alone, whatever files there are
 	found       string // the file that was read; "" where there was none
+	logs        string // where the children's stderr is to be kept; "" where it is not
+	file        *config.File
 }
 
 func (s *sources) register(cmd *cobra.Command) {
@@ -39,6 +41,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 	if err != nil {
 		return hub.Config{}, err
 	}
+	s.file = file
 	if err := notServedYet(file); err != nil {
 		return hub.Config{}, err
 	}
@@ -46,6 +49,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
+	s.logs = logFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
@@ -60,7 +64,7 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting},
+		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
 		Log:     log,
 		Environ: os.Environ(), Home: home, Dir: dir,
 	}
@@ -152,14 +156,8 @@ func withoutEffect(f *config.File) []config.Problem {
 	if f.Audit.Dir != "" && !f.Audit.Off() {
 		note("no audit log is written", "audit", "dir")
 	}
-	if len(f.HTTP.Tokens) > 0 || f.HTTP.Listen != def.HTTP.Listen {
-		note("HTTP is not served", "http")
-	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		if s.Share == "roots" {
-			note("each session has its own process", "mcpServers", s.Name, "share")
-		}
 		if s.Era == "modern" {
 			note("servers are spoken to by the handshake", "mcpServers", s.Name, "era")
 		}
@@ -178,12 +176,10 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	switch {
 	case s.Disabled:
+		cfg.Disabled = append(cfg.Disabled, s.Name)
 		return nil
 	case s.Err != nil:
 		broken("%s", s.Err.String())
-		return nil
-	case s.URL != "":
-		broken("remote servers (\"url\") are not served by this version")
 		return nil
 	}
 	spec := children.Spec{
@@ -191,6 +187,10 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame),
+		URL:        s.URL, Headers: s.Headers,
+	}
+	if s.URL != "" {
+		spec.Transport = children.Transport(s.Type)
 	}
 	if s.Builtin != "" {
 		exe, err := os.Executable()
@@ -264,6 +264,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 		cfg.Children = append(cfg.Children, c)
 	}
 	cfg.Protected = append(own, f.Policy.Protected...)
+	cfg.Protected = append(cfg.Protected, ownFolders(f, home, os.Getenv)...)
 	if f.Path != "" {
 		cfg.Protected = append(cfg.Protected, f.Path)
 	}

@@ -22,7 +22,8 @@ var allowed = map[string][]string{
 	"validate":           {"rootsmgr"},
 	"children":           {"rootsmgr", "internal/jsonrpc"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files"},
+	"internal/admin":     {"hub"},
+	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }

@@ -101,7 +101,7 @@ func TestWhereVariablesAreReplaced(t *testing.T) {
     "u": { "url": "http://${V}/", "headers": { "A": "${V}" } } },
   "roots": { "fallback": ["/${V}", { "path": "/${V}/2" }] },
   "policy": { "sandbox": "/${V}", "protected": ["/${V}"], "rules": [{ "then": "allow", "if": { "paths": { "within": "/${V}" } } }] },
-  "audit": { "dir": "/${V}" },
+  "audit": { "dir": "/${V}" }, "logs": { "dir": "/${V}" },
   "http": { "listen": "${P}", "tokens": [{ "name": "n", "env": "E", "roots": ["/${V}"] }] }
 }`, env)
 	p, u := f.Servers[0], f.Servers[1]
@@ -110,7 +110,7 @@ func TestWhereVariablesAreReplaced(t *testing.T) {
 		{u.URL, "http://v/"}, {u.Headers["A"], "v"},
 		{f.Roots.Fallback[0].Path, "/v"}, {f.Roots.Fallback[1].Path, "/v/2"},
 		{f.Policy.Sandbox, "/v"}, {f.Policy.Protected[0], "/v"}, {f.Policy.Rules[0].If.Paths.Within, "/v"},
-		{f.Audit.Dir, "/v"}, {f.HTTP.Listen, "127.0.0.1:1"}, {f.HTTP.Tokens[0].Roots[0], "/v"},
+		{f.Audit.Dir, "/v"}, {f.Logs.Dir, "/v"}, {f.HTTP.Listen, "127.0.0.1:1"}, {f.HTTP.Tokens[0].Roots[0], "/v"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%q, want %q", got[0], got[1])

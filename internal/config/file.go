@@ -38,6 +38,7 @@ type File struct {
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
 	Audit    Audit    `koanf:"audit"`
+	Logs     Logs     `koanf:"logs"`
 	HTTP     HTTP     `koanf:"http"`
 	Limits   Limits   `koanf:"limits"`
 
@@ -183,6 +184,14 @@ type Audit struct {
 
 // Off reports that no record is kept.
 func (a Audit) Off() bool { return a.Dir == "off" }
+
+// Logs says where what the children write to stderr is kept.
+type Logs struct {
+	Dir string `koanf:"dir"` // "" = default; "off" = see Off
+}
+
+// Off reports that no files are kept.
+func (l Logs) Off() bool { return l.Dir == "off" }
 
 // HTTP is the Streamable HTTP front.
 type HTTP struct {

@@ -104,12 +104,16 @@ var table = object(
 		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning."},
 		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
 	)},
+	key{name: "logs", text: "What the children write to stderr, in a file for each.", spec: object(
+		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
+			text: "Where the files are; `\"off\"` keeps none. They are bounded, and readable by their owner only."},
+	)},
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
 		key{name: "frame", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
 		key{name: "sessions", def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
 		key{name: "calls", def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
-		key{name: "children", def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time."},
+		key{name: "children", def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
 		key{name: "starting", def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
 		key{name: "depth", def: `128`, spec: whole(8, 10_000), text: "Nesting of a call's arguments."},
 	)},
@@ -144,7 +148,7 @@ var entryTable = object(
 		{name: "include", guard: true, note: "all", spec: someOf(patternSpec), text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
 	}}},
-	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots, or all."},
+	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
 	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "Which protocol it is spoken to in."},
 	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{

@@ -58,6 +58,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{"rule 3", "deny", false, Condition{}}}},
 		Approval: Approval{time.Minute, "tty"},
 		Audit:    Audit{"off", true, true},
+		Logs:     Logs{"off"},
 		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"},
 			[]Token{{"alice", "ALICE_TOKEN", []string{"/srv/alice"}}, {"bob", "BOB_TOKEN", nil}}},
 		Limits: Limits{1 << 20, 1, 2, 3, 4, 8},
@@ -65,8 +66,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw")); diff != "" {
 		t.Error("(-want +got)", diff)
 	}
-	if !f.Audit.Off() {
-		t.Error("audit is not off")
+	if !f.Audit.Off() || !f.Logs.Off() {
+		t.Error("audit or logs are not off")
 	}
 	var raw struct {
 		Protected []string

@@ -1,0 +1,150 @@
+package children
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// This file counts who is served by an instance (C5). What nobody holds any
+// more ends: a session's own process at once, a shared one after its idle time.
+
+// keepWarm is how long a shared instance that nobody holds is kept where its
+// Spec says that it never idles.
+const keepWarm = 15 * time.Minute
+
+// errUnheld ends an instance that no session holds.
+var errUnheld = errors.New("no session needs it any more")
+
+// Join makes one more session a holder of the instance. It starts nothing. The
+// serial tells this instance from former ones of the same Key: see
+// Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
+func (s *Supervisor) Join(k Key) (serial uint64) {
+	s.mu.Lock()
+	c := s.made(k)
+	if c == nil {
+		s.mu.Unlock()
+		return 0
+	}
+	s.held[k]++
+	c.loose.Store(false)
+	s.mu.Unlock()
+	poke(c.kick)
+	return c.serial
+}
+
+// Leave takes one holder away. With the last one a session's own instance is
+// stopped, calls under way included; a shared one lets them end, takes no part
+// in anything new, and stops once it was idle for its time. Who still waits in
+// Acquire may be refused.
+func (s *Supervisor) Leave(k Key) {
+	s.mu.Lock()
+	if s.held[k] == 0 {
+		s.mu.Unlock()
+		return
+	}
+	if s.held[k]--; s.held[k] > 0 {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.held, k)
+	c := s.children[k]
+	private := c != nil && c.spec.Share == ShareSession
+	if c != nil && !private {
+		c.loose.Store(true)
+	}
+	s.mu.Unlock()
+	switch {
+	case private:
+		s.drop(func(other Key) bool { return other == k })
+	case c != nil:
+		poke(c.kick)
+	}
+}
+
+// letGo takes an instance out that nobody holds; false where somebody came
+// back meanwhile. Only the instance's own goroutine calls it.
+func (s *Supervisor) letGo(c *child) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[c.key] > 0 || s.children[c.key] != c {
+		return false
+	}
+	delete(s.children, c.key)
+	c.cancel(errUnheld)
+	return true
+}
+
+// drop stops and forgets the instances whose keys match.
+func (s *Supervisor) drop(match func(Key) bool) {
+	s.mu.Lock()
+	var gone, unborn []*child
+	for k, c := range s.children {
+		if match(k) {
+			gone = append(gone, c)
+			delete(s.children, k)
+		}
+	}
+	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
+		if match(c.key) {
+			unborn = append(unborn, c)
+			return true
+		}
+		return false
+	})
+	s.mu.Unlock()
+	for _, c := range gone {
+		c.cancel(errDropped)
+	}
+	for _, c := range unborn {
+		c.finish()
+	}
+}
+
+// idleLimit is how long a run may go without a call; 0: for ever.
+func (c *child) idleLimit() time.Duration {
+	switch {
+	case c.spec.IdleTimeout > 0:
+		return c.spec.IdleTimeout
+	case c.loose.Load():
+		return keepWarm
+	}
+	return 0
+}
+
+// rests returns why a run ends that has been idle for too long, or is idle and
+// must make room. Otherwise it sets the clock for the next look.
+func (s *serving) rests() (why string) {
+	c, r := s.c, s.r
+	evict := false
+	c.ask(func(w *want) bool { evict, w.evict = w.evict, false; return false })
+	if evict {
+		if r.leases.closeUnused() {
+			return evicted
+		}
+		c.host.places.stir() // whoever waits must find another
+	}
+	limit := c.idleLimit()
+	if limit <= 0 {
+		s.rest.Stop()
+		return ""
+	}
+	unused := r.leases.unused(time.Now(), r.since)
+	if unused >= limit && r.leases.closeUnused() {
+		return idle
+	}
+	s.rest.Reset(max(limit-unused, time.Millisecond))
+	return ""
+}
+
+// closeUnused closes where no lease is held; false where one is.
+func (l *leases) closeUnused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held > 0 || l.closing {
+		return false
+	}
+	l.closing = true
+	close(l.idle)
+	return true
+}

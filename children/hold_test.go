@@ -1,0 +1,316 @@
+package children_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+// counter is a Launcher that counts what it has running.
+type counter struct {
+	childtest.Pipes
+	mu    sync.Mutex
+	live  int
+	most  int
+	total int
+}
+
+type countedLink struct {
+	children.Link
+	c *counter
+}
+
+func (c *counter) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+	link, err := c.Pipes.Launch(l, s, h, log)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live++
+	c.total++
+	c.most = max(c.most, c.live)
+	return &countedLink{link, c}, nil
+}
+
+func (l *countedLink) Run(ctx context.Context) error {
+	err := l.Link.Run(ctx)
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.c.live--
+	return err
+}
+
+func (c *counter) counts() (live, most, total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.live, c.most, c.total
+}
+
+// bubble runs a Supervisor of children in this process, in a time of its own.
+func bubble(t *testing.T, o children.Options, test func(t *testing.T, s *children.Supervisor, c *counter)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counter{}
+		o := o
+		o.Launcher = c
+		s := children.NewSupervisor(o)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if live, _, _ := c.counts(); live != 0 {
+				t.Errorf("%d children outlived the Supervisor", live)
+			}
+		}()
+		test(t, s, c)
+	})
+}
+
+func shared(name string, share children.Share, idle time.Duration) children.Spec {
+	s := childtest.Spec(name, childtest.Script{})
+	s.Share, s.IdleTimeout = share, idle
+	return s
+}
+
+func key(child, instance string) children.Key { return children.Key{Child: child, Instance: instance} }
+
+// lease takes a lease and gives it back when told.
+func lease(t *testing.T, s *children.Supervisor, k children.Key) *children.Lease {
+	t.Helper()
+	l, err := s.Acquire(t.Context(), k)
+	if err != nil {
+		t.Fatalf("%v: %v", k, err)
+	}
+	return l
+}
+
+func TestHoldersKeepASharedInstance(t *testing.T) {
+	k := key("kid", "roots-1")
+	for _, c := range []struct {
+		idle, warm time.Duration
+	}{
+		{10 * time.Minute, 10 * time.Minute},
+		{0, 15 * time.Minute}, // it never idles, but what nobody holds is not kept for ever
+	} {
+		o := children.Options{Specs: []children.Spec{shared("kid", children.ShareRoots, c.idle)}}
+		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+			one, two := s.Join(k), s.Join(k)
+			if one == 0 || one != two {
+				t.Fatalf("serials %d and %d of one instance", one, two)
+			}
+			s.Ensure(k, nil)
+			lease(t, s, k).Release()
+			s.Leave(k)
+			time.Sleep(5 * time.Hour)
+			synctest.Wait()
+			if len(s.Status()) != 1 {
+				t.Fatal("an instance that somebody holds is gone")
+			}
+			lease(t, s, k).Release() // control: it can be called, started again if need be
+			s.Leave(k)
+			if _, err := s.Acquire(t.Context(), k); err != nil {
+				t.Fatalf("not kept warm: %v", err)
+			} // and this lease is never given back: a call under way
+			time.Sleep(3 * time.Hour)
+			synctest.Wait()
+			if live, _, _ := n.counts(); live != 1 {
+				t.Fatal("a call under way was cut off with the last holder's leaving")
+			}
+		})
+		bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+			first := s.Join(k)
+			s.Ensure(k, nil)
+			lease(t, s, k).Release()
+			s.Leave(k)
+			time.Sleep(c.warm - time.Second)
+			synctest.Wait()
+			if again := s.Join(k); again != first {
+				t.Fatalf("within its idle time another instance: %d, then %d", first, again)
+			}
+			lease(t, s, k).Release()
+			s.Leave(k)
+			time.Sleep(c.warm + time.Second)
+			synctest.Wait()
+			if live, _, _ := n.counts(); live != 0 || len(s.Status()) != 0 {
+				t.Fatalf("nobody holds it, and it lives on: %d, %v", live, s.Status())
+			}
+			if again := s.Join(k); again == first {
+				t.Error("one that ended has come back under its serial")
+			}
+			s.Ensure(k, nil)
+			lease(t, s, k).Release()
+		})
+	}
+}
+
+func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
+	k := key("kid", "s1")
+	o := children.Options{Specs: []children.Spec{shared("kid", children.ShareSession, time.Hour)}}
+	bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
+		s.Join(k)
+		s.Ensure(k, nil)
+		lease(t, s, k).Release()
+		s.Leave(k)
+		synctest.Wait()
+		if live, _, _ := n.counts(); live != 0 || len(s.Status()) != 0 {
+			t.Errorf("%d left, %v", live, s.Status())
+		}
+		s.Leave(k) // once too often does no harm
+	})
+}
+
+// TestNobodyWaitsForTheUnheld: what has not come up is not kept for anybody.
+func TestNobodyWaitsForTheUnheld(t *testing.T) {
+	k := key("kid", "roots-1")
+	spec := shared("kid", children.ShareRoots, 10*time.Minute)
+	dead := childtest.Spec("kid", childtest.Script{Exit: 3})
+	spec.Env = dead.Env
+	bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+		s.Join(k)
+		s.Ensure(k, nil)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(s.Status()) != 1 {
+			t.Fatal("held and gone")
+		}
+		s.Leave(k)
+		synctest.Wait()
+		if len(s.Status()) != 0 {
+			t.Errorf("it fails for nobody: %v", s.Status())
+		}
+	})
+}
+
+func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
+	specs := []children.Spec{
+		shared("a", children.ShareAll, 0), shared("b", children.ShareRoots, time.Hour), shared("c", children.ShareAll, 0),
+		shared("own", children.ShareSession, 0),
+	}
+	a, b, c, own := key("a", ""), key("b", "roots-1"), key("c", ""), key("own", "s")
+	bubble(t, children.Options{Specs: specs, MaxChildren: 2}, func(t *testing.T, s *children.Supervisor, n *counter) {
+		for _, k := range []children.Key{a, b, c, own} {
+			s.Join(k)
+		}
+		s.Ensure(a, nil)
+		lease(t, s, a).Release()
+		time.Sleep(time.Minute)
+		s.Ensure(b, nil)
+		held := lease(t, s, b)
+		time.Sleep(time.Minute)
+		s.Ensure(c, nil)
+		lease(t, s, c).Release() // takes the place of a, which is idle; b has a call under way
+		if st := statusOf(t, s, "a"); st.State != children.Stopped || !strings.Contains(st.Err, "make room") {
+			t.Errorf("a: %v", st)
+		}
+		if st := statusOf(t, s, "b"); st.State != children.Ready {
+			t.Errorf("b: %v", st)
+		}
+		lease(t, s, a).Release() // started by the call, in the place of c
+		s.Ensure(own, nil)
+		lease(t, s, own).Release() // in the place of a: b and its call stay
+		// What is left is a call under way and somebody's own process: no place.
+		_, err := s.Acquire(t.Context(), a)
+		var down *children.UnavailableError
+		if !errors.As(err, &down) || !strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "limits.children") {
+			t.Fatalf("over the limit: %v", err)
+		}
+		if st := statusOf(t, s, "a"); st.Failures != 0 || st.CircuitOpen {
+			t.Errorf("a lack of room is counted as its failure: %v", st)
+		}
+		held.Release()
+		time.Sleep(2 * time.Second)
+		lease(t, s, a).Release() // the control: as soon as b is idle there is room
+		if _, most, _ := n.counts(); most != 2 {
+			t.Errorf("%d ran at a time", most)
+		}
+	})
+}
+
+// TestManyForFewPlaces calls 40 shared instances at random through 4 places:
+// every call is served in the end and no more than 4 run.
+func TestManyForFewPlaces(t *testing.T) {
+	spec := shared("kid", children.ShareRoots, time.Hour)
+	bubble(t, children.Options{Specs: []children.Spec{spec}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
+		var wg sync.WaitGroup
+		for i := range 40 {
+			k := key("kid", fmt.Sprint("roots-", i))
+			s.Join(k)
+			wg.Go(func() {
+				for j := range 5 {
+					time.Sleep(time.Duration(i*7+j*13) * time.Second)
+					for {
+						l, err := s.Acquire(t.Context(), k)
+						if err == nil {
+							if got := call(t, l, "echo", fmt.Sprintf(`{"i":%d}`, i)); !strings.Contains(got, fmt.Sprint(i)) {
+								t.Errorf("%d: %s", i, got)
+							}
+							l.Release()
+							break
+						}
+						if !strings.Contains(err.Error(), "busy") {
+							t.Errorf("%d: %v", i, err)
+							return
+						}
+						time.Sleep(time.Second)
+					}
+				}
+				s.Leave(k)
+			})
+		}
+		wg.Wait()
+		if _, most, total := n.counts(); most > 4 || total < 40 {
+			t.Errorf("%d at a time of %d", most, total)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if st := s.Status(); len(st) != 0 {
+			t.Errorf("left: %v", st)
+		}
+	})
+}
+
+// TestHoldersComeAndGo has sessions join and leave one instance from many
+// goroutines: while one holds it, it can be called.
+func TestHoldersComeAndGo(t *testing.T) {
+	k := key("kid", "roots-1")
+	bubble(t, children.Options{Specs: []children.Spec{shared("kid", children.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for j := range 50 {
+					s.Join(k)
+					s.Ensure(k, nil)
+					l, err := s.Acquire(t.Context(), k)
+					if err != nil {
+						t.Errorf("%d.%d: %v", i, j, err)
+					} else {
+						l.Release()
+					}
+					s.Leave(k)
+					time.Sleep(time.Duration((i*37+j*11)%97) * 50 * time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if live, most, _ := n.counts(); live != 0 || most != 1 || len(s.Status()) != 0 {
+			t.Errorf("%d live of at most %d at a time, %v", live, most, s.Status())
+		}
+	})
+}

@@ -1,0 +1,369 @@
+package children
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// Bounds of one remote connection.
+const (
+	dialTime       = 10 * time.Second
+	answerTime     = 30 * time.Second // for the answer to what needs no work: notifications, our answers, DELETE
+	endTime        = 2 * time.Second  // for the end of a stream behind its answer
+	maxServed      = 64               // requests of the child at a time
+	firstRetry     = time.Second      // before a broken stream is opened again; doubles
+	lastRetry      = 30 * time.Second
+	drainBody      = 256 << 10 // read to the end of an answer, so that its connection can be used again
+	maxErrorText   = 2 << 10
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+)
+
+// Remote launches children that are reached by URL: Streamable HTTP, and
+// HTTP with SSE (2024-11-05) where the Spec or the server says so.
+type Remote struct{}
+
+// Launch prepares the connection; nothing is sent before the first Call.
+func (Remote) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
+	s = s.withDefaults()
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
+	}
+	w := newWire(u, s, h, log)
+	if s.Transport == TransportSSE {
+		return newSSELink(w), nil
+	}
+	return newHTTPLink(w, s.Transport == ""), nil
+}
+
+// wire is what both transports over HTTP share.
+type wire struct {
+	url     *url.URL
+	headers map[string]string
+	limit   int
+	client  *http.Client
+	log     zerolog.Logger
+	served  chan struct{} // a token for each request of the child being served
+	skipped atomic.Uint64
+	lastID  atomic.Uint64
+	jobs    jobs
+
+	hmu sync.Mutex // notifications are handed on one at a time
+	h   jsonrpc.Handler
+
+	words atomic.Pointer[string] // what went wrong last
+}
+
+func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
+	return &wire{
+		url: u, headers: s.Headers, limit: s.FrameLimit, h: h, log: log, served: make(chan struct{}, maxServed),
+		client: &http.Client{
+			CheckRedirect: sameHost,
+			// Its own: idle connections end with it, and its pool is as wide as calls are many.
+			Transport: &http.Transport{
+				Proxy:       http.ProxyFromEnvironment,
+				DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
+				ForceAttemptHTTP2: true, DisableCompression: true,
+				MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
+				ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+			},
+		},
+	}
+}
+
+// sameHost lets a redirect only be followed where the credentials that go with
+// it are meant to go.
+func sameHost(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if r.URL.Scheme != first.Scheme || !strings.EqualFold(r.URL.Host, first.Host) {
+		return fmt.Errorf("it redirects to %s://%s; write that address in hub.json if it is meant", r.URL.Scheme, r.URL.Host)
+	}
+	if len(via) >= 5 {
+		return errors.New("it redirects too often")
+	}
+	return nil
+}
+
+// request makes a request with the child's headers.
+func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][]byte) (*http.Request, error) {
+	var r io.Reader = http.NoBody
+	if body != nil {
+		r = &pieces{parts: body}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), r)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range w.headers {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	if body != nil {
+		size := 0
+		for _, p := range body {
+			size += len(p)
+		}
+		req.ContentLength = int64(size)
+		req.GetBody = func() (io.ReadCloser, error) { return &pieces{parts: body}, nil }
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// pieces reads byte slices one after the other.
+type pieces struct {
+	parts [][]byte
+	off   int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.parts) > 0 {
+		if part := p.parts[0][p.off:]; len(part) > 0 {
+			n := copy(b, part)
+			p.off += n
+			return n, nil
+		}
+		p.parts, p.off = p.parts[1:], 0
+	}
+	return 0, io.EOF
+}
+
+func (p *pieces) Close() error { return nil }
+
+// drain reads what little is left of an answer, so that its connection can be
+// used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, drainBody)
+	_ = body.Close()
+}
+
+// whole reads an answer to its end.
+func (w *wire) whole(resp *http.Response) ([]byte, error) {
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, int64(w.limit))) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, int64(w.limit)+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case n > int64(w.limit):
+		return nil, &jsonrpc.BrokenError{Reason: fmt.Sprintf("the answer has more than %d bytes", w.limit)}
+	}
+	return oneLine(b.Bytes()), nil
+}
+
+// oneLine makes line ends between the tokens of a frame blanks: further up it
+// has to be one line.
+func oneLine(b []byte) []byte {
+	for i := bytes.IndexAny(b, "\r\n"); i >= 0; {
+		b[i] = ' '
+		next := bytes.IndexAny(b[i:], "\r\n")
+		if next < 0 {
+			break
+		}
+		i += next
+	}
+	return b
+}
+
+// status turns an answer that is no success into an error.
+func status(resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
+	e := &StatusError{Code: resp.StatusCode, Text: strings.TrimSpace(Plain(string(text)))}
+	var m jsonrpc.Message
+	if jsonrpc.Split(bytes.TrimSpace(text), false, &m) == nil && m.Error != nil {
+		e.Text = jsonrpc.ParseError(m.Error).Error()
+	}
+	return e
+}
+
+// A StatusError is an HTTP status that is no success, with the beginning of
+// what the server said.
+type StatusError struct {
+	Code int
+	Text string
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("answered with HTTP status %d (%s)", e.Code, http.StatusText(e.Code))
+	switch e.Code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		text += "; check \"headers\" of this server in hub.json"
+	}
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
+}
+
+// frame is a request, or without an id a notification, in parts.
+func frame(id uint64, method string, params [][]byte) [][]byte {
+	head := []byte(`{"jsonrpc":"2.0",`)
+	if id != 0 {
+		head = append(strconv.AppendUint(append(head, `"id":`...), id, 10), ',')
+	}
+	head = jsonrpc.AppendString(append(head, `"method":`...), method)
+	size := 0
+	for _, p := range params {
+		size += len(p)
+	}
+	if size == 0 {
+		return [][]byte{append(head, '}')}
+	}
+	parts := append([][]byte{append(head, `,"params":`...)}, params...)
+	return append(parts, []byte("}"))
+}
+
+// answerFrame answers a request of the child.
+func answerFrame(id []byte, a jsonrpc.Answer) [][]byte {
+	head := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	switch {
+	case a.Result != nil:
+		return [][]byte{append(head, `,"result":`...), a.Result, []byte("}")}
+	case a.Error != nil:
+		return [][]byte{append(head, `,"error":`...), a.Error, []byte("}")}
+	}
+	return answerFrame(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
+}
+
+// take hands on one message of the child. It returns m where that answers a
+// request of ours; send is how the child's own requests are answered.
+func (w *wire) take(ctx context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split(raw, false, m); err != nil {
+		w.skipped.Add(1)
+		return nil, err
+	}
+	switch {
+	case m.IsRequest():
+		select {
+		case w.served <- struct{}{}:
+		default:
+			w.jobs.start(func() {
+				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once")))
+			})
+			return nil, nil
+		}
+		w.jobs.start(func() {
+			defer func() { <-w.served }()
+			a := w.h.ServeRequest(ctx, m)
+			if ctx.Err() != nil {
+				return
+			}
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+			defer cancel()
+			if err := send(late, answerFrame(m.ID, a)); err != nil {
+				w.log.Warn().Err(err).Str("method", Plain(m.Method)).Msg("an answer did not reach the child")
+			}
+			if a.Release != nil {
+				a.Release()
+			}
+		})
+	case m.IsNotification():
+		w.hmu.Lock()
+		defer w.hmu.Unlock()
+		w.h.ServeNotification(m)
+	case m.IsResponse():
+		return m, nil
+	default:
+		w.skipped.Add(1)
+	}
+	return nil, nil
+}
+
+func (w *wire) facts() Facts {
+	f := Facts{Skipped: w.skipped.Load()}
+	if s := w.words.Load(); s != nil {
+		f.Stderr = *s
+	}
+	return f
+}
+
+func (w *wire) note(err error) {
+	s := err.Error()
+	w.words.Store(&s)
+}
+
+// isEvents reports whether an answer is a stream of events.
+func isEvents(resp *http.Response) bool {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// retryAfter is the pause before a broken stream is opened again.
+func retryAfter(ctx context.Context, told, own time.Duration) bool {
+	t := time.NewTimer(max(told, own))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// jobs are the goroutines of a connection. None starts once they were waited
+// for.
+type jobs struct {
+	mu   sync.Mutex
+	over bool
+	wg   sync.WaitGroup
+}
+
+func (j *jobs) start(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.over {
+		j.wg.Go(f)
+	}
+}
+
+func (j *jobs) wait() {
+	j.mu.Lock()
+	j.over = true
+	j.mu.Unlock()
+	j.wg.Wait()
+}
+
+// A LostError is a connection to a server that broke, or could not be made.
+type LostError struct {
+	Host string
+	Err  error
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the connection to %s broke: %s", e.Host, bareURL(e.Err))
+}
+
+// Unwrap returns what happened.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// bareURL leaves out the address that net/http puts before an error: it may
+// hold what nobody else should see.
+func bareURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,440 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// httpLink speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
+// a POST; what the child says on its account comes on the answer to it, what
+// belongs to none on a GET. A session that the server has forgotten is begun
+// again with the same words, and the request that found that out is sent again:
+// it was refused, not executed.
+type httpLink struct {
+	*wire
+	guess bool // the server may speak the older transport instead
+
+	ready chan struct{} // closed after notifications/initialized
+	once  sync.Once
+	ended chan struct{} // closed when Run begins to end
+	over  context.CancelCauseFunc
+	ctx   context.Context // of everything under way
+
+	mu       sync.Mutex
+	session  string
+	protocol string
+	hello    []byte // params of initialize
+	older    *sseLink
+}
+
+func newHTTPLink(w *wire, guess bool) *httpLink {
+	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), ended: make(chan struct{})}
+	l.ctx, l.over = context.WithCancelCause(context.Background())
+	return l
+}
+
+// Run keeps the child's own stream open until ctx ends, and then the session.
+func (l *httpLink) Run(ctx context.Context) error {
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-l.ready:
+		if older := l.fallback(); older != nil {
+			err = older.Run(ctx)
+		} else {
+			listen, stop := context.WithCancel(l.ctx)
+			l.jobs.start(func() { l.listen(listen) })
+			<-ctx.Done()
+			stop()
+		}
+	}
+	var lost *LostError
+	if errors.As(context.Cause(ctx), &lost) {
+		err = lost
+	} else {
+		l.leave()
+	}
+	l.over(jsonrpc.ErrClosed)
+	l.jobs.wait()
+	l.client.CloseIdleConnections()
+	return err
+}
+
+// leave ends the session at the server.
+func (l *httpLink) leave() {
+	l.mu.Lock()
+	session := l.session
+	l.mu.Unlock()
+	if session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if req, err := l.speak(ctx, http.MethodDelete, nil); err == nil {
+		if resp, err := l.client.Do(req); err == nil {
+			drain(resp.Body)
+		}
+	}
+}
+
+func (l *httpLink) fallback() *sseLink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.older
+}
+
+// speak makes a request of the session.
+func (l *httpLink) speak(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
+	req, err := l.request(ctx, method, l.url, body)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != "" {
+		req.Header.Set(headerSession, l.session)
+	}
+	if l.protocol != "" {
+		req.Header.Set(headerProtocol, l.protocol)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	return req, nil
+}
+
+// Call sends one request. The end of ctx is told to the child.
+func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if older := l.fallback(); older != nil {
+		return older.Call(ctx, method, params...)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
+	if method == "initialize" {
+		return l.introduce(ctx, params)
+	}
+	l.mu.Lock()
+	used := l.session
+	l.mu.Unlock()
+	res, err := l.exchange(ctx, method, params)
+	var bad *StatusError
+	if errors.As(err, &bad) && bad.Code == http.StatusNotFound && used != "" {
+		if err = l.again(ctx, used); err == nil {
+			res, err = l.exchange(ctx, method, params)
+		}
+	}
+	if err != nil {
+		l.note(err)
+	}
+	return res, err
+}
+
+// introduce sends initialize, keeps what is needed to do so again, and finds
+// out which of the two transports the server speaks.
+func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+	l.mu.Lock()
+	l.hello = nil
+	for _, p := range params {
+		l.hello = append(l.hello, p...)
+	}
+	l.mu.Unlock()
+	res, err := l.exchange(ctx, "initialize", params)
+	var bad *StatusError
+	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
+		older := newSSELink(l.wire)
+		l.mu.Lock()
+		l.older = older
+		l.mu.Unlock()
+		l.once.Do(func() { close(l.ready) })
+		if again, e := older.Call(ctx, "initialize", params...); e == nil {
+			return again, nil
+		}
+	}
+	if err != nil {
+		l.note(err)
+		return nil, err
+	}
+	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
+		l.mu.Lock()
+		l.protocol = v
+		l.mu.Unlock()
+	}
+	return res, nil
+}
+
+// again begins a new session in place of one that the server does not know any
+// more, unless somebody else has done so.
+func (l *httpLink) again(ctx context.Context, old string) error {
+	l.mu.Lock()
+	if l.session != old {
+		l.mu.Unlock()
+		return nil
+	}
+	hello := l.hello
+	l.session, l.protocol = "", ""
+	l.mu.Unlock()
+	l.log.Info().Msg("the server has forgotten the session; a new one is begun")
+	res, err := l.introduce(ctx, [][]byte{hello})
+	if err != nil {
+		return err
+	}
+	if e := res.Err(); e != nil {
+		return e
+	}
+	return l.Notify(ctx, "notifications/initialized")
+}
+
+// exchange POSTs one request and reads until its answer is there.
+func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
+	id := l.lastID.Add(1)
+	// The connection outlives the call by what is left to read of the answer.
+	conn, stop := context.WithCancelCause(l.ctx)
+	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
+	req, err := l.speak(conn, http.MethodPost, frame(id, method, params))
+	if err != nil {
+		stop(nil)
+		return nil, err
+	}
+	resp, err := l.client.Do(req)
+	if err == nil {
+		var m *jsonrpc.Message
+		if m, err = l.answer(conn, stop, method, id, resp); err == nil {
+			return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+		}
+	}
+	stop(nil)
+	if ctx.Err() == nil {
+		return nil, l.broke(err)
+	}
+	if method != "initialize" {
+		l.jobs.start(func() { l.cancelled(id, context.Cause(ctx)) })
+	}
+	return nil, context.Cause(ctx)
+}
+
+// broke sorts what went wrong with the connection from what the server said.
+func (l *httpLink) broke(err error) error {
+	var bad *StatusError
+	var broken *jsonrpc.BrokenError
+	if errors.As(err, &bad) || errors.As(err, &broken) {
+		return err
+	}
+	return &LostError{l.url.Host, err}
+}
+
+// cancelled tells the child that a request is not wanted any more.
+func (l *httpLink) cancelled(id uint64, cause error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	b := append([]byte(`{"requestId":`), strconv.FormatUint(id, 10)...)
+	b = jsonrpc.AppendString(append(b, `,"reason":`...), cause.Error())
+	_ = l.post(ctx, frame(0, "notifications/cancelled", [][]byte{append(b, '}')}))
+}
+
+// answer reads the answer to the request id: as JSON, or at the end of events.
+func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+	if resp.StatusCode != http.StatusOK {
+		defer drain(resp.Body)
+		return nil, status(resp)
+	}
+	if method == "initialize" {
+		l.mu.Lock()
+		l.session = resp.Header.Get(headerSession)
+		l.mu.Unlock()
+	}
+	if isEvents(resp) {
+		return l.awaited(ctx, stop, id, resp)
+	}
+	defer stop(nil)
+	defer drain(resp.Body)
+	raw, err := l.whole(resp)
+	if err != nil {
+		return nil, err
+	}
+	m, err := l.take(ctx, raw, l.post)
+	if err != nil {
+		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+	}
+	if m == nil || string(m.ID) != strconv.FormatUint(id, 10) {
+		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
+	}
+	return m, nil
+}
+
+// awaited reads events until the answer to the request id is among them. A
+// stream that breaks, or that the server ends before, is taken up again where
+// it was, if it gave an id to do so (2025-11-25, Resumability).
+func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+	want := strconv.FormatUint(id, 10)
+	last, told, pause := "", time.Duration(0), firstRetry
+	for {
+		events := newEventReader(resp.Body, l.limit)
+		for {
+			ev, err := events.next()
+			if err != nil {
+				last, told = cmpOr(events.id, last), max(events.retry, told)
+				_ = resp.Body.Close()
+				if errors.Is(err, errLongEvent) {
+					return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+				}
+				if last == "" || ctx.Err() != nil {
+					return nil, fmt.Errorf("the stream ended before the answer: %w", err)
+				}
+				break
+			}
+			pause = firstRetry
+			if len(ev.data) == 0 {
+				continue
+			}
+			m, err := l.take(ctx, oneLine(ev.data), l.post)
+			switch {
+			case err != nil:
+				l.log.Warn().Err(err).Msg("an event is no message")
+			case m != nil && string(m.ID) == want:
+				// The end of the body comes soon, or the connection is given up.
+				l.jobs.start(func() {
+					late := time.AfterFunc(endTime, func() { stop(nil) })
+					drain(resp.Body)
+					late.Stop()
+					stop(nil)
+				})
+				return m, nil
+			case m != nil:
+				l.skipped.Add(1)
+			}
+		}
+		for {
+			own := pause
+			if told > 0 {
+				own = 0
+			}
+			if !retryAfter(ctx, told, own) {
+				return nil, context.Cause(ctx)
+			}
+			next, err := l.resume(ctx, last)
+			if err == nil {
+				resp = next
+				break
+			}
+			var bad *StatusError
+			if pause *= 2; errors.As(err, &bad) || pause > lastRetry {
+				return nil, fmt.Errorf("the stream broke before the answer and could not be taken up again: %w", err)
+			}
+		}
+	}
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// resume opens a stream of events by GET, behind the event last ("": the
+// child's own).
+func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, error) {
+	req, err := l.speak(ctx, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
+		defer drain(resp.Body)
+		return nil, status(resp)
+	}
+	return resp, nil
+}
+
+// listen keeps the child's own stream open, where the server has one.
+func (l *httpLink) listen(ctx context.Context) {
+	last, pause := "", firstRetry
+	for ctx.Err() == nil {
+		resp, err := l.resume(ctx, last)
+		var bad *StatusError
+		told := time.Duration(0)
+		switch {
+		case errors.As(err, &bad):
+			if bad.Code != http.StatusNotFound && bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
+				return // there is no such stream, which it may well not have
+			}
+		case err == nil:
+			pause = firstRetry
+			last, told = l.heard(ctx, resp, last)
+		}
+		own := pause
+		if told > 0 {
+			own = 0
+		}
+		if !retryAfter(ctx, told, own) {
+			return
+		}
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+// heard reads one stream of events to its end.
+func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) (string, time.Duration) {
+	defer func() { _ = resp.Body.Close() }()
+	events := newEventReader(resp.Body, l.limit)
+	events.id = last
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return events.id, events.retry
+		}
+		if len(ev.data) == 0 {
+			continue
+		}
+		if m, err := l.take(ctx, oneLine(ev.data), l.post); err != nil || m != nil {
+			l.skipped.Add(1)
+		}
+	}
+}
+
+// Notify sends a notification.
+func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if older := l.fallback(); older != nil {
+		return older.Notify(ctx, method, params...)
+	}
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := l.post(limited, frame(0, method, params))
+	if err == nil && method == "notifications/initialized" {
+		l.once.Do(func() { close(l.ready) })
+	}
+	return err
+}
+
+// post sends what is not answered.
+func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
+	req, err := l.speak(ctx, http.MethodPost, parts)
+	if err != nil {
+		return err
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return l.broke(err)
+	}
+	defer drain(resp.Body)
+	if resp.StatusCode >= 300 {
+		return status(resp)
+	}
+	return nil
+}
+
+// Facts tells what can be seen from outside.
+func (l *httpLink) Facts() Facts { return l.facts() }

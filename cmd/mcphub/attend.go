@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/admin"
+	"mcphub/internal/childlog"
+)
+
+// attendance is what serve keeps beside the Hub: the children's logs and the
+// socket of mcphub status. The Hub runs as well without either.
+type attendance struct {
+	log    zerolog.Logger
+	book   *childlog.Book // nil: no logs are kept
+	config configState
+	reload func(ctx context.Context, force bool) error // nil: not served
+	wg     sync.WaitGroup
+	cancel context.CancelFunc
+}
+
+// attend opens the children's logs in dir ("": none are kept) and has cfg say
+// what is to go there. path is the hub.json that was read.
+func attend(cfg *hub.Config, dir, path string) *attendance {
+	a := &attendance{log: cfg.Log}
+	a.config.taken(path)
+	if dir == "" {
+		return a
+	}
+	book, err := childlog.Open(dir, cfg.Log)
+	if err != nil {
+		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
+		return a
+	}
+	a.book = book
+	cfg.Said = func(k children.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
+	return a
+}
+
+// start runs both until stop is called.
+func (a *attendance) start(h *hub.Hub) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	if a.book != nil {
+		a.wg.Go(func() { _ = a.book.Run(ctx) })
+	}
+	server := admin.New(admin.Config{
+		Folders: socketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
+		Status: func() hub.Status { return a.status(h) }, Loaded: a.config.report, Reload: a.reload,
+	})
+	a.wg.Go(func() {
+		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			a.log.Warn().Err(err).Msg("mcphub status will not see this hub")
+		}
+	})
+}
+
+// stop ends both. It is called once the Hub has ended: the last words of the
+// children are kept too.
+func (a *attendance) stop() {
+	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if a.book != nil {
+			_ = a.book.Run(ctx)
+		}
+		return
+	}
+	a.cancel()
+	a.wg.Wait()
+}
+
+func (a *attendance) status(h *hub.Hub) hub.Status {
+	st := h.Status()
+	for i := range st.Children {
+		if a.book != nil {
+			st.Children[i].Log = a.book.Path(st.Children[i].Server)
+		}
+	}
+	return st
+}
+
+// configState is how the Hub stands to its hub.json.
+type configState struct {
+	mu  sync.Mutex
+	now admin.ConfigReport
+}
+
+// taken notes that the file at path holds now.
+func (c *configState) taken(path string) {
+	if abs, err := filepath.Abs(path); err == nil && path != "" {
+		path = abs
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = admin.ConfigReport{Path: path, Loaded: time.Now()}
+}
+
+// refused notes that the file is not as it could be taken; what was read before
+// holds.
+func (c *configState) refused(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.now.Error, c.now.ErrorAt = err.Error(), &now
+}
+
+func (c *configState) report() admin.ConfigReport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+)
+
+func statusCommand() *cobra.Command {
+	var asJSON, verbose bool
+	var pid int
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the hubs that run, their servers and their clients",
+		Long: "Shows every hub that this user runs: how its servers are and what they last said, and\n" +
+			"which clients it has. Each hub listens on a socket of its own that only its user can\n" +
+			"open. The exit status is 9 where no hub runs.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := look(cmd.Context(), socketFolders(os.Getenv), pid)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "mcphub: "+printable(err.Error(), 500))
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				if err := json.NewEncoder(out).Encode(found); err != nil {
+					return exitf(exitFailure, "%w", err)
+				}
+			} else {
+				found.show(out, time.Now(), verbose)
+			}
+			return found.outcome(pid)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
+	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
+	return cmd
+}
+
+// seen is what status has found; the shape of --json.
+type seen struct {
+	Hubs        []admin.Report `json:"hubs"` // by the time they started
+	Unreachable []unreachable  `json:"unreachable"`
+}
+
+type unreachable struct {
+	Socket string `json:"socket"`
+	Error  string `json:"error"`
+}
+
+// look asks every hub, or the one with this process id. The error is for
+// folders that could not be looked into.
+func look(ctx context.Context, folders []string, pid int) (seen, error) {
+	found := seen{Hubs: []admin.Report{}, Unreachable: []unreachable{}}
+	hubs, err := admin.Find(folders)
+	for _, h := range hubs {
+		r, err := h.Status(ctx)
+		switch {
+		case err != nil:
+			found.Unreachable = append(found.Unreachable, unreachable{h.Socket, err.Error()})
+		case pid == 0 || r.PID == pid:
+			found.Hubs = append(found.Hubs, r)
+		}
+	}
+	slices.SortFunc(found.Hubs, func(a, b admin.Report) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID)) })
+	return found, err
+}
+
+func (f seen) outcome(pid int) error {
+	switch {
+	case len(f.Hubs) == 0 && len(f.Unreachable) == 0 && pid != 0:
+		return exitf(exitNoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
+	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
+		return exitf(exitNoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
+			strings.Join(socketFolders(os.Getenv), ", "))
+	case len(f.Unreachable) > 0:
+		return exitf(exitFailure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
+	}
+	return nil
+}
+
+func (f seen) show(w io.Writer, now time.Time, verbose bool) {
+	for i, r := range f.Hubs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		p := page{w: w, now: now, verbose: verbose}
+		p.hub(r)
+	}
+	for _, u := range f.Unreachable {
+		fmt.Fprintf(w, "no answer from %s: %s\n", printable(u.Socket, 200), printable(u.Error, 300))
+	}
+}
+
+// page writes one hub for people. Every text that the hub did not make up is
+// made printable first.
+type page struct {
+	w       io.Writer
+	now     time.Time
+	verbose bool
+}
+
+func (p page) hub(r admin.Report) {
+	fmt.Fprintf(p.w, "hub %d, up %s, version %s", r.PID, span(p.now.Sub(r.Started)), printable(r.Version, 40))
+	if r.Config.Path == "" {
+		fmt.Fprint(p.w, ", no hub.json\n")
+	} else {
+		fmt.Fprintf(p.w, "\n%s, read %s ago\n", printable(r.Config.Path, 200), p.ago(&r.Config.Loaded))
+	}
+	if r.Config.Error != "" {
+		fmt.Fprintf(p.w, "not read again since, %s ago: %s\n", p.ago(r.Config.ErrorAt), printable(r.Config.Error, 500))
+	}
+	p.children(r)
+	for _, c := range r.Children {
+		p.details(c)
+	}
+	for _, n := range r.NotServed {
+		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
+	}
+	p.sessions(r.Sessions)
+}
+
+func (p page) children(r admin.Report) {
+	if len(r.Children) == 0 {
+		fmt.Fprint(p.w, "\nno servers\n")
+		return
+	}
+	several := len(r.Sessions) > 1
+	fmt.Fprintln(p.w)
+	t := table(p.w)
+	row(t, "SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", when(several, "FOR SESSION"))
+	for _, c := range r.Children {
+		state := c.State
+		if c.CircuitOpen && state != "ready" {
+			state = "circuit open"
+		}
+		row(t, printable(c.Server, 22), printable(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
+			served(c), when(several, cmp.Or(printable(c.Instance[:min(8, len(c.Instance))], 8), "all")))
+	}
+	_ = t.Flush() // as any other write here: nobody to tell
+}
+
+// served is how many roots a server works with; "!" where it is not known to
+// have applied those of now.
+func served(c hub.ChildStatus) string {
+	switch {
+	case c.State != "ready":
+		return "-"
+	case !c.RootsApplied:
+		return strconv.Itoa(len(c.RootsServed)) + "!"
+	}
+	return strconv.Itoa(len(c.RootsServed))
+}
+
+const stderrLines = 5
+
+// details tells of a server that is not well, or of any where that is asked for.
+func (p page) details(c hub.ChildStatus) {
+	unwell := c.Error != "" && c.State != "stopped" || c.CircuitOpen
+	if !unwell && !p.verbose {
+		return
+	}
+	fmt.Fprintf(p.w, "\n%s: %s\n", printable(c.Server, 60), cmp.Or(printable(c.Error, 500), printable(c.State, 20)))
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(p.w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	if c.CircuitOpen && c.State != "ready" {
+		line("circuit", "open after %d failures in a row: the next call starts it", c.Failures)
+	}
+	if c.NextStart != nil && c.NextStart.Sub(p.now) >= time.Second {
+		line("next start", "not before %s", span(c.NextStart.Sub(p.now)))
+	}
+	if c.LastFailure != "" && (p.verbose || !strings.Contains(c.Error, c.LastFailure)) {
+		line("last failure", "%s ago: %s", p.ago(c.FailedAt), printable(c.LastFailure, 500))
+	}
+	if p.verbose {
+		line("command", "%s", printable(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
+		line("directory", "%s", printable(cmp.Or(c.Cwd, "-"), 500))
+		line("environment", "%s", printable(strings.Join(c.Environment, " "), 4000))
+		line("roots", "%s", printable(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
+		line("share", "%s", printable(c.Share, 20))
+		if c.Skipped > 0 {
+			line("skipped", "%d lines on stdout that were no message", c.Skipped)
+		}
+	}
+	if c.Log != "" {
+		line("log", "%s", printable(c.Log, 500))
+	}
+	said := strings.Split(strings.TrimSpace(c.Stderr), "\n")
+	if !p.verbose {
+		said = said[max(0, len(said)-stderrLines):]
+	}
+	for _, s := range said {
+		if s != "" {
+			fmt.Fprintf(p.w, "  | %s\n", printable(s, 300))
+		}
+	}
+}
+
+func (p page) sessions(all []hub.SessionStatus) {
+	if len(all) == 0 {
+		fmt.Fprint(p.w, "\nno clients\n")
+		return
+	}
+	fmt.Fprintln(p.w)
+	t := table(p.w)
+	row(t, "SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
+	for _, s := range all {
+		row(t, printable(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable(s.Protocol, 12), "-"),
+			fmt.Sprintf("%d %s", s.RootsCount, printable(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable(s.RootsOrigin, 12), s.Generation), strconv.Itoa(s.Calls))
+	}
+	_ = t.Flush()
+	for _, s := range all {
+		id := printable(s.ID[:min(8, len(s.ID))], 8)
+		if s.RootsSkipped > 0 {
+			fmt.Fprintf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
+		}
+		if s.RootsError != "" {
+			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable(s.RootsError, 300))
+		}
+	}
+}
+
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// row writes the cells; one that does not apply ends the row.
+func row(w io.Writer, cells ...string) {
+	if cells[len(cells)-1] == "" {
+		cells = cells[:len(cells)-1]
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}
+
+func when(holds bool, text string) string {
+	if !holds {
+		return ""
+	}
+	return text
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func (p page) ago(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return span(p.now.Sub(*t))
+}
+
+// span is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
+func span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// printable returns at most so many characters of s, with what does not print
+// (control characters, changes of direction, bad UTF-8) escaped.
+func printable(s string, most int) string {
+	var b strings.Builder
+	n := 0
+	for i, r := range s {
+		if n++; n > most {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) *time.Time {
+	t := noon.Add(-d)
+	return &t
+}
+
+// shownStatus is a hub with everything that can be wrong, as people see it.
+func shownStatus(verbose bool) string {
+	good := hub.ChildStatus{Server: "files", Instance: "0123456789", Share: "session", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
+	good.Command, good.Args, good.Environment = "/bin/files", []string{"--x", "a b"}, []string{"HOME", "PATH"}
+	good.RootsServed, good.RootsApplied = []string{"/a", "/b"}, true
+	bad := hub.ChildStatus{Server: "b\x1b[31mad", Instance: "abcdefghij", State: "backing off", Since: before(12 * time.Second), Error: "crash loop: exited with status 3", Stderr: "one\ntwo\nthree\nfour\nfive\nsix", Log: "/logs/bad.log"}
+	bad.Restarts, bad.Failures, bad.CircuitOpen, bad.NextStart = 4, 5, true, before(-40*time.Second)
+	bad.LastFailure, bad.FailedAt = "exited with status 3", before(12*time.Second)
+	deaf := hub.ChildStatus{Server: "a-name-that-is-far-too-long-for-a-column", State: "ready", Since: before(time.Minute), Error: "it did not ask for the roots again"}
+	deaf.RootsServed = []string{"/a"}
+	never := hub.ChildStatus{Server: "never", State: "configured"}
+	session := hub.SessionStatus{ID: "0123456789", Since: *before(30 * time.Hour), Client: "editor\u202e 1\n", Protocol: "2025-11-25", Calls: 2}
+	session.RootsState, session.RootsOrigin, session.RootsCount, session.Generation, session.RootsError = "stale", "asked", 2, 3, "no answer"
+	other := hub.SessionStatus{ID: "abcdefghij", Since: noon}
+	r := admin.Report{PID: 77, Version: "v1", Started: *before(50 * time.Hour),
+		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no", ErrorAt: before(5 * time.Second)},
+		Status: hub.Status{Children: []hub.ChildStatus{good, bad, deaf, never}, NotServed: []hub.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []hub.SessionStatus{session, other}}}
+	var b bytes.Buffer
+	seen{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
+	return b.String()
+}
+
+func TestStatusForPeople(t *testing.T) {
+	got := shownStatus(false)
+	for _, want := range []string{
+		`^hub 77, up 2d2h, version v1$`,
+		`^/etc/hub\.json, read 1h0m ago$`,
+		`^not read again since, 5s ago: hub\.json:3: no$`,
+		`^files +ready +3h2m +4194304 +0 +14 +2 +01234567$`,
+		`^b\\x1b\[31mad +circuit open +12s +- +4 +0 +- +abcdefgh$`,
+		`^a-name-that-is-far-too…? +ready +1m +- +0 +0 +1! +all$`,
+		`^never +configured +- `,
+		`^b\\x1b\[31mad: crash loop: exited with status 3$`,
+		`^  circuit +open after 5 failures in a row`,
+		`^  next start +not before 40s$`,
+		`^  log +/logs/bad\.log$`,
+		`^  \| two$`,
+		`^off is not served: disabled$`,
+		`^01234567 +editor\\u202e 1\\n +1d6h +2025-11-25 +2 stale +asked, #3 +2$`,
+		`^01234567: the client did not give its roots: no answer$`,
+		`^no answer from /run/1\.sock: no\\ape$`,
+	} {
+		if !regexp.MustCompile("(?m)" + want).MatchString(got) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	for _, not := range []string{"| one", "harmless", "command", "PATH", "last failure"} {
+		if strings.Contains(got, not) {
+			t.Errorf("%q is too much:\n%s", not, got)
+		}
+	}
+	long := shownStatus(true)
+	for _, want := range []string{"| one", "| harmless", "command      /bin/files --x a b", "environment  HOME PATH", "roots        /a /b", "last failure 12s ago: exited with status 3"} {
+		if !strings.Contains(long, want) {
+			t.Errorf("%q is missing in\n%s", want, long)
+		}
+	}
+	for _, text := range []string{got, long} {
+		if strings.ContainsAny(text, "\x1b\x07\u202e\t") || !utf8.ValidString(text) {
+			t.Errorf("it holds what a terminal obeys: %q", text)
+		}
+	}
+	inTable := false
+	for line := range strings.Lines(got) {
+		inTable = strings.HasPrefix(line, "SERVER") || strings.HasPrefix(line, "SESSION") || inTable && line != "\n"
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); inTable && n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestStatusOutcome(t *testing.T) {
+	one, lost := []admin.Report{{}}, []unreachable{{"s", "e"}}
+	for _, c := range []struct {
+		found seen
+		pid   int
+		code  int
+	}{
+		{seen{Hubs: one}, 0, exitOK}, {seen{}, 0, exitNoHub}, {seen{}, 3, exitNoHub}, {seen{Unreachable: lost}, 0, exitFailure},
+		{seen{Hubs: one, Unreachable: lost}, 0, exitFailure},
+	} {
+		err := c.found.outcome(c.pid)
+		var e *exitError
+		if code := exitOK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
+			t.Errorf("%+v: %v, want %d", c.found, err, c.code)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 25 * time.Hour: "1d1h", 90 * time.Minute: "1h30m"} {
+		if got := span(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestOwnFolders(t *testing.T) {
+	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
+	t.Setenv("TMPDIR", "/tmp")
+	if stateFolder(func(string) string { return "" }) != "" {
+		t.Error("without a home there is a folder of state")
+	}
+	if !strings.HasPrefix(stateFolder(func(n string) string { return env[n] }), "/home/u/.local/state") {
+		t.Skip("these are paths of Unix")
+	}
+	f := file(t, `{"mcpServers":{}}`)
+	all := ownFolders(f, "/home/u", func(n string) string { return env[n] })
+	if len(all) != 3 || all[0] != "/home/u/.local/state/mcphub" || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[2], "/tmp/mcphub-") {
+		t.Errorf("%q", all)
+	}
+	env["XDG_STATE_HOME"] = "/state"
+	all = ownFolders(file(t, `{"mcpServers":{},"logs":{"dir":"~/logs"}}`), "/home/u", func(n string) string { return env[n] })
+	if !slices.Contains(all, "/state/mcphub") || !slices.Contains(all, "/home/u/logs") {
+		t.Errorf("%q", all)
+	}
+	if dir := logFolder(file(t, `{"mcpServers":{},"logs":{"dir":"off"}}`), "/home/u", func(n string) string { return env[n] }); dir != "" {
+		t.Errorf("logs that are off go to %s", dir)
+	}
+}

@@ -1,0 +1,291 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+)
+
+// This file says which instance of a child serves which session (C5), and
+// moves a session to another one when its roots change.
+
+// seats is where one session is served: an immutable value, replaced under
+// Hub.mu by Hub.seat and Hub.told.
+type seats struct {
+	by   map[string]seat // by name of the child
+	next chan struct{}   // closed when other seats take the place of these
+}
+
+// A seat is one session's place at one instance.
+type seat struct {
+	key    children.Key
+	serial uint64 // what is told of instances before this one is late news
+	// moved: this instance has not listed its tools yet, and those on offer are
+	// from the one that served the session before.
+	moved bool
+}
+
+func newSeats(by map[string]seat) *seats { return &seats{by, make(chan struct{})} }
+
+// with returns seats with one of them changed.
+func (s *seats) with(name string, p seat) *seats {
+	by := make(map[string]seat, len(s.by)+1)
+	for k, v := range s.by {
+		by[k] = v
+	}
+	by[name] = p
+	return newSeats(by)
+}
+
+// keyFor names the instance that a session with these roots is served by.
+func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
+	k := children.Key{Child: c.Spec.Name}
+	switch c.Spec.Share {
+	case children.ShareAll:
+	case children.ShareRoots:
+		k.Instance = rootSet(s.principal, roots)
+	default:
+		k.Instance = s.id
+	}
+	return k
+}
+
+// rootSet is the digest of all that a child can tell of a session's roots: who
+// the session belongs to, and each root's URI, path and name, in order. The
+// order counts because the first root is the working directory and ${root}, the
+// names because a child is shown them. So the roots of an instance shared by
+// its root set never change.
+func rootSet(principal string, roots []rootsmgr.Root) string {
+	h := sha256.New()
+	put := func(s string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	put(principal)
+	for i := range roots {
+		put(roots[i].URI)
+		put(roots[i].Path)
+		put(roots[i].Name)
+	}
+	return "roots-" + hex.EncodeToString(h.Sum(nil))
+}
+
+// rootsFor returns the roots that a child is served: those of the session, but
+// for a child that serves everybody nothing of any one session (C5, R14).
+func (s *Session) rootsFor(c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
+	if c.Spec.Share == children.ShareAll {
+		return s.hub.common()
+	}
+	return snap.Roots()
+}
+
+// configuredRoots reads the configured roots, which belong to no session. They
+// are read once for a configuration: no session has a say in when a child that
+// serves all of them is given others.
+func configuredRoots(cfg *Config) []rootsmgr.Root {
+	return rootsmgr.NewSnapshot(cfg.FS, 0, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots()
+}
+
+// serveAll starts the children that serve everybody: their roots are known.
+func (s *Session) serveAll() {
+	for i := range s.hub.cfg.Children {
+		if c := &s.hub.cfg.Children[i]; c.Spec.Share == children.ShareAll {
+			s.serveChild(c, s.hub.common(), true)
+		}
+	}
+}
+
+// prestart starts the session's own children before its roots are known (C4).
+// One that is shared by roots has to wait: they name its instance.
+func (s *Session) prestart() {
+	for i := range s.hub.cfg.Children {
+		if c := &s.hub.cfg.Children[i]; c.Spec.Share == children.ShareSession {
+			k := s.keyFor(c, nil)
+			s.sit(k, func() { s.hub.sup.Prestart(k) })
+		}
+	}
+}
+
+// serve has every child serve the session with the roots of a snapshot.
+func (s *Session) serve(snap *rootsmgr.Snapshot, first bool) {
+	for i := range s.hub.cfg.Children {
+		c := &s.hub.cfg.Children[i]
+		s.serveChild(c, s.rootsFor(c, snap), first)
+	}
+}
+
+// serveChild gives a child new roots; where other roots mean another instance,
+// it moves the session there.
+func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
+	k := s.keyFor(c, roots)
+	at, seated := s.seats.Load().by[k.Child]
+	if first || !seated || at.key != k {
+		s.sit(k, func() { s.hub.sup.Ensure(k, roots) })
+		return
+	}
+	s.hub.sup.SetRoots(k, roots)
+}
+
+// sit moves the session to an instance: calls that look for it from now on go
+// there, those under way end where they are. start is called while the instance
+// is held and before any call reaches it.
+func (s *Session) sit(k children.Key, start func()) {
+	old, seated := s.seats.Load().by[k.Child]
+	if seated && old.key == k {
+		start()
+		return
+	}
+	serial := s.hub.sup.Join(k)
+	start()
+	s.hub.move(s, seat{key: k, serial: serial, moved: seated}, old.key)
+	if seated {
+		s.hub.sup.Leave(old.key)
+	}
+}
+
+// move enters a session at one instance in place of another, and tells it what
+// is known of it. Both happen under one lock with told, so that the session
+// misses no news and takes none of the former instance for that of the new one.
+func (h *Hub) move(s *Session, to seat, from children.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unhold(s, from)
+	if h.holders[to.key] == nil {
+		h.holders[to.key] = map[*Session]struct{}{}
+	}
+	h.holders[to.key][s] = struct{}{}
+	s.reseat(to)
+	known := h.known[to.key]
+	if known.status.Serial != to.serial {
+		known = knownChild{status: children.Status{Key: to.key, Serial: to.serial}}
+	}
+	s.childChanged(known.status, known.offer)
+}
+
+// unhold is for callers that hold mu.
+func (h *Hub) unhold(s *Session, k children.Key) {
+	delete(h.holders[k], s)
+	if len(h.holders[k]) == 0 {
+		delete(h.holders, k)
+	}
+}
+
+// remove ends a session's part in everything: its own children stop, shared
+// ones go on without it.
+func (h *Hub) remove(s *Session) {
+	h.mu.Lock()
+	delete(h.sessions, s.id)
+	at := s.seats.Load().by
+	for _, p := range at {
+		h.unhold(s, p.key)
+	}
+	h.mu.Unlock()
+	for _, p := range at {
+		h.sup.Leave(p.key)
+	}
+}
+
+// sharing returns how many sessions an instance serves.
+func (h *Hub) sharing(k children.Key) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.holders[k])
+}
+
+// reseat replaces the seats; the caller holds Hub.mu.
+func (s *Session) reseat(p seat) {
+	old := s.seats.Load()
+	s.seats.Store(old.with(p.key.Child, p))
+	close(old.next)
+}
+
+// acquireFor is acquire for a call of a tool; what fits says of the lease is
+// its error too.
+func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
+	lease, err := s.acquire(ctx, tool.child)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fits(tool, lease); err != nil {
+		lease.Release()
+		return nil, err
+	}
+	return lease, nil
+}
+
+// awaitSeat returns the instance that serves the session now. A child that is
+// shared by roots has none before the roots are known.
+func (s *Session) awaitSeat(ctx context.Context, name string) (children.Key, error) {
+	if p, ok := s.seats.Load().by[name]; ok {
+		return p.key, nil
+	}
+	over := time.NewTimer(s.hub.cfg.Roots.Timeout)
+	defer over.Stop()
+	for {
+		now := s.seats.Load()
+		if p, ok := now.by[name]; ok {
+			return p.key, nil
+		}
+		select {
+		case <-now.next:
+		case <-over.C:
+			return children.Key{}, &children.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
+		case <-ctx.Done():
+			return children.Key{}, &children.UnavailableError{Child: name, Reason: "it is not started for this session yet", Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// acquire waits for the right to call a child, within its time to start. Where
+// the session moves meanwhile, it is that to call the instance it moved to.
+func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, error) {
+	if p, ok := s.seats.Load().by[name]; ok {
+		if lease, ok := s.hub.sup.TryAcquire(p.key); ok {
+			return lease, nil
+		}
+	}
+	defer waiting(ctx, name)()
+	defer lend(ctx)() // which process it is, and its start, may wait for the roots
+	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
+	defer cancel()
+	for {
+		key, err := s.awaitSeat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		lease, err := s.hub.sup.Acquire(ctx, key)
+		if s.seats.Load().by[name].key == key || ctx.Err() != nil {
+			return lease, err
+		}
+		if err == nil {
+			lease.Release()
+		}
+	}
+}
+
+// byRoots reports whether the session's roots decide which process serves it:
+// then every call of the child has to know them, one without a path as well.
+func (h *Hub) byRoots(name string) bool { return h.byName[name].Spec.Share == children.ShareRoots }
+
+// toolNow finds a tool as the instance has it that serves the session now: the
+// session may have moved since its name was looked up.
+func (s *Session) toolNow(ctx context.Context, tool *offered) (*offered, error) {
+	if s.seats.Load().by[tool.child].moved {
+		s.awaitStart(ctx, []string{tool.child})
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if now := s.tools().byChild[tool.child][tool.remote]; now != nil {
+		return now, nil
+	}
+	return nil, &children.UnavailableError{Child: tool.child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.remote, 100))}
+}

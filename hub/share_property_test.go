@@ -1,0 +1,208 @@
+package hub
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+// step is one thing that happens to a Hub in the model.
+type step struct {
+	what    string // open, close, change, call, wait
+	session int
+	roots   int // index of a list of roots
+	child   string
+	wait    time.Duration
+}
+
+// theater is the Hub beside the model of what must hold.
+type theater struct {
+	t          *testing.T
+	h          *Hub
+	s          *stage
+	lists      [][]string // of roots
+	configured string
+	open       map[int]*actress
+	owner      map[*actor]int // whose own process it is
+	called     int
+	wrong      []string
+}
+
+// actress is one open session.
+type actress struct {
+	id    int // no two sessions have the same
+	c     *testClient
+	leave func()
+	roots []string
+}
+
+func (m *theater) fail(format string, args ...any) {
+	m.wrong = append(m.wrong, fmt.Sprintf(format, args...))
+}
+
+func (m *theater) do(st step) {
+	a := m.open[st.session]
+	switch {
+	case st.what == "wait":
+		time.Sleep(st.wait)
+	case st.what == "open" && a == nil:
+		a = &actress{id: m.called, roots: m.lists[st.roots]}
+		a.c, a.leave = enter(m.t, m.h, a.roots...)
+		a.c.handshake(declared)
+		m.open[st.session] = a
+	case a == nil:
+	case st.what == "close":
+		a.leave()
+		delete(m.open, st.session)
+	case st.what == "change":
+		a.roots = m.lists[st.roots]
+		a.c.change(a.roots...)
+	case st.what == "call":
+		m.call(a, st.child)
+	}
+	m.called++
+	m.instances(st.what == "wait" && st.wait > 16*time.Minute)
+}
+
+// call makes a call without a path, which only sharing sends anywhere, and
+// checks by whom it was served.
+func (m *theater) call(a *actress, child string) {
+	tag := strconv.Itoa(m.called)
+	msg, bad := text(a.c.raw("tools/call", call(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag))))
+	got := m.s.who(tag)
+	if bad || got == nil {
+		m.fail("%s: not served: %s", child, msg)
+		return
+	}
+	mine := strings.Join(a.roots, "\n")
+	switch child {
+	case "own":
+		if by, known := m.owner[got]; known && by != a.id {
+			m.fail("the process of session %d served session %d", by, a.id)
+		}
+		m.owner[got] = a.id
+	case "roots":
+		if got.roots != mine {
+			m.fail("a session with roots %q was served by a process with %q", mine, got.roots)
+		}
+	case "all":
+		if got.roots != m.configured {
+			m.fail("what serves everybody has roots %q", got.roots)
+		}
+	}
+}
+
+// instances checks that what runs is held, or not yet idle for its time.
+func (m *theater) instances(settled bool) {
+	if !settled {
+		return
+	}
+	synctest.Wait()
+	want := map[string]bool{}
+	for _, a := range m.open {
+		want["own "+strconv.Itoa(a.id)] = true
+		want["all"] = true
+		want["roots "+strings.Join(a.roots, "\n")] = true
+	}
+	if got := m.h.sup.Status(); len(got) != len(want) {
+		m.fail("%d instances where %d sessions need %d: %v", len(got), len(m.open), len(want), got)
+	}
+}
+
+// act plays steps and returns what was wrong.
+func act(t *testing.T, steps []step, lists [][]string, configured string, mutate func(specs []children.Spec)) (wrong []string) {
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{AskRoots: true}),
+		played("roots", children.ShareRoots, childtest.Script{}),
+		played("all", children.ShareAll, childtest.Script{AskRoots: true}),
+	}
+	if mutate != nil {
+		mutate(specs)
+	}
+	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+		m := &theater{t: t, h: h, s: s, lists: lists, configured: configured, open: map[int]*actress{}, owner: map[*actor]int{}}
+		for _, st := range steps {
+			m.do(st)
+		}
+		for i := range m.open {
+			m.do(step{what: "close", session: i})
+		}
+		m.do(step{what: "wait", wait: 17 * time.Minute})
+		nothingLeft(t, h, s)
+		wrong = m.wrong
+	})
+	return wrong
+}
+
+// rootLists are lists of roots that differ in what they hold, and in order.
+func rootLists(t *testing.T) (lists [][]string, configured string) {
+	one, two := t.TempDir(), t.TempDir()
+	return [][]string{{one}, {two}, {one, two}, {two, one}, {}}, t.TempDir()
+}
+
+// TestSharingProperty opens and closes sessions, changes their roots and makes
+// calls right behind, at random. MCPHUB_LONG_CASES says how many runs.
+func TestSharingProperty(t *testing.T) {
+	lists, configured := rootLists(t)
+	cases := 25
+	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
+		cases = n
+	}
+	one := rapid.Custom(func(t *rapid.T) step {
+		return step{
+			what:    rapid.SampledFrom([]string{"open", "open", "close", "change", "change", "call", "call", "call", "call", "wait"}).Draw(t, "what"),
+			session: rapid.IntRange(0, 4).Draw(t, "session"),
+			roots:   rapid.IntRange(0, len(lists)-1).Draw(t, "roots"),
+			child:   rapid.SampledFrom([]string{"own", "roots", "roots", "all"}).Draw(t, "child"),
+			wait:    rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 10 * time.Minute, 17 * time.Minute}).Draw(t, "wait"),
+		}
+	})
+	steps := rapid.SliceOfN(one, 1, 60)
+	for seed := range cases {
+		drawn := steps.Example(seed)
+		if wrong := act(t, drawn, lists, configured, nil); len(wrong) > 0 || t.Failed() {
+			t.Fatalf("seed %d: %s\n%+v", seed, strings.Join(wrong, "\n"), drawn)
+		}
+	}
+}
+
+// TestSharingPropertyNotices is its control: the same checks over Hubs that
+// share what they must not.
+func TestSharingPropertyNotices(t *testing.T) {
+	lists, configured := rootLists(t)
+	steps := []step{
+		{what: "open", session: 0, roots: 0}, {what: "open", session: 1, roots: 1},
+		{what: "call", session: 0, child: "own"}, {what: "call", session: 1, child: "own"},
+		{what: "call", session: 0, child: "roots"}, {what: "call", session: 1, child: "roots"},
+		{what: "change", session: 0, roots: 1}, {what: "call", session: 0, child: "roots"},
+		{what: "call", session: 0, child: "all"}, {what: "wait", wait: 17 * time.Minute},
+	}
+	if wrong := act(t, steps, lists, configured, nil); len(wrong) > 0 {
+		t.Fatalf("rightly shared: %q", wrong)
+	}
+	for i, c := range []struct {
+		child string
+		share children.Share // that it must not have
+		want  string
+	}{
+		{"own", children.ShareAll, "process of session"},
+		{"roots", children.ShareAll, "was served by a process with"},
+		{"all", children.ShareRoots, "serves everybody"},
+	} {
+		wrong := act(t, steps, lists, configured, func(specs []children.Spec) {
+			specs[i].Share, specs[i].IdleTimeout = c.share, 15*time.Minute
+		})
+		if got := strings.Join(wrong, "\n"); !strings.Contains(got, c.want) {
+			t.Errorf("%s shared by %s: %q, want something about %q", c.child, c.share, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,461 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+const declared = `{"roots":{"listChanged":true}}`
+
+// TestWhoSharesAProcess is C5 for two sessions, whose roots are equal or not:
+// each kind of sharing is the control of the others.
+func TestWhoSharesAProcess(t *testing.T) {
+	one, two, configured := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, c := range []struct {
+		share    children.Share
+		equal    bool
+		together bool
+		served   func(mine string) string
+	}{
+		{children.ShareSession, false, false, func(mine string) string { return mine }},
+		{children.ShareSession, true, false, func(mine string) string { return mine }},
+		{children.ShareRoots, false, false, func(mine string) string { return mine }},
+		{children.ShareRoots, true, true, func(mine string) string { return mine }},
+		{children.ShareAll, false, true, func(string) string { return configured }},
+		{children.ShareAll, true, true, func(string) string { return configured }},
+	} {
+		t.Run(fmt.Sprintf("%s equal=%t", c.share, c.equal), func(t *testing.T) {
+			play(t, []children.Spec{played("kid", c.share, childtest.Script{AskRoots: true})}, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+				dirs := []string{one, two}
+				if c.equal {
+					dirs[1] = one
+				}
+				a, _ := enter(t, h, dirs[0])
+				a.handshake(declared)
+				b, _ := enter(t, h, dirs[1])
+				b.handshake(declared)
+				if got := a.tagged(s, "kid", "a") == b.tagged(s, "kid", "b"); got != c.together {
+					t.Errorf("in one process: %t", got)
+				}
+				for i, client := range []*testClient{a, b} {
+					msg, bad := text(client.raw("tools/call", call("kid__roots", `{}`)))
+					want := rootsmgr.FormatURI(c.served(dirs[i]))
+					if bad || strings.Count(msg, "file://") != 1 || !strings.Contains(msg, `"`+want+`"`) {
+						t.Errorf("session %d: served %s, want %s alone", i, msg, want)
+					}
+				}
+				// What one session does to its process the other sees only where it is
+				// the same one.
+				a.raw("tools/call", call("kid__change", `{"Name":"from_a"}`))
+				time.Sleep(time.Second)
+				if got := strings.Contains(b.raw("tools/list", `{}`), "kid__from_a"); got != c.together {
+					t.Errorf("the other session sees its state: %t", got)
+				}
+			})
+		})
+	}
+}
+
+// TestSharedByRootsWithProcesses follows process ids: equal roots share one,
+// other roots get another, and back again.
+func TestSharedByRootsWithProcesses(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	spec := scripted("kid", childtest.Script{AskRoots: true})
+	spec.Share, spec.Cwd = children.ShareRoots, "${root}"
+	h := newTestHub(t, spec)
+	where := func(c *testClient) (pid, cwd string) {
+		t.Helper()
+		got := jsonrpc.Get([]byte(c.raw("tools/call", call("kid__env", `{}`))), "structuredContent")
+		cwd, _ = jsonrpc.String(jsonrpc.Get(got, "cwd"))
+		return string(jsonrpc.Get(got, "pid")), cwd
+	}
+	a, b := connect(t, h, one), connect(t, h, one)
+	a.handshake(declared)
+	b.handshake(declared)
+	first, cwd := where(a)
+	if other, _ := where(b); other != first || cwd != one {
+		t.Fatalf("equal roots: processes %s and %s, in %s", first, other, cwd)
+	}
+	b.change(two)
+	second, cwd := where(b) // sent right behind the notification
+	if second == first || cwd != two {
+		t.Errorf("after the change: process %s in %s, was %s", second, cwd, first)
+	}
+	if still, _ := where(a); still != first {
+		t.Errorf("the other session moved too: %s, was %s", still, first)
+	}
+	c := connect(t, h, two)
+	c.handshake(declared)
+	if third, _ := where(c); third != second {
+		t.Errorf("a third session with the second roots: %s, want %s", third, second)
+	}
+	b.change(one)
+	if back, cwd := where(b); back != first || cwd != one {
+		t.Errorf("back again: process %s in %s, want %s", back, cwd, first)
+	}
+	if n := len(h.sup.Status()); n != 2 {
+		t.Errorf("%d instances", n)
+	}
+}
+
+// TestRootSet says what makes two root sets the same.
+func TestRootSet(t *testing.T) {
+	r := func(path, name string) rootsmgr.Root {
+		return rootsmgr.Root{URI: "file://" + path, Path: path, Name: name}
+	}
+	base := rootSet("", []rootsmgr.Root{r("/a", "x"), r("/b", "")})
+	if rootSet("", []rootsmgr.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
+		t.Error("what no child is told of makes a difference")
+	}
+	for what, other := range map[string]string{
+		"order":     rootSet("", []rootsmgr.Root{r("/b", ""), r("/a", "x")}),
+		"name":      rootSet("", []rootsmgr.Root{r("/a", "y"), r("/b", "")}),
+		"fewer":     rootSet("", []rootsmgr.Root{r("/a", "x")}),
+		"none":      rootSet("", nil),
+		"principal": rootSet("alice", []rootsmgr.Root{r("/a", "x"), r("/b", "")}),
+		"run on":    rootSet("", []rootsmgr.Root{r("/a", "xfile:///b"), r("", "")}),
+	} {
+		if other == base {
+			t.Errorf("%s makes no difference", what)
+		}
+	}
+}
+
+// TestCallUnderWayEndsWhereItBegan changes the roots during a call: it ends on
+// the old process, the next one goes to the new one, and the old one is given
+// up when it has been idle for its time.
+func TestCallUnderWayEndsWhereItBegan(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h, one)
+		c.handshake(declared)
+		old := c.tagged(s, "kid", "before")
+		done := make(chan string)
+		go func() {
+			done <- c.raw("tools/call", `{"name":"kid__progress","arguments":{"tag":"long","Steps":60,"Every":60000000000},"_meta":{"progressToken":"t"}}`)
+		}()
+		synctest.Wait()
+		c.change(two)
+		fresh := c.tagged(s, "kid", "after")
+		if fresh == old || fresh.roots != two || old.roots != one {
+			t.Fatalf("served by roots %s after %s", fresh.roots, old.roots)
+		}
+		if msg, bad := text(<-done); bad || msg != "done" {
+			t.Errorf("the call under way: %s", msg)
+		}
+		if s.who("long") != old || len(c.progress) != 60 {
+			t.Errorf("it moved, or lost progress: %d of 60", len(c.progress))
+		}
+		if !old.live {
+			t.Error("not kept warm")
+		}
+		c.tagged(s, "kid", "keeps it")
+		time.Sleep(14 * time.Minute)
+		c.tagged(s, "kid", "keeps it still")
+		time.Sleep(2 * time.Minute)
+		if _, live := s.count("kid"); old.live || live != 1 || len(h.sup.Status()) != 1 {
+			t.Errorf("the old one lives: %t, %d live, %v", old.live, live, h.sup.Status())
+		}
+	})
+}
+
+// TestNewsOfTheInstanceThatServes: what happens to the instance that a session
+// has left is no news for it, and is for the one that it serves still.
+func TestNewsOfTheInstanceThatServes(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		stays, _ := enter(t, h, one)
+		moves, _ := enter(t, h, one)
+		for _, c := range []*testClient{stays, moves} {
+			c.handshake(declared)
+			c.raw("tools/list", `{}`)
+		}
+		moves.change(two)
+		moves.tagged(s, "kid", "moved")
+		for len(moves.notes) > 0 {
+			if n := <-moves.notes; strings.Contains(n, "tools") {
+				t.Errorf("the same tools in another process are announced: %s", n)
+			}
+		}
+		stays.raw("tools/call", call("kid__change", `{"Name":"only_here"}`))
+		time.Sleep(time.Second)
+		if len(moves.notes) > 0 || strings.Contains(moves.raw("tools/list", `{}`), "only_here") {
+			t.Error("the session that moved is told of the instance that it left")
+		}
+		if len(stays.notes) != 1 || !strings.Contains(stays.raw("tools/list", `{}`), "only_here") {
+			t.Error("the session that stayed is not told") // the control
+		}
+		// Back at the first instance, it is offered what that one offers.
+		moves.change(one)
+		if msg, bad := text(moves.raw("tools/call", call("kid__echo", `{"tag":"back"}`))); bad {
+			t.Fatal(msg)
+		}
+		if len(moves.notes) != 1 || !strings.Contains(moves.raw("tools/list", `{}`), "only_here") {
+			t.Errorf("after the move back: %d notes", len(moves.notes))
+		}
+	})
+}
+
+// TestLateNewsOfAFormerInstance: an instance that ended tells so last, perhaps
+// after another one of the same name has begun.
+func TestLateNewsOfAFormerInstance(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareRoots, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h, t.TempDir())
+		c.handshake(declared)
+		c.tagged(s, "kid", "x")
+		now := h.sup.Status()[0]
+		state := func() string {
+			report := c.raw("tools/call", call("list-tools", `{}`))
+			servers := jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "servers")
+			word := ""
+			_ = jsonrpc.Elements(servers, func(v []byte) bool { word, _ = jsonrpc.String(jsonrpc.Get(v, "state")); return true })
+			return word
+		}
+		for _, w := range []struct {
+			serial uint64
+			want   string
+		}{{now.Serial - 1, "ready"}, {now.Serial, "stopped"}} { // the second is the control
+			st := now
+			st.Serial, st.State, st.Final = w.serial, children.Stopped, true
+			h.told(st, nil)
+			if got := state(); got != w.want {
+				t.Errorf("news of instance %d where %d serves: %s, want %s", w.serial, now.Serial, got, w.want)
+			}
+		}
+	})
+}
+
+// TestProgressOfASharedChild: two sessions use one token in one process.
+func TestProgressOfASharedChild(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		var clients []*testClient
+		done := make(chan struct{})
+		for i := range 3 {
+			c, _ := enter(t, h)
+			c.handshake(`{}`)
+			clients = append(clients, c)
+			go func() {
+				c.raw("tools/call", fmt.Sprintf(`{"name":"kid__progress","arguments":{"tag":"%d","Steps":%d,"Every":1000000},"_meta":{"progressToken":1}}`, i, 10*(i+1)))
+				done <- struct{}{}
+			}()
+		}
+		for range clients {
+			<-done
+		}
+		if n, _ := s.count("kid"); n != 1 {
+			t.Fatalf("%d processes", n)
+		}
+		for i, c := range clients {
+			if len(c.progress) != 10*(i+1) {
+				t.Errorf("session %d got %d progress notifications", i, len(c.progress))
+			}
+		}
+	})
+}
+
+// TestStartedBeforeTheRootsAreKnown is C4: a session's own child is replaced
+// once; who needs the roots waits; who serves all needs none of a session.
+func TestStartedBeforeTheRootsAreKnown(t *testing.T) {
+	dir, configured := t.TempDir(), t.TempDir()
+	needs := played("needs", children.ShareSession, childtest.Script{})
+	needs.Cwd = "${root}"
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{}), needs,
+		played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	}
+	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h, dir)
+		c.late = 3 * time.Second
+		c.handshake(declared)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for child, want := range map[string]int{"own": 1, "needs": 0, "roots": 0, "all": 1} {
+			if n, _ := s.count(child); n != want {
+				t.Errorf("before the roots are known %s was started %d times, want %d", child, n, want)
+			}
+		}
+		old := c.tagged(s, "own", "early")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for child, want := range map[string]int{"own": 2, "needs": 1, "roots": 1, "all": 1} {
+			n, live := s.count(child)
+			if n != want || live != 1 {
+				t.Errorf("%s was started %d times and %d live, want %d", child, n, live, want)
+			}
+			a := c.tagged(s, child, child)
+			if root := map[bool]string{true: configured, false: dir}[child == "all"]; a.cwd != root || a.roots != root {
+				t.Errorf("%s runs in %s with roots %s, want %s", child, a.cwd, a.roots, root)
+			}
+		}
+		if old.live {
+			t.Error("the early one lives")
+		}
+		c.late = 0
+		c.change(dir, configured)
+		c.tagged(s, "own", "later")
+		if n, _ := s.count("own"); n != 2 {
+			t.Errorf("started %d times: a later change is no reason", n)
+		}
+	})
+}
+
+// TestClientThatNeverSaysItsRoots: what its roots would choose cannot be called,
+// and everything else can.
+func TestClientThatNeverSaysItsRoots(t *testing.T) {
+	specs := []children.Spec{played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{})}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h)
+		c.raw("tools/list", `{}`) // and never initialized
+		c.tagged(s, "own", "x")
+		if msg, bad := text(c.raw("tools/call", call("call-tool", `{"serverName":"roots","toolName":"echo"}`))); !bad || !strings.Contains(msg, "which folders are open") {
+			t.Errorf("%t %s", bad, msg)
+		}
+		if n, _ := s.count("roots"); n != 0 {
+			t.Error("a process for roots that nobody knows")
+		}
+	})
+}
+
+// TestSessionsLeaveNothing opens and closes a thousand sessions of one Hub.
+func TestSessionsLeaveNothing(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	}
+	play(t, specs, dirs[0], 0, func(t *testing.T, h *Hub, s *stage) {
+		round := func(n int) {
+			for i := range n {
+				c, leave := enter(t, h, dirs[i%len(dirs)])
+				c.handshake(declared)
+				for _, child := range []string{"own", "roots", "all"} {
+					c.tagged(s, child, fmt.Sprintf("%s %d", child, i))
+				}
+				if i%7 == 0 {
+					c.change(dirs[(i+1)%len(dirs)])
+					c.tagged(s, "roots", "again")
+				}
+				leave()
+			}
+			synctest.Wait()
+		}
+		round(20)
+		before, instances := runtime.NumGoroutine(), len(h.sup.Status())
+		if want := len(dirs) + 1; instances != want {
+			t.Fatalf("%d instances are kept warm, want %d: %v", instances, want, h.sup.Status())
+		}
+		round(1000)
+		if n := runtime.NumGoroutine(); n > before+5 { // the runtime counts roughly
+			t.Errorf("%d goroutines, %d before", n, before)
+		}
+		if n := len(h.sup.Status()); n != instances {
+			t.Errorf("%d instances, %d before: %v", n, instances, h.sup.Status())
+		}
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		nothingLeft(t, h, s)
+	})
+}
+
+// nothingLeft checks a Hub whose sessions have all gone for longer than
+// anything is kept warm.
+func nothingLeft(t *testing.T, h *Hub, s *stage) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, live := s.count("")
+	if st := h.sup.Status(); live != 0 || len(st) != 0 || len(h.known) != 0 || len(h.holders) != 0 || len(h.sessions) != 0 {
+		t.Errorf("left: %d processes, %v, known %v, holders %v, %d sessions", live, st, h.known, h.holders, len(h.sessions))
+	}
+}
+
+// TestSharedChildMayAskNobody: a request of a shared child is nobody's.
+func TestSharedChildMayAskNobody(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.handshake(`{"sampling":{}}`)
+		m := &jsonrpc.Message{Method: "sampling/createMessage"}
+		if a := (observer{h}).ChildRequest(context.Background(), children.Key{Child: "kid"}, m); a.Error == nil {
+			t.Error("answered for a session")
+		}
+	})
+}
+
+// TestBusyReachesTheClient: the limit of children is said where it bites.
+func TestBusyReachesTheClient(t *testing.T) {
+	play(t, []children.Spec{played("own", children.ShareSession, childtest.Script{})}, "", 1, func(t *testing.T, h *Hub, s *stage) {
+		a, leave := enter(t, h)
+		a.handshake(`{}`)
+		a.tagged(s, "own", "a")
+		b, _ := enter(t, h)
+		b.handshake(`{}`)
+		msg, bad := text(b.raw("tools/call", call("own__echo", `{}`)))
+		if !bad || !strings.Contains(msg, "busy") || !strings.Contains(msg, "limits.children") {
+			t.Errorf("%t %s", bad, msg)
+		}
+		leave()
+		time.Sleep(3 * time.Second)
+		b.tagged(s, "own", "b") // the control
+	})
+}
+
+// TestReportsSayWhoShares: get-roots, list-tools and explain tell whose process
+// serves a session, and what roots it has where they are not the session's.
+func TestReportsSayWhoShares(t *testing.T) {
+	mine, configured := t.TempDir(), t.TempDir()
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{}), played("roots", children.ShareRoots, childtest.Script{}), played("all", children.ShareAll, childtest.Script{}),
+	}
+	play(t, specs, configured, 0, func(t *testing.T, h *Hub, s *stage) {
+		h.cfg.Inspect = true
+		var c *testClient
+		for _, dir := range []string{mine, mine, t.TempDir()} { // the third shares with nobody by its roots
+			other, _ := enter(t, h, dir)
+			other.handshake(declared)
+			other.raw("tools/list", `{}`)
+			if c == nil {
+				c = other
+			}
+		}
+		report := c.raw("tools/call", call("get-roots", `{}`))
+		got := map[string]string{}
+		_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(report), "structuredContent"), "children"), func(v []byte) bool {
+			name, _ := jsonrpc.String(jsonrpc.Get(v, "server"))
+			share, _ := jsonrpc.String(jsonrpc.Get(v, "share"))
+			got[name] = fmt.Sprintf("%s %s %s", share, jsonrpc.Get(v, "sessions"), jsonrpc.Get(v, "served"))
+			return true
+		})
+		for name, want := range map[string]string{
+			"own": "session 1 ", "roots": "roots 2 ", "all": fmt.Sprintf("all 3 [%q]", rootsmgr.FormatURI(configured)),
+		} {
+			if got[name] != want {
+				t.Errorf("get-roots of %s: %q, want %q", name, got[name], want)
+			}
+		}
+		if list, _ := text(c.raw("tools/call", call("list-tools", `{}`))); strings.Count(list, `"share": "`) != 3 || !strings.Contains(list, `"share": "roots"`) {
+			t.Errorf("list-tools: %s", list)
+		}
+		for child, dir := range map[string]string{"own": mine, "roots": mine, "all": configured} {
+			// The boundary is that of the session, whoever runs the call.
+			for path, decision := range map[string]string{mine + "/x": "allow", configured + "/x": "deny"} {
+				e := []byte(c.raw(MethodExplain, call(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))))
+				if got := string(jsonrpc.Get(e, "decision")); got != strconv.Quote(decision) {
+					t.Errorf("%s of %s: %s, want %s", child, path, got, decision)
+				}
+				if got := string(jsonrpc.Get(e, "served")); got != fmt.Sprintf("[%q]", dir) {
+					t.Errorf("explain of %s: it works with %s", child, got)
+				}
+			}
+		}
+	})
+}

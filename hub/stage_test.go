@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// stage is a Launcher that plays children in this process and notes which of
+// them got which call.
+type stage struct {
+	childtest.Pipes
+	mu       sync.Mutex
+	launched []*actor
+	served   map[string]*actor // by the tag in a call's arguments
+}
+
+// actor is one run of a child on a stage.
+type actor struct {
+	children.Link
+	stage *stage
+	child string
+	roots string // MCP_ROOTS_PATHS, as it was started
+	cwd   string
+	live  bool
+}
+
+func (s *stage) Launch(l children.Launch, spec children.Spec, h jsonrpc.Handler, log zerolog.Logger) (children.Link, error) {
+	link, err := s.Pipes.Launch(l, spec, h, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &actor{Link: link, stage: s, child: spec.Name, cwd: l.Dir, live: true}
+	for _, v := range l.Env {
+		if paths, ok := strings.CutPrefix(v, "MCP_ROOTS_PATHS="); ok {
+			a.roots = paths
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.launched = append(s.launched, a)
+	return a, nil
+}
+
+func (a *actor) Run(ctx context.Context) error {
+	err := a.Link.Run(ctx)
+	a.stage.mu.Lock()
+	defer a.stage.mu.Unlock()
+	a.live = false
+	return err
+}
+
+func (a *actor) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if method == "tools/call" {
+		raw := slices.Concat(params...)
+		if tag, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(raw, "arguments"), "tag")); ok {
+			a.stage.mu.Lock()
+			a.stage.served[tag] = a
+			a.stage.mu.Unlock()
+		}
+	}
+	return a.Link.Call(ctx, method, params...)
+}
+
+// who returns the run that got the call with a tag, nil for none.
+func (s *stage) who(tag string) *actor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served[tag]
+}
+
+// count returns how many runs of a child there were and are; "" is any child.
+func (s *stage) count(child string) (launched, live int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.launched {
+		if child == "" || a.child == child {
+			launched++
+			if a.live {
+				live++
+			}
+		}
+	}
+	return launched, live
+}
+
+// play runs a Hub over played children in a time of its own. configured is what
+// the fallback of hub.json names.
+func play(t *testing.T, specs []children.Spec, configured string, limit int, test func(t *testing.T, h *Hub, s *stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{served: map[string]*actor{}}
+		cfg := testConfig(t, specs...)
+		cfg.launcher, cfg.Limits.Children = s, limit
+		if configured != "" {
+			cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: configured}}}
+		}
+		h := runHub(t, cfg)
+		test(t, h, s)
+	})
+}
+
+// enter opens a session over pipes in memory; leave ends it and returns when
+// nothing of it is left.
+func enter(t *testing.T, h *Hub, dirs ...string) (c *testClient, leave func()) {
+	t.Helper()
+	toHub, fromClient := io.Pipe()
+	toClient, fromHub := io.Pipe()
+	c = &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
+	c.setRoots(dirs...)
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	wg.Go(func() { _ = c.conn.Run(ctx) })
+	leave = sync.OnceFunc(func() {
+		cancel()
+		wg.Wait()
+	})
+	t.Cleanup(leave)
+	return c, leave
+}
+
+// change gives the client other roots and says so.
+func (c *testClient) change(dirs ...string) {
+	c.t.Helper()
+	c.setRoots(dirs...)
+	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// tagged makes a call without a path and returns the run that got it.
+func (c *testClient) tagged(s *stage, child, tag string) *actor {
+	c.t.Helper()
+	if msg, bad := text(c.raw("tools/call", call(child+"__echo", fmt.Sprintf(`{"tag":%q}`, tag)))); bad {
+		c.t.Fatalf("%s: %s", tag, msg)
+	}
+	a := s.who(tag)
+	if a == nil {
+		c.t.Fatalf("%s: no child got it", tag)
+	}
+	return a
+}
+
+// played is a Spec of a child on a stage.
+func played(name string, share children.Share, s childtest.Script) children.Spec {
+	spec := scripted(name, s)
+	spec.Share = share
+	if share != children.ShareSession {
+		spec.IdleTimeout = 15 * time.Minute
+	}
+	return spec
+}

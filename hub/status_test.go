@@ -1,0 +1,90 @@
+package hub
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+func TestStatus(t *testing.T) {
+	kid := scripted("kid", childtest.Script{FloodStderr: 2})
+	kid.Env["MCPHUB_TEST_TOKEN"] = "hush-this-is-secret"
+	bad := scripted("bad", childtest.Script{Exit: 3})
+	shared := scripted("shared", childtest.Script{})
+	shared.Share = children.ShareAll
+	h := newTestHub(t, kid, bad, shared)
+	h.cfg.Broken = []Broken{{Name: "broken", Reason: "no command"}}
+	h.cfg.Disabled = []string{"off"}
+
+	before := h.Status()
+	if len(before.Sessions) != 0 || len(before.Children) != 3 || before.Children[0].Server != "bad" || before.Children[0].State != "configured" {
+		t.Errorf("before anybody came: %+v", before)
+	}
+
+	root := t.TempDir()
+	c := connect(t, h, root)
+	c.handshake(`{"roots":{}}`)
+	c.raw("tools/list", `{}`)
+	if msg, failed := text(c.raw("tools/call", call("bad__x", `{}`))); !failed {
+		t.Fatalf("control: bad answered %s", msg)
+	}
+	done := make(chan string, 1)
+	go func() {
+		done <- c.raw("tools/call", `{"name":"kid__progress","arguments":{"steps":3,"every":100000000},"_meta":{"progressToken":"p"}}`)
+	}()
+	<-c.progress // so the call is under way
+	st := h.Status()
+	<-done
+
+	byName := map[string]ChildStatus{}
+	for _, k := range st.Children {
+		byName[k.Server] = k
+	}
+	got := byName["kid"]
+	if got.State != "ready" || got.PID == 0 || got.PID == os.Getpid() || got.Share != "session" || got.Instance != st.Sessions[0].ID || got.Tools == 0 ||
+		got.Since == nil || time.Since(*got.Since) > time.Minute || got.Restarts != 0 || got.CircuitOpen || got.LastFailure != "" {
+		t.Errorf("kid: %+v", got)
+	}
+	if got.Command != kid.Command || got.Cwd != root || !slices.Equal(got.RootsServed, []string{root}) || !got.RootsApplied {
+		t.Errorf("kid was started as %+v with %+v", got.childLaunch, got.childServed)
+	}
+	if !strings.Contains(got.Stderr, "line 1 of a flood") || strings.Contains(got.Stderr, "\x1b") {
+		t.Errorf("stderr of kid: %q", got.Stderr)
+	}
+	if !slices.Contains(got.Environment, "MCPHUB_TEST_TOKEN") || !slices.Contains(got.Environment, "PATH") {
+		t.Errorf("names of variables: %q", got.Environment)
+	}
+	if f := byName["bad"]; f.State == "ready" || f.Failures == 0 || !strings.Contains(f.LastFailure, "exited with status 3") || f.FailedAt == nil ||
+		!strings.Contains(f.Stderr, "exiting as told") {
+		t.Errorf("bad: %+v", f)
+	}
+	if s := byName["shared"]; s.Share != "all" || s.Instance != "" || s.State != "ready" {
+		t.Errorf("shared: %+v", s)
+	}
+	if want := []NotServed{{"broken", "no command"}, {"off", "disabled"}}; !slices.Equal(st.NotServed, want) {
+		t.Errorf("not served: %+v", st.NotServed)
+	}
+	s := st.Sessions[0]
+	if s.Client != "test 1" || s.Protocol != "2025-06-18" || s.Calls != 1 || s.RootsState != "known" || s.RootsOrigin != "asked" || s.RootsCount != 1 || s.Generation == 0 {
+		t.Errorf("session: %+v", s)
+	}
+	raw, err := json.Marshal(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "hush-") {
+		t.Error("the value of a variable is told")
+	}
+	for _, member := range []string{`"rootsServed":["` + root + `"]`, `"circuitOpen":false`, `"environment":[`, `"rootsGeneration":`, fmt.Sprintf(`"pid":%d`, got.PID)} {
+		if !strings.Contains(string(raw), member) {
+			t.Errorf("%s is missing in %s", member, raw)
+		}
+	}
+}

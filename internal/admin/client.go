@@ -1,0 +1,143 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// young is how old a socket must be to count as left behind: between bind and
+	// listen a new one refuses too.
+	young = 5 * time.Second
+	// answerTime bounds one look at a hub, answerSize what it says.
+	answerTime = 5 * time.Second
+	answerSize = 64 << 20
+)
+
+// A Hub is one that runs, seen from another process.
+type Hub struct {
+	Socket string
+	client *http.Client
+}
+
+// Find lists the hubs that this user runs. Sockets of hubs that are gone are
+// taken away. The error tells which folders could not be looked into, and does
+// not spoil the others.
+func Find(folders []string) ([]Hub, error) {
+	var hubs []Hub
+	var failed []error
+	for _, dir := range folders {
+		err := private(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for _, path := range sweep(dir) {
+			hubs = append(hubs, Hub{Socket: path, client: clientOf(path)})
+		}
+	}
+	return hubs, errors.Join(failed...)
+}
+
+// sweep lists the sockets in a folder that somebody listens on and removes the
+// others, unless they are so new that somebody may be about to.
+func sweep(dir string) (alive []string) {
+	names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
+	for _, e := range names {
+		path := filepath.Join(dir, e.Name())
+		if e.Type()&os.ModeSocket == 0 && e.Type()&os.ModeIrregular == 0 || !strings.HasSuffix(e.Name(), ".sock") {
+			continue // Windows calls a socket irregular
+		}
+		c, err := net.DialTimeout("unix", path, time.Second)
+		if err == nil {
+			_ = c.Close()
+			alive = append(alive, path)
+			continue
+		}
+		if fi, statErr := e.Info(); refused(err) && statErr == nil && time.Since(fi.ModTime()) > young {
+			_ = os.Remove(path)
+		}
+	}
+	return alive
+}
+
+// refused reports that a socket has nobody who listens.
+func refused(err error) bool {
+	const wsaRefused = syscall.Errno(10061) // what Windows says
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wsaRefused)
+}
+
+func clientOf(path string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			c, err := d.DialContext(ctx, "unix", path)
+			if err != nil {
+				return nil, err
+			}
+			if err := sameUser(c.(*net.UnixConn), peerUser); err != nil {
+				_ = c.Close()
+				return nil, err
+			}
+			return c, nil
+		},
+	}}
+}
+
+// Status asks the hub how it stands.
+func (h Hub) Status(ctx context.Context) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var r Report
+	err := h.do(ctx, http.MethodGet, "/status", &r)
+	return r, err
+}
+
+// Reload has the hub read hub.json again; force also where a tool could have
+// written it. The error is the hub's own, where it has one.
+func (h Hub) Reload(ctx context.Context, force bool) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), &outcome{})
+}
+
+func (h Hub) do(ctx context.Context, method, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://mcphub"+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the hub at %s does not answer: %w", h.Socket, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerSize))
+	if err != nil {
+		return fmt.Errorf("the hub at %s: %w", h.Socket, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		var o outcome
+		if json.Unmarshal(raw, &o) == nil && o.Error != "" {
+			return errors.New(o.Error)
+		}
+		return fmt.Errorf("the hub at %s answered %s", h.Socket, resp.Status)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("the hub at %s answered what is no report: %w", h.Socket, err)
+	}
+	return nil
+}

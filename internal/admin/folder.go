@@ -1,0 +1,85 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// longestName is that of a socket: PID-RANDOM.sock.
+const longestName = len("4294967295-00000000.sock")
+
+// Places is what Folders chooses from. All are absolute, or "" where there is
+// none.
+type Places struct {
+	Runtime string // $XDG_RUNTIME_DIR
+	State   string // the hub's own folder of state, below that of the user
+	Temp    string // where temporary files go
+}
+
+// Folders lists where sockets of this user's hubs may lie, the best first.
+func Folders(p Places) []string {
+	var all []string
+	add := func(base string, below ...string) {
+		dir := filepath.Join(append([]string{base}, below...)...)
+		if filepath.IsAbs(base) && len(dir)+1+longestName <= maxPath {
+			all = append(all, dir)
+		}
+	}
+	add(p.Runtime, "mcphub")
+	add(p.State, "run")
+	if uid := os.Getuid(); uid >= 0 { // there are none on Windows, where the state folder is short
+		add(p.Temp, "mcphub-"+strconv.Itoa(uid))
+	}
+	return all
+}
+
+// claim makes a folder that nobody else can look into, or makes sure that it
+// is one.
+func claim(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	err := private(dir)
+	var wide *wideError
+	if errors.As(err, &wide) { // ours, but open to others: as a careless hand leaves it
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
+		}
+		return private(dir)
+	}
+	return err
+}
+
+// private tells why a folder is not this user's alone.
+func private(dir string) error {
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !fi.IsDir() {
+		return fmt.Errorf("%s is not a folder; take it away", dir)
+	}
+	if err := owned(dir, fi); err != nil {
+		return err
+	}
+	if foreignMode(fi) {
+		return &wideError{dir, fi.Mode().Perm()}
+	}
+	return nil
+}
+
+// A wideError is a folder of ours that others may look into.
+type wideError struct {
+	dir  string
+	mode os.FileMode
+}
+
+func (e *wideError) Error() string {
+	return fmt.Sprintf("%s is open to other users (mode %v); chmod 700 it", e.dir, e.mode)
+}

@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package admin
+
+// maxPath is how long the path of a socket may be, in bytes: sun_path has 104,
+// the last of them NUL.
+const maxPath = 103

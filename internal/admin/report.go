@@ -1,0 +1,31 @@
+package admin
+
+import (
+	"time"
+
+	"mcphub/hub"
+)
+
+// Format is the version of a Report's shape. Members may be added without
+// changing it.
+const Format = 1
+
+// A Report is what GET /status answers and `mcphub status --json` lists.
+type Report struct {
+	Format  int          `json:"format"`
+	PID     int          `json:"pid"`
+	Version string       `json:"version"`
+	Started time.Time    `json:"started"`
+	Uptime  float64      `json:"uptimeSeconds"`
+	Socket  string       `json:"socket"`
+	Config  ConfigReport `json:"config"`
+	hub.Status
+}
+
+// ConfigReport is how a hub stands to its hub.json.
+type ConfigReport struct {
+	Path    string     `json:"path"`              // "" where there is no file
+	Loaded  time.Time  `json:"loaded"`            // when what holds now was read
+	Error   string     `json:"error,omitempty"`   // why the file as it is now was not taken; what was read before holds
+	ErrorAt *time.Time `json:"errorAt,omitempty"` // when that was
+}

@@ -1,0 +1,234 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+)
+
+const (
+	headerTime = 5 * time.Second
+	readTime   = 10 * time.Second
+	writeTime  = 2 * time.Minute // a reload may wait for children
+	idleTime   = 30 * time.Second
+	headerSize = 8 << 10
+	bodySize   = 4 << 10
+	closeTime  = 300 * time.Millisecond // for requests under way when Run ends
+)
+
+// Config is what a Server serves. Folders and Status are needed.
+type Config struct {
+	Folders []string // see Folders
+	Version string
+	Log     zerolog.Logger
+	Status  func() hub.Status
+	// Loaded tells how the hub stands to its hub.json; nil: not told.
+	Loaded func() ConfigReport
+	// Reload reads hub.json again. force takes it also where a tool could have
+	// written it. nil: this hub cannot.
+	Reload func(ctx context.Context, force bool) error
+}
+
+// A Server answers for one hub on its socket.
+type Server struct {
+	cfg     Config
+	started time.Time
+	socket  string
+	pid     int
+	peer    func(*net.UnixConn) (uid int, known bool, err error)
+}
+
+// New returns a Server. It starts nothing.
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, started: time.Now(), pid: os.Getpid(), peer: peerUser}
+}
+
+// Run opens the socket and serves it until ctx ends; it returns when the socket
+// is gone. The error says why there could be none, or why it ended early.
+func (s *Server) Run(ctx context.Context) error {
+	l, err := s.listen()
+	if err != nil {
+		return err
+	}
+	s.cfg.Log.Debug().Str("socket", s.socket).Msg("mcphub status finds this hub here")
+	var handlers sync.WaitGroup
+	server := &http.Server{
+		Handler: s.routes(&handlers), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: headerSize, ErrorLog: stdlog.New(debugLog{s.cfg.Log}, "", 0),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	var wg sync.WaitGroup
+	ended := make(chan struct{})
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+		}
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+	})
+	err = server.Serve(guarded{l, s})
+	close(ended)
+	wg.Wait()
+	handlers.Wait()         // Shutdown waits for them only so long
+	_ = os.Remove(s.socket) // closing the listener has done it, where nothing went wrong
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("the socket %s: %w", s.socket, err)
+}
+
+// listen opens the socket in the first folder where that is possible, and
+// takes away what hubs that were killed have left there.
+func (s *Server) listen() (*net.UnixListener, error) {
+	if len(s.cfg.Folders) == 0 {
+		return nil, errors.New("no folder for the socket: set XDG_RUNTIME_DIR to a short path")
+	}
+	var failed []error
+	for _, dir := range s.cfg.Folders {
+		l, err := s.listenIn(dir)
+		if err == nil {
+			return l, nil
+		}
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
+}
+
+func (s *Server) listenIn(dir string) (*net.UnixListener, error) {
+	if err := claim(dir); err != nil {
+		return nil, err
+	}
+	sweep(dir)
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	s.socket = filepath.Join(dir, fmt.Sprintf("%d-%s.sock", s.pid, hex.EncodeToString(random[:])))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(s.socket, 0o600); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// guarded is the listener that lets only this user in.
+type guarded struct {
+	*net.UnixListener
+	s *Server
+}
+
+func (g guarded) Accept() (net.Conn, error) {
+	for {
+		c, err := g.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if err := sameUser(c, g.s.peer); err != nil {
+			g.s.cfg.Log.Warn().Err(err).Msg("a connection to the hub's socket was refused")
+			_ = c.Close()
+			continue
+		}
+		return c, nil
+	}
+}
+
+// sameUser refuses a connection whose other end is not this user's.
+func sameUser(c *net.UnixConn, peer func(*net.UnixConn) (int, bool, error)) error {
+	uid, known, err := peer(c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("whose process is at the other end cannot be told: %w", err)
+	case known && uid != os.Getuid():
+		return fmt.Errorf("the process at the other end is user %d's and not user %d's", uid, os.Getuid())
+	}
+	return nil
+}
+
+func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) })
+	mux.HandleFunc("POST /reload", s.reload)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		busy.Add(1)
+		defer busy.Done()
+		r.Body = http.MaxBytesReader(w, r.Body, bodySize)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) report() Report {
+	r := Report{
+		Format: Format, PID: s.pid, Version: s.cfg.Version, Started: s.started, Uptime: time.Since(s.started).Seconds(),
+		Socket: s.socket, Status: s.cfg.Status(),
+	}
+	if s.cfg.Loaded != nil {
+		r.Config = s.cfg.Loaded()
+	}
+	return r
+}
+
+// outcome is the answer of what is no Report.
+type outcome struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		answer(w, http.StatusBadRequest, outcome{Error: err.Error()})
+		return
+	}
+	force := r.URL.Query().Get("force")
+	switch {
+	case force != "" && force != "true" && force != "false":
+		answer(w, http.StatusBadRequest, outcome{Error: "force is true or false"})
+	case s.cfg.Reload == nil:
+		answer(w, http.StatusNotImplemented, outcome{Error: "this hub cannot read its configuration again; restart it"})
+	default:
+		if err := s.cfg.Reload(r.Context(), force == "true"); err != nil {
+			answer(w, http.StatusUnprocessableEntity, outcome{Error: err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, outcome{OK: true})
+	}
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(raw, '\n')) // nobody to tell
+}
+
+// debugLog takes what net/http has to say.
+type debugLog struct{ log zerolog.Logger }
+
+func (d debugLog) Write(p []byte) (int, error) {
+	d.log.Debug().Str("part", "socket").Msg(string(p))
+	return len(p), nil
+}

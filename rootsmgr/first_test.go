@@ -1,0 +1,32 @@
+package rootsmgr_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	. "mcphub/rootsmgr"
+)
+
+// TestFirstComesAfterTheAnswer: whoever waited for the first answer finds it,
+// and not the empty view from before.
+func TestFirstComesAfterTheAnswer(t *testing.T) {
+	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}
+	for i := range 3000 {
+		m := NewManager(nil, fallback, DefaultSettings(), OS{}, zerolog.Nop())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- m.Run(ctx) }()
+		m.Initialized(false, false)
+		<-m.First()
+		n := m.View().Snapshot.Len()
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if n != 1 {
+			t.Fatalf("round %d: %d roots at first", i, n)
+		}
+	}
+}
