@@ -70,11 +70,11 @@ func (c catalogCache) read(digest string) (*Offer, error) {
 	if err := c.checkFolder(); err != nil {
 		return nil, err
 	}
-	before, err := os.Lstat(c.file(digest))
-	if err != nil {
+	// A link is not followed, a pipe not waited for. What is renamed to this place
+	// meanwhile is the user's own: the folder is closed to others.
+	if fi, err := os.Lstat(c.file(digest)); err != nil {
 		return nil, err
-	}
-	if !before.Mode().IsRegular() {
+	} else if !fi.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
 	f, err := os.Open(c.file(digest))
@@ -86,8 +86,8 @@ func (c catalogCache) read(digest string) (*Offer, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !os.SameFile(before, fi):
-		return nil, errors.New("it was exchanged while it was opened")
+	case !fi.Mode().IsRegular():
+		return nil, errors.New("it is no regular file")
 	case fi.Size() > maxCacheFile:
 		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), maxCacheFile)
 	}
