@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	_ "mcphub/internal/guardian" // runs before main
 )
 
 // Exit codes, as documented in the README.

@@ -20,10 +20,11 @@ const module = "mcphub"
 // import. What is not named here may import none.
 var allowed = map[string][]string{
 	"validate":           {"rootsmgr"},
-	"children":           {"rootsmgr", "internal/jsonrpc"},
+	"internal/guardian":  {"internal/proctree"},
+	"children":           {"rootsmgr", "internal/jsonrpc", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc"},
 	"internal/admin":     {"hub"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin"},
+	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }

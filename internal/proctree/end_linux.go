@@ -1,0 +1,190 @@
+package proctree
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Subreaper makes this process the parent of whoever below it loses theirs.
+func Subreaper() error {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// Signal sends a signal to this very process: where it has ended meanwhile the
+// error is ESRCH, whoever has its id now.
+func (p Process) Signal(sig unix.Signal) error {
+	fd, err := p.open()
+	switch {
+	case errors.Is(err, unix.ENOSYS): // before Linux 5.3, or a sandbox
+		return unix.Kill(p.PID, sig)
+	case err != nil:
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	err = unix.PidfdSendSignal(fd, sig, nil, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		return unix.Kill(p.PID, sig)
+	}
+	return err
+}
+
+// open returns a descriptor of the process that becomes readable at its end.
+func (p Process) open() (fd int, err error) {
+	fd, err = unix.PidfdOpen(p.PID, 0)
+	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return -1, unix.ESRCH
+	}
+	now, statErr := one(p.PID)
+	if statErr == nil && now.Start == p.Start {
+		if errors.Is(err, unix.EPERM) {
+			err = unix.ENOSYS // a sandbox that refuses what it does not know
+		}
+		return fd, err
+	}
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return -1, unix.ESRCH
+}
+
+// AwaitAll waits until all of them have ended, at most that long.
+func AwaitAll(all []Process, atMost time.Duration) {
+	deadline := time.Now().Add(atMost)
+	for _, p := range all {
+		fd, err := p.open()
+		if err != nil {
+			continue
+		}
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		for {
+			left := time.Until(deadline)
+			_, err = unix.Poll(poll, int(max(0, left).Milliseconds()))
+			if !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		_ = unix.Close(fd)
+	}
+}
+
+// A Family says who is to be ended.
+type Family struct {
+	// Members names those who are in the table and belong to the family.
+	Members func(t *Table) []Process
+	// Reap waits for those of the ended who are this process's to wait for.
+	Reap func(t *Table)
+	// Read reads the table; nil is Read.
+	Read func() (*Table, error)
+}
+
+// again is how soon the table is read again when nothing says when it will
+// differ: where a process has ended and its parent has not yet waited for it.
+const again = 2 * time.Millisecond
+
+// End ends everybody in the family by KILL, and returns those whom that did
+// not end within the given time: the kernel holds them, or they belong to
+// another user. The error is that of reading the process table.
+func (f Family) End(atMost time.Duration) (left []Process, err error) {
+	if f.Read == nil {
+		f.Read = Read
+	}
+	deadline := time.Now().Add(atMost)
+	foreign := map[Process]bool{}
+	for {
+		living, err := f.freeze(foreign, deadline)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range living {
+			_ = p.Signal(unix.SIGKILL)
+		}
+		AwaitAll(living, time.Until(deadline))
+		t, err := f.Read()
+		if err != nil {
+			return nil, err
+		}
+		if f.Reap != nil {
+			f.Reap(t)
+		}
+		left = nil
+		for _, p := range f.Members(t) {
+			if _, err := one(p.PID); err == nil && !foreign[name(p)] {
+				left = append(left, p)
+			}
+		}
+		if len(left) == 0 || !time.Now().Before(deadline) {
+			break
+		}
+		if len(living) == 0 {
+			time.Sleep(again)
+		}
+	}
+	for p := range foreign {
+		if now, err := one(p.PID); err == nil && now.Start == p.Start {
+			left = append(left, p)
+		}
+	}
+	return left, nil
+}
+
+// freeze stops everybody in the family, until a look at the table shows nobody
+// new: a process with STOP on its way can no longer fork.
+func (f Family) freeze(foreign map[Process]bool, deadline time.Time) ([]Process, error) {
+	stopped := map[Process]bool{}
+	var all []Process
+	for {
+		t, err := f.Read()
+		if err != nil {
+			return nil, err
+		}
+		news := false
+		for _, p := range f.Members(t) {
+			n := name(p)
+			if p.Ended() || stopped[n] || foreign[n] {
+				continue
+			}
+			if errors.Is(p.Signal(unix.SIGSTOP), unix.EPERM) {
+				foreign[n] = true
+				continue
+			}
+			stopped[n], news = true, true
+			all = append(all, p)
+		}
+		if !news || !time.Now().Before(deadline) {
+			return all, nil
+		}
+	}
+}
+
+// name is what identifies a process from one table to the next.
+func name(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
+
+// EndAll ends everybody below this process and waits for those who become its
+// children, at most that long. It must be a [Subreaper], or those who lost
+// their parent are not found, and nothing else in it may wait for a child.
+func EndAll(self int, atMost time.Duration) (left []Process, err error) {
+	if reapAny() {
+		return nil, nil
+	}
+	return Family{
+		Members: func(t *Table) []Process { return t.Below(self) },
+		Reap:    func(*Table) { reapAny() },
+	}.End(atMost)
+}
+
+// reapAny waits for every child that has ended; none reports that there is no
+// child, which for a subreaper means no descendant.
+func reapAny() (none bool) {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ECHILD):
+			return true
+		case err != nil || pid == 0:
+			return false
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package proctree
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Process is one line of the process table. PID and Start together name it.
+type Process struct {
+	PID    int
+	Parent int
+	State  byte   // as in proc_pid_stat(5): Z is ended and not yet waited for
+	Start  uint64 // clock ticks from the start of the machine to that of the process
+}
+
+// Ended reports whether nothing but the status of the process is left.
+func (p Process) Ended() bool { return p.State == 'Z' || p.State == 'X' }
+
+// A Table is one look at all processes. It is not a moment's: those that
+// began or ended meanwhile may be in it or not.
+type Table struct {
+	all      map[int]Process
+	children map[int][]int
+}
+
+// Read reads the process table.
+func Read() (*Table, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{all: make(map[int]Process, len(names)), children: make(map[int][]int, len(names)/2)}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, err := one(pid); err == nil {
+			t.all[pid] = p
+			t.children[p.Parent] = append(t.children[p.Parent], pid)
+		}
+	}
+	if len(t.all) == 0 {
+		return nil, errors.New("/proc shows no process")
+	}
+	return t, nil
+}
+
+var errStat = errors.New("/proc/PID/stat is not as proc_pid_stat(5) has it")
+
+// one reads the line of one process.
+func one(pid int) (Process, error) {
+	var path [32]byte
+	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/stat"...)
+	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Process{}, err
+	}
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	_ = unix.Close(fd)
+	if err != nil {
+		return Process{}, err
+	}
+	return parseStat(pid, buf[:max(0, n)])
+}
+
+// parseStat reads "pid (name) state ppid ... starttime ...", where starttime
+// is the 22nd field. The name may hold anything, so that fields are counted
+// from its end.
+func parseStat(pid int, line []byte) (Process, error) {
+	end := bytes.LastIndexByte(line, ')')
+	if end < 0 {
+		return Process{}, errStat
+	}
+	fields := bytes.Fields(line[end+1:])
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return Process{}, errStat
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return Process{}, errStat
+	}
+	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return Process{}, errStat
+	}
+	return Process{PID: pid, Parent: parent, State: fields[0][0], Start: start}, nil
+}
+
+// Process returns the process with this id.
+func (t *Table) Process(pid int) (Process, bool) {
+	p, ok := t.all[pid]
+	return p, ok
+}
+
+// Has reports whether this very process is in the table.
+func (t *Table) Has(p Process) bool { return t.all[p.PID].Start == p.Start }
+
+// Children returns the children of a process.
+func (t *Table) Children(pid int) []Process {
+	out := make([]Process, 0, len(t.children[pid]))
+	for _, c := range t.children[pid] {
+		out = append(out, t.all[c])
+	}
+	return out
+}
+
+// Below returns all who descend from a process, without itself.
+func (t *Table) Below(pid int) []Process {
+	var out []Process
+	seen := map[int]bool{pid: true} // an id that was given anew meanwhile could close a circle
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		for _, c := range t.children[queue[0]] {
+			if !seen[c] {
+				seen[c] = true
+				out = append(out, t.all[c])
+				queue = append(queue, c)
+			}
+		}
+	}
+	return out
+}
+
+// Variable returns the value of a variable in the environment that the process
+// began with. Nothing is found where it took the environment away from there,
+// or may not be looked into.
+func (p Process) Variable(name string) string {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")
+	if err != nil {
+		return ""
+	}
+	for kv := range bytes.SplitSeq(raw, []byte{0}) {
+		if key, value, ok := bytes.Cut(kv, []byte{'='}); ok && string(key) == name {
+			return string(value)
+		}
+	}
+	return ""
+}
