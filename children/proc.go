@@ -13,11 +13,11 @@ import (
 
 const (
 	// drainGrace is how long output that is already in the pipes may still be
-	// read after the process has ended. Only somebody outside the process group
-	// who inherited a pipe can keep it open so long.
+	// read after the process has ended. Only somebody who inherited a pipe and
+	// is out of reach can keep it open so long.
 	drainGrace = 250 * time.Millisecond
-	// restGrace is how long the rest of a group has between TERM and KILL once
-	// its leader has ended.
+	// restGrace is how long those whom a child leaves behind have between TERM
+	// and KILL.
 	restGrace = 300 * time.Millisecond
 	// reapGrace is how long after KILL the kernel may take to end a process.
 	reapGrace = 2 * time.Second
@@ -155,10 +155,11 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Text }
 
-// stop ends the process and its group within the given time: close stdin,
-// TERM, KILL. It returns when the process has been reaped, or with an error
+// stop ends the process, its group and, on Linux and Windows, who else
+// descends from it within the given time: close stdin, TERM, KILL. It returns when the process has been reaped, or with an error
 // when the kernel does not let go of it.
 func (p *process) stop(all time.Duration) error {
+	p.group.note()
 	_ = p.stdin.Close()
 	if p.endedWithin(all * 2 / 5) {
 		return nil

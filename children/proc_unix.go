@@ -8,13 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// group is a process group whose leader is the child.
+// group is a process group whose leader is the child, and kin, those whom the
+// child started and who left the group.
 type group struct {
 	cmd *exec.Cmd
+	kin kin
 
 	mu   sync.Mutex
 	pgid int // 0 before the start and once the leader has been reaped
@@ -23,7 +26,7 @@ type group struct {
 // start starts cmd as the leader of a group of its own.
 func (g *group) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = sysProcAttr()
-	if err := cmd.Start(); err != nil {
+	if err := g.kin.start(cmd); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -32,14 +35,17 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// reap waits for the leader, ends who is left of its group (TERM, then rest,
-// which waits a moment, then KILL), and takes the leader's status. Where the
-// system can wait without reaping, the leader's id names its group and nothing
-// else until all this is done.
+// reap waits for the leader, ends who is left of its group and kin (TERM, then
+// rest, which waits a moment, then KILL), and takes the leader's status. Where
+// the system can wait without reaping, the leader's id names its group and
+// nothing else until all this is done.
 func (g *group) reap(rest func()) error {
+	defer g.kin.forget()
 	waited, err := awaitExit(g.cmd)
+	since := time.Now()
 	g.terminate()
 	rest()
+	g.kin.rest(restGrace - time.Since(since))
 	g.kill()
 	g.mu.Lock()
 	g.pgid = 0
@@ -50,8 +56,23 @@ func (g *group) reap(rest func()) error {
 	return g.cmd.Wait()
 }
 
-func (g *group) terminate() { g.signal(unix.SIGTERM) }
-func (g *group) kill()      { g.signal(unix.SIGKILL) }
+// note looks who descends from the child while they can be told by that.
+func (g *group) note() { g.kin.note() }
+
+// terminate asks the group and those who left it to end.
+func (g *group) terminate() {
+	others := g.kin.others() // before the first of them ends
+	g.signal(unix.SIGTERM)
+	others()
+}
+
+// kill ends them all. Who is in the group is stopped first, and with it is
+// told who descends from it.
+func (g *group) kill() {
+	g.signal(unix.SIGSTOP)
+	g.kin.kill()
+	g.signal(unix.SIGKILL)
+}
 
 // signal reaches every member of the group; one that is gone already (ESRCH)
 // or of another user (EPERM) is not ours to end.

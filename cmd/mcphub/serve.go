@@ -76,6 +76,7 @@ const stopWait = time.Second
 // runHub runs a Hub for as long as front does: children are up before the
 // front is served, and stopped after it has ended.
 func runHub(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(context.Context) error) error {
+	defer adopt(log)()
 	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopHub()
 	hubDone := make(chan error, 1)

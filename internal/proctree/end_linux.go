@@ -79,10 +79,6 @@ type Family struct {
 	Read func() (*Table, error)
 }
 
-// again is how soon the table is read again when nothing says when it will
-// differ: where a process has ended and its parent has not yet waited for it.
-const again = 2 * time.Millisecond
-
 // End ends everybody in the family by KILL, and returns those whom that did
 // not end within the given time: the kernel holds them, or they belong to
 // another user. The error is that of reading the process table.
@@ -93,7 +89,7 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	deadline := time.Now().Add(atMost)
 	foreign := map[Process]bool{}
 	for {
-		living, err := f.freeze(foreign, deadline)
+		t, living, err := f.freeze(foreign, deadline)
 		if err != nil {
 			return nil, err
 		}
@@ -101,43 +97,34 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 			_ = p.Signal(unix.SIGKILL)
 		}
 		AwaitAll(living, time.Until(deadline))
-		t, err := f.Read()
-		if err != nil {
-			return nil, err
+		// Who has lost a parent that way is this process's child by now.
+		if len(living) > 0 {
+			if t, err = f.Read(); err != nil {
+				return nil, err
+			}
 		}
 		if f.Reap != nil {
 			f.Reap(t)
 		}
 		left = nil
 		for _, p := range f.Members(t) {
-			if _, err := one(p.PID); err == nil && !foreign[name(p)] {
+			if !p.Ended() {
 				left = append(left, p)
 			}
 		}
-		if len(left) == 0 || !time.Now().Before(deadline) {
-			break
-		}
-		if len(living) == 0 {
-			time.Sleep(again)
+		if len(left) <= len(foreign) || !time.Now().Before(deadline) {
+			return left, nil
 		}
 	}
-	for p := range foreign {
-		if now, err := one(p.PID); err == nil && now.Start == p.Start {
-			left = append(left, p)
-		}
-	}
-	return left, nil
 }
 
 // freeze stops everybody in the family, until a look at the table shows nobody
 // new: a process with STOP on its way can no longer fork.
-func (f Family) freeze(foreign map[Process]bool, deadline time.Time) ([]Process, error) {
+func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (t *Table, all []Process, err error) {
 	stopped := map[Process]bool{}
-	var all []Process
 	for {
-		t, err := f.Read()
-		if err != nil {
-			return nil, err
+		if t, err = f.Read(); err != nil {
+			return nil, nil, err
 		}
 		news := false
 		for _, p := range f.Members(t) {
@@ -153,7 +140,7 @@ func (f Family) freeze(foreign map[Process]bool, deadline time.Time) ([]Process,
 			all = append(all, p)
 		}
 		if !news || !time.Now().Before(deadline) {
-			return all, nil
+			return t, all, nil
 		}
 	}
 }

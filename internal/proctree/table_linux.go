@@ -13,6 +13,7 @@ import (
 type Process struct {
 	PID    int
 	Parent int
+	Group  int
 	State  byte   // as in proc_pid_stat(5): Z is ended and not yet waited for
 	Start  uint64 // clock ticks from the start of the machine to that of the process
 }
@@ -74,7 +75,7 @@ func one(pid int) (Process, error) {
 	return parseStat(pid, buf[:max(0, n)])
 }
 
-// parseStat reads "pid (name) state ppid ... starttime ...", where starttime
+// parseStat reads "pid (name) state ppid pgrp ... starttime ...", where starttime
 // is the 22nd field. The name may hold anything, so that fields are counted
 // from its end.
 func parseStat(pid int, line []byte) (Process, error) {
@@ -90,11 +91,15 @@ func parseStat(pid int, line []byte) (Process, error) {
 	if err != nil {
 		return Process{}, errStat
 	}
+	group, err := strconv.Atoi(string(fields[2]))
+	if err != nil {
+		return Process{}, errStat
+	}
 	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	if err != nil {
 		return Process{}, errStat
 	}
-	return Process{PID: pid, Parent: parent, State: fields[0][0], Start: start}, nil
+	return Process{PID: pid, Parent: parent, Group: group, State: fields[0][0], Start: start}, nil
 }
 
 // Process returns the process with this id.
