@@ -21,7 +21,7 @@ const instanceVariable = "MCPHUB_INSTANCE"
 // tree while their parents live, and afterwards by having been seen in it, or
 // by the mark in their environment.
 type kin struct {
-	leader int
+	leader proctree.Process // as it was at its start; nobody else is ever taken for it
 	mark   string
 
 	mu    sync.Mutex
@@ -33,8 +33,13 @@ type kin struct {
 func (k *kin) start(cmd *exec.Cmd) (err error) {
 	k.mark = rand.Text()
 	cmd.Env = append(cmd.Env, instanceVariable+"="+k.mark)
-	k.leader, err = home.start(cmd, k.mark)
-	return err
+	if err := home.start(cmd, k.mark); err != nil {
+		return err
+	}
+	if k.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
+		k.leader.PID = cmd.Process.Pid // without /proc the group is all there is
+	}
+	return nil
 }
 
 // note remembers who is below the leader now.
@@ -45,7 +50,10 @@ func (k *kin) note() {
 }
 
 func (k *kin) noteIn(t *proctree.Table) {
-	below := t.Below(k.leader)
+	var below []proctree.Process
+	if t.Has(k.leader) {
+		below = t.Below(k.leader.PID)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.noted = slices.DeleteFunc(k.noted, func(p proctree.Process) bool {
@@ -60,8 +68,8 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 	k.mu.Lock()
 	tops := slices.Clone(k.noted)
 	k.mu.Unlock()
-	tops = append(tops, home.orphans(t, k.leader, k.mark)...)
-	if l, ok := t.Process(k.leader); ok && !l.Ended() {
+	tops = append(tops, home.orphans(t, k.mark)...)
+	if l, ok := t.Process(k.leader.PID); ok && l.Start == k.leader.Start && !l.Ended() {
 		tops = append(tops, l)
 	}
 	seen := map[int]bool{os.Getpid(): true}
@@ -87,7 +95,7 @@ func (k *kin) others() (terminate func()) {
 	all := k.members(t)
 	return func() {
 		for _, p := range all {
-			if p.Group != k.leader {
+			if p.Group != k.leader.PID {
 				_ = p.Signal(unix.SIGTERM)
 			}
 		}
@@ -112,7 +120,7 @@ func (k *kin) kill() {
 }
 
 // forget lets go of the leader's id. It has been waited for.
-func (k *kin) forget() { home.forget(k.leader) }
+func (k *kin) forget() { home.forget(k.leader.PID) }
 
 // lookout reads the process table for all who need it at the same time: many
 // children stop at once.

@@ -28,14 +28,14 @@ var home = &household{own: map[int]string{}}
 
 // start starts a process that is its own. The lock is held meanwhile: a child
 // that is not yet known would be taken for an inherited one.
-func (h *household) start(cmd *exec.Cmd, mark string) (pid int, err error) {
+func (h *household) start(cmd *exec.Cmd, mark string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return err
 	}
 	h.own[cmd.Process.Pid] = mark
-	return cmd.Process.Pid, nil
+	return nil
 }
 
 func (h *household) forget(pid int) {
@@ -66,25 +66,25 @@ func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own ma
 }
 
 // orphans returns those of the inherited who are to go when the child with
-// this leader goes: they bear its mark, or the mark of nobody who lives, or no
+// this mark goes: they bear it, or the mark of nobody who lives, or no
 // mark that can be read while nobody else lives who could have started them.
-func (h *household) orphans(t *proctree.Table, leader int, mark string) []proctree.Process {
+func (h *household) orphans(t *proctree.Table, mark string) []proctree.Process {
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		if !p.Ended() && goesWith(p.Variable(instanceVariable), p, t, own, leader, mark) {
+		if !p.Ended() && goesWith(p.Variable(instanceVariable), p, t, own, mark) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, leader int, mark string) bool {
+func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, mark string) bool {
 	if bears == mark {
 		return true
 	}
 	for pid, other := range own {
-		if pid == leader {
+		if other == mark {
 			continue
 		}
 		if bears == other {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,20 +72,31 @@ func marked(t testing.TB, mark string) []process {
 	return found
 }
 
-// zombies gives the ended children that parent has not waited for.
-func zombies(t testing.TB, parent int) []process {
+// tree gives who descends from a process, itself first.
+func tree(t testing.TB, root int) []process {
 	t.Helper()
 	all, err := processes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []process
 	for _, p := range all {
-		if p.parent == parent && p.state == 'Z' {
+		if p.pid == root {
 			found = append(found, p)
 		}
 	}
+	for i := 0; i < len(found); i++ {
+		for _, p := range all {
+			if p.parent == found[i].pid && p.pid != p.parent {
+				found = append(found, p)
+			}
+		}
+	}
 	return found
+}
+
+// zombies gives those below root who have ended and whom nobody has waited for.
+func zombies(t testing.TB, root int) []process {
+	t.Helper()
+	return slices.DeleteFunc(tree(t, root), func(p process) bool { return p.state != 'Z' || p.pid == root })
 }
 
 // wantNone fails when a process with the mark is left. The kernel takes a moment to remove what was killed, and tells nobody

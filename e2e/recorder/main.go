@@ -21,6 +21,8 @@ type habits struct {
 	ignoreTerm     bool          // neither SIGTERM nor the end of stdin ends it
 	linger         bool          // the end of stdin does not end it
 	grandchild     bool          // starts a process of its own that never ends by itself
+	rogue          bool          // starts a family that does all it can to stay: see rogue_unix.go
+	role           string        // is a member of that family
 	garbage        bool          // noise on stdout before every line it sends
 	stderrFlood    int           // bytes of noise on stderr at start
 	askAtStart     bool          // asks roots/list after initialized and after each list_changed
@@ -39,6 +41,8 @@ func main() {
 	flag.BoolVar(&h.ignoreTerm, "ignore-term", false, "survive SIGTERM and the end of stdin")
 	flag.BoolVar(&h.linger, "linger", false, "survive the end of stdin")
 	flag.BoolVar(&h.grandchild, "grandchild", false, "start a process that never ends by itself")
+	flag.BoolVar(&h.rogue, "rogue", false, "start a family of processes that never end by themselves, outside of the group, deaf to SIGTERM")
+	flag.StringVar(&h.role, "role", "", "be a member of that family")
 	flag.BoolVar(&h.garbage, "garbage", false, "write noise on stdout between the lines")
 	flag.IntVar(&h.stderrFlood, "stderr-flood", 0, "write so many bytes to stderr at start")
 	flag.BoolVar(&h.askAtStart, "ask-at-start", false, "ask roots/list once initialized and after list_changed")
@@ -62,6 +66,9 @@ func run(h habits) int {
 	if h.hold {
 		forever()
 	}
+	if h.role != "" {
+		return playRole(h.role)
+	}
 	if err := noteStart(); err != nil {
 		fmt.Fprintln(os.Stderr, "recorder:", err)
 		return 2
@@ -72,6 +79,12 @@ func run(h habits) int {
 	}
 	if h.grandchild {
 		if err := startGrandchild(h); err != nil {
+			fmt.Fprintln(os.Stderr, "recorder:", err)
+			return 2
+		}
+	}
+	if h.rogue {
+		if err := startFamily(); err != nil {
 			fmt.Fprintln(os.Stderr, "recorder:", err)
 			return 2
 		}

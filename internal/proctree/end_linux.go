@@ -36,7 +36,7 @@ func (p Process) open() (fd int, err error) {
 	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return -1, unix.ESRCH
 	}
-	now, statErr := one(p.PID)
+	now, statErr := Find(p.PID)
 	if statErr == nil && now.Start == p.Start {
 		if errors.Is(err, unix.EPERM) {
 			err = unix.ENOSYS // a sandbox that refuses what it does not know
@@ -107,12 +107,14 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 			f.Reap(t)
 		}
 		left = nil
+		over := true
 		for _, p := range f.Members(t) {
 			if !p.Ended() {
 				left = append(left, p)
+				over = over && foreign[name(p)]
 			}
 		}
-		if len(left) <= len(foreign) || !time.Now().Before(deadline) {
+		if over || !time.Now().Before(deadline) {
 			return left, nil
 		}
 	}

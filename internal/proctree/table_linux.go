@@ -45,7 +45,7 @@ func Read() (*Table, error) {
 		if err != nil {
 			continue
 		}
-		if p, err := one(pid); err == nil {
+		if p, err := Find(pid); err == nil {
 			t.all[pid] = p
 			t.children[p.Parent] = append(t.children[p.Parent], pid)
 		}
@@ -58,8 +58,8 @@ func Read() (*Table, error) {
 
 var errStat = errors.New("/proc/PID/stat is not as proc_pid_stat(5) has it")
 
-// one reads the line of one process.
-func one(pid int) (Process, error) {
+// Find reads the line of one process.
+func Find(pid int) (Process, error) {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/stat"...)
 	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package main
+
+import "errors"
+
+func startFamily() error {
+	return errors.New("a rogue family needs sessions, which this system has not")
+}
+
+func playRole(string) int { return 2 }
