@@ -32,7 +32,7 @@ type kin struct {
 // start starts the leader.
 func (k *kin) start(cmd *exec.Cmd) (err error) {
 	k.mark = rand.Text()
-	cmd.Env = append(cmd.Env, instanceVariable+"="+k.mark)
+	cmd.Env = append(slices.Clip(cmd.Env), instanceVariable+"="+k.mark)
 	if err := home.start(cmd, k.mark); err != nil {
 		return err
 	}
@@ -78,7 +78,8 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 		for _, p := range append([]proctree.Process{top}, t.Below(top.PID)...) {
 			if !seen[p.PID] && t.Has(p) {
 				seen[p.PID] = true
-				all = append(all, p)
+				now, _ := t.Process(p.PID) // its state, where it was noted earlier
+				all = append(all, now)
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func (k *kin) rest(atMost time.Duration) {
 // kill ends all of them. Who is left after that is stuck in the kernel, or
 // belongs to another user and is not ours to end.
 func (k *kin) kill() {
-	_, _ = proctree.Family{Members: k.members, Reap: home.reap, Read: looks.read}.End(reapGrace)
+	_, _ = home.endFamily(k.members)
 }
 
 // forget lets go of the leader's id. It has been waited for.

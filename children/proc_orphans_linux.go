@@ -19,12 +19,30 @@ import (
 // whom it started, which are waited for where they were started, and those whom
 // it inherited. It is one for the process because that is how the kernel has it.
 type household struct {
+	dead chan struct{} // there may be inherited processes to wait for
+
 	mu       sync.Mutex
 	own      map[int]string // started here and not yet waited for: process id to mark
 	adopting bool           // all others are inherited
+	ending   int            // how many families are just being ended: see proctree.Family
 }
 
-var home = &household{own: map[int]string{}}
+var home = &household{own: map[int]string{}, dead: make(chan struct{}, 1)}
+
+// endFamily ends a family within reapGrace. Nobody is waited for meanwhile.
+func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
+	h.mu.Lock()
+	h.ending++
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.ending--; h.ending == 0 {
+			poke(h.dead)
+		}
+	}()
+	return proctree.Family{Members: members, Read: looks.read}.End(reapGrace)
+}
 
 // start starts a process that is its own. The lock is held meanwhile: a child
 // that is not yet known would be taken for an inherited one.
@@ -68,11 +86,12 @@ func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own ma
 // orphans returns those of the inherited who are to go when the child with
 // this mark goes: they bear it, or the mark of nobody who lives, or no
 // mark that can be read while nobody else lives who could have started them.
+// Those who have ended are among them: see proctree.Family.
 func (h *household) orphans(t *proctree.Table, mark string) []proctree.Process {
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		if !p.Ended() && goesWith(p.Variable(instanceVariable), p, t, own, mark) {
+		if p.Ended() || goesWith(p.Variable(instanceVariable), p, t, own, mark) {
 			out = append(out, p)
 		}
 	}
@@ -114,7 +133,7 @@ func (h *household) reap(t *proctree.Table) {
 func (h *household) waitFor(pid int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, mine := h.own[pid]; !mine && h.adopting {
+	if _, mine := h.own[pid]; !mine && h.adopting && h.ending == 0 {
 		_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	}
 }
@@ -167,6 +186,7 @@ func (o *Orphans) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return o.endAll()
 		case <-ended:
+		case <-home.dead:
 		}
 		select {
 		case <-ctx.Done():
@@ -194,16 +214,18 @@ func (o *Orphans) endAll() error {
 		defer home.mu.Unlock()
 		home.adopting = false
 	}()
-	if _, err := endedChild(); errors.Is(err, unix.ECHILD) {
-		return nil // a subreaper without a child has no descendant
+	deadline := time.Now().Add(reapGrace)
+	for {
+		if _, err := endedChild(); errors.Is(err, unix.ECHILD) {
+			return nil // a subreaper without a child has no descendant
+		}
+		left, err := home.endFamily(func(t *proctree.Table) []proctree.Process { return t.Below(os.Getpid()) })
+		o.reap()
+		for _, p := range left {
+			err = errors.Join(err, fmt.Errorf("process %d did not end, not even by KILL: it belongs to another user, or is stuck in the kernel", p.PID))
+		}
+		if err != nil || !time.Now().Before(deadline) {
+			return err
+		}
 	}
-	left, err := proctree.Family{
-		Members: func(t *proctree.Table) []proctree.Process { return t.Below(os.Getpid()) },
-		Reap:    home.reap,
-		Read:    looks.read,
-	}.End(reapGrace)
-	for _, p := range left {
-		err = errors.Join(err, fmt.Errorf("process %d did not end, not even by KILL: it belongs to another user, or is stuck in the kernel", p.PID))
-	}
-	return err
 }

@@ -66,10 +66,8 @@ func (g *group) terminate() {
 	others()
 }
 
-// kill ends them all. Who is in the group is stopped first, and with it is
-// told who descends from it.
+// kill ends them all: the kin first, which are told by parents who still live.
 func (g *group) kill() {
-	g.signal(unix.SIGSTOP)
 	g.kin.kill()
 	g.signal(unix.SIGKILL)
 }

@@ -22,6 +22,7 @@ type habits struct {
 	linger         bool          // the end of stdin does not end it
 	grandchild     bool          // starts a process of its own that never ends by itself
 	rogue          bool          // starts a family that does all it can to stay: see rogue_unix.go
+	hopper         bool          // starts a process that starts another like itself and ends, and so on for ever
 	role           string        // is a member of that family
 	garbage        bool          // noise on stdout before every line it sends
 	stderrFlood    int           // bytes of noise on stderr at start
@@ -42,6 +43,7 @@ func main() {
 	flag.BoolVar(&h.linger, "linger", false, "survive the end of stdin")
 	flag.BoolVar(&h.grandchild, "grandchild", false, "start a process that never ends by itself")
 	flag.BoolVar(&h.rogue, "rogue", false, "start a family of processes that never end by themselves, outside of the group, deaf to SIGTERM")
+	flag.BoolVar(&h.hopper, "hopper", false, "start a process that starts another like itself and ends, and so on for ever")
 	flag.StringVar(&h.role, "role", "", "be a member of that family")
 	flag.BoolVar(&h.garbage, "garbage", false, "write noise on stdout between the lines")
 	flag.IntVar(&h.stderrFlood, "stderr-flood", 0, "write so many bytes to stderr at start")
@@ -85,6 +87,12 @@ func run(h habits) int {
 	}
 	if h.rogue {
 		if err := startFamily(); err != nil {
+			fmt.Fprintln(os.Stderr, "recorder:", err)
+			return 2
+		}
+	}
+	if h.hopper {
+		if err := startMember("hopper", true, false); err != nil {
 			fmt.Fprintln(os.Stderr, "recorder:", err)
 			return 2
 		}

@@ -87,6 +87,8 @@ func playRole(role string) int {
 		forever()
 	case "brief":
 		err = startMember("nothing", true, false)
+	case "hopper":
+		err = startMember("hopper", true, false)
 	case "nothing":
 	default:
 		err = fmt.Errorf("no role %q", role)

@@ -49,6 +49,21 @@ func (p Process) open() (fd int, err error) {
 	return -1, unix.ESRCH
 }
 
+// Ended reports whether nothing but the status of the process is left. That
+// its first thread has ended, which is all that State tells, is not enough.
+func (p Process) Ended() bool {
+	if p.State != 'Z' && p.State != 'X' {
+		return false
+	}
+	fd, err := p.open()
+	if err != nil {
+		return true // by now it is gone; or nothing better is known
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
 // AwaitAll waits until all of them have ended, at most that long.
 func AwaitAll(all []Process, atMost time.Duration) {
 	deadline := time.Now().Add(atMost)
@@ -71,10 +86,11 @@ func AwaitAll(all []Process, atMost time.Duration) {
 
 // A Family says who is to be ended.
 type Family struct {
-	// Members names those who are in the table and belong to the family.
+	// Members names those who are in the table and belong to the family, the
+	// ended ones too: nobody may wait for those before End is done. A chain of
+	// processes, each of which starts the next and ends, can be faster than a
+	// look at the table; what it cannot do is leave none of its dead behind.
 	Members func(t *Table) []Process
-	// Reap waits for those of the ended who are this process's to wait for.
-	Reap func(t *Table)
 	// Read reads the table; nil is Read.
 	Read func() (*Table, error)
 }
@@ -89,22 +105,17 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 	deadline := time.Now().Add(atMost)
 	foreign := map[Process]bool{}
 	for {
-		t, living, err := f.freeze(foreign, deadline)
-		if err != nil {
+		all, err := f.freeze(foreign, deadline)
+		if err != nil || len(all) == 0 && len(foreign) == 0 {
 			return nil, err
 		}
-		for _, p := range living {
+		for _, p := range all {
 			_ = p.Signal(unix.SIGKILL)
 		}
-		AwaitAll(living, time.Until(deadline))
-		// Who has lost a parent that way is this process's child by now.
-		if len(living) > 0 {
-			if t, err = f.Read(); err != nil {
-				return nil, err
-			}
-		}
-		if f.Reap != nil {
-			f.Reap(t)
+		AwaitAll(all, time.Until(deadline))
+		t, err := f.Read()
+		if err != nil {
+			return nil, err
 		}
 		left = nil
 		over := true
@@ -121,28 +132,32 @@ func (f Family) End(atMost time.Duration) (left []Process, err error) {
 }
 
 // freeze stops everybody in the family, until a look at the table shows nobody
-// new: a process with STOP on its way can no longer fork.
-func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (t *Table, all []Process, err error) {
-	stopped := map[Process]bool{}
+// new, neither living nor ended. A process with STOP on its way can no longer
+// fork, so whoever is not in the last table has no living ancestor in it.
+func (f Family) freeze(foreign map[Process]bool, deadline time.Time) (stopped []Process, err error) {
+	seen := map[Process]bool{}
 	for {
-		if t, err = f.Read(); err != nil {
-			return nil, nil, err
+		t, err := f.Read()
+		if err != nil {
+			return nil, err
 		}
 		news := false
 		for _, p := range f.Members(t) {
 			n := name(p)
-			if p.Ended() || stopped[n] || foreign[n] {
+			if seen[n] || foreign[n] {
 				continue
 			}
-			if errors.Is(p.Signal(unix.SIGSTOP), unix.EPERM) {
+			seen[n], news = true, true
+			switch {
+			case p.Ended():
+			case errors.Is(p.Signal(unix.SIGSTOP), unix.EPERM):
 				foreign[n] = true
-				continue
+			default:
+				stopped = append(stopped, p)
 			}
-			stopped[n], news = true, true
-			all = append(all, p)
 		}
 		if !news || !time.Now().Before(deadline) {
-			return t, all, nil
+			return stopped, nil
 		}
 	}
 }
@@ -154,13 +169,13 @@ func name(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
 // children, at most that long. It must be a [Subreaper], or those who lost
 // their parent are not found, and nothing else in it may wait for a child.
 func EndAll(self int, atMost time.Duration) (left []Process, err error) {
-	if reapAny() {
-		return nil, nil
+	deadline := time.Now().Add(atMost)
+	f := Family{Members: func(t *Table) []Process { return t.Below(self) }}
+	for !reapAny() && err == nil && len(left) == 0 && time.Now().Before(deadline) {
+		left, err = f.End(time.Until(deadline))
 	}
-	return Family{
-		Members: func(t *Table) []Process { return t.Below(self) },
-		Reap:    func(*Table) { reapAny() },
-	}.End(atMost)
+	reapAny()
+	return left, err
 }
 
 // reapAny waits for every child that has ended; none reports that there is no

@@ -18,9 +18,6 @@ type Process struct {
 	Start  uint64 // clock ticks from the start of the machine to that of the process
 }
 
-// Ended reports whether nothing but the status of the process is left.
-func (p Process) Ended() bool { return p.State == 'Z' || p.State == 'X' }
-
 // A Table is one look at all processes. It is not a moment's: those that
 // began or ended meanwhile may be in it or not.
 type Table struct {

@@ -1,0 +1,177 @@
+package proctree
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const envRole = "PROCTREE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(envRole); role != "" {
+		os.Exit(play(role))
+	}
+	os.Exit(m.Run())
+}
+
+// play is a process of a test: "keeper" is a subreaper that starts a breeder
+// and ends it and all that it has bred; "breeder" starts others like itself
+// without end, each deaf, in a session of its own and soon without a parent.
+func play(role string) int {
+	again := func(role string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), envRole+"="+role)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd
+	}
+	switch role {
+	case "hold":
+		fmt.Println("held")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "keeper":
+		if err := Subreaper(); err != nil {
+			return fail(err)
+		}
+		cmd := again("breeder")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return fail(err)
+		}
+		if err := cmd.Start(); err != nil {
+			return fail(err)
+		}
+		lines := bufio.NewReader(out)
+		for range 30 { // generations
+			if _, err := lines.ReadString('\n'); err != nil {
+				return fail(err)
+			}
+		}
+		left, err := EndAll(os.Getpid(), 20*time.Second)
+		if err != nil || len(left) > 0 {
+			return fail(fmt.Errorf("left %v: %w", left, err))
+		}
+		// Nobody holds the pipe, and there is no child, not even an ended one.
+		if _, err := io.Copy(io.Discard, lines); err != nil {
+			return fail(err)
+		}
+		if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
+			return fail(fmt.Errorf("there are children: %w", err))
+		}
+		fmt.Println("ended")
+	case "breeder":
+		fmt.Println("bred")
+		next := again("breeder")
+		next.Stdout = os.Stdout
+		if err := next.Start(); err != nil {
+			return fail(err)
+		}
+	}
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Println("failed:", err)
+	return 1
+}
+
+// A chain of processes each of which starts the next and ends can be ended:
+// nobody gets away by being born while others are killed.
+func TestWhoBreedsIsEnded(t *testing.T) {
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), envRole+"=keeper")
+		cmd.WaitDelay = time.Second
+		said, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasSuffix(string(said), "ended\n") {
+			t.Errorf("%v: %s", err, said)
+		}
+	}
+}
+
+// A signal meant for a process that has ended reaches nobody.
+func TestSignalToAnother(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envRole+"=hold")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Find(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := p
+	former.Start--
+	if err := former.Signal(unix.SIGKILL); err != unix.ESRCH {
+		t.Errorf("a signal to the one who had the id before: %v", err)
+	}
+	if err := p.Signal(unix.SIGCONT); err != nil {
+		t.Errorf("a signal to the one who has it now: %v", err)
+	}
+	if got := p.Variable(envRole); got != "hold" {
+		t.Errorf("its variable is %q", got)
+	}
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it was reached: %v", err)
+	}
+	if err := p.Signal(unix.SIGKILL); err != unix.ESRCH {
+		t.Errorf("a signal to one who has ended: %v", err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	table, err := Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, ok := table.Process(os.Getpid())
+	if !ok || self.Parent != os.Getppid() || self.Group != syscall.Getpgrp() || !table.Has(self) {
+		t.Errorf("this process: %+v, %v", self, ok)
+	}
+	if below := table.Below(os.Getpid()); len(below) > 0 {
+		t.Errorf("below this process: %v", below)
+	}
+	// A circle, which ids given anew could make, is walked once.
+	circle := &Table{all: map[int]Process{1: {PID: 1, Parent: 2}, 2: {PID: 2, Parent: 1}}, children: map[int][]int{1: {2}, 2: {1}}}
+	if below := circle.Below(1); len(below) != 1 {
+		t.Errorf("a circle: %v", below)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const rest = " S 7 8 9 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 0 0"
+	want := Process{PID: 5, Parent: 7, Group: 8, State: 'S', Start: 123456}
+	for _, name := range []string{"(sh)", "(a) Z 1 (b)", "()", "((())", "(\n 1 2 3)"} {
+		if got, err := parseStat(5, []byte("5 "+name+rest)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for _, bad := range []string{"", "5", "5 (sh)", "5 (sh) S 7 8", "5 (sh) SS" + rest[2:], "5 (sh) S x" + rest[4:]} {
+		if got, err := parseStat(5, []byte(bad)); err == nil {
+			t.Errorf("%q is read as %+v", bad, got)
+		}
+	}
+}
