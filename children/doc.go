@@ -88,8 +88,19 @@
 // trusts nothing that a child says: lines, lists, pages, stderr and rates are
 // bounded, and one odd entry of a list spoils no other.
 //
-// What it cannot promise: a child that leaves its process group on purpose
-// outlives the stop ladder, unless it heeds the end of its stdin. A kill -9 of
-// the hub reaches each child itself on Linux and Windows; what the child has
-// started is ended on Windows, elsewhere by the end of stdin only.
+// # What ends with a child
+//
+// Everybody who descends from it, on Linux as on Windows, also those who left
+// its process group, lost their parent or ignore TERM. On Linux that needs a
+// program that calls [AdoptOrphans] and has no other children; who belongs to
+// which child is told by the process tree, by MCPHUB_INSTANCE in the
+// environment, and where both are gone by age: an orphan that nothing tells
+// apart ends with the last child that is older.
+//
+// What it cannot promise: on macOS and the BSDs whoever leaves the process
+// group outlives the stop ladder, unless it heeds the end of its stdin. A
+// kill -9 of the hub reaches each child itself on Linux and Windows; what the
+// child has started is ended on Windows, and on Linux by the guardian that
+// the program has above it. Nowhere is reached what somebody else has started
+// on a child's behalf, or what has become another user's.
 package children
