@@ -340,7 +340,7 @@ func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 	child["inherit"] = []string{"MCPHUB_GUARDIAN"}
 	// One that is not its parent's is not believed.
 	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.config(obj{"rec": child})},
-		Roots: ide.Folders(w.project), Env: w.env("MCPHUB_GUARDIAN=1")})
+		Roots: ide.Folders(w.project), Env: w.env("MCPHUB_GUARDIAN=1", "GODEBUG=inittrace=1")})
 	s.initialize()
 	var st started
 	decode(t, s.call("rec__whoami", `{}`).Structured, &st)
@@ -364,6 +364,10 @@ func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 		if target, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(s.PID()), "fd", strconv.Itoa(fd))); err != nil || target != os.DevNull {
 			t.Errorf("file %d of the guardian is %s, %v", fd, target, err)
 		}
+	}
+	// It is quick to start because it takes over before the large packages are initialized: only the hub's are.
+	if n := strings.Count(s.Stderr(), "\ninit github.com/santhosh-tekuri/jsonschema/v6 @"); n != 1 {
+		t.Errorf("the largest package was initialized %d times, want once", n)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	must(t, err)
