@@ -6,7 +6,7 @@
 // config.File into a hub.Config and is the only file that sees both, serve.go
 // orders starting and stopping, client.go is the client of call and demo, and
 // there is one file for each command. On Linux the process that runs main for
-// serve, call, explain and demo is the second: the first has become its
+// serve, call, explain, demo and warm is the second: the first has become its
 // guardian before that (internal/guardian).
 //
 // Concurrency: a command runs on the main goroutine; serve, call and demo run

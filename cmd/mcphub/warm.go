@@ -72,6 +72,7 @@ func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, er
 
 // warm starts every child once and says what became of it.
 func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
+	defer adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, began: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,

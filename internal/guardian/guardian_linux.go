@@ -46,7 +46,7 @@ func guarded(args []string) bool {
 	}
 	for _, a := range args[1:] {
 		switch a {
-		case "serve", "call", "explain", "demo":
+		case "serve", "call", "explain", "demo", "warm":
 			return true
 		case "-h", "--help", "--":
 			return false
