@@ -38,12 +38,34 @@ type nest struct {
 	observer Observer
 	version  string
 	machine  host
-	slots    chan struct{} // one token for each child that is starting
+	private  func() (private, error) // made when first asked for
+	slots    chan struct{}           // one token for each child that is starting
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
 	said     func(k Key, pid int, line string) // may be nil
 }
+
+// machineFor returns the machine as a child of this Spec is planned on: with
+// the directory in which launchers start that are not trusted with the working
+// directory, and the shell that leads them there (C4), where it needs them.
+// Where they cannot be made, that child fails with the reason; nothing else does.
+func (n *nest) machineFor(spec Spec, log zerolog.Logger) host {
+	h := n.machine
+	if t, err := tame(spec, spec.Args, "x", "x"); err != nil || !t.neutral {
+		return h
+	}
+	p, err := n.private()
+	if err != nil {
+		log.Warn().Err(err).Msg("no private directory for launchers")
+		return h
+	}
+	h.scratch, h.shell = p.dir, p.shell
+	return h
+}
+
+// private is what launchers start in and with.
+type private struct{ dir, shell string }
 
 // child is one instance. live runs on one goroutine, the owner of past
 // and offer; the rest is a snapshot (view), a channel, or under mu.
@@ -58,8 +80,11 @@ type child struct {
 	settled chan struct{} // ready and listed, or failed its first start
 	loose   atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
-	cancel  context.CancelCauseFunc // ends live
-	ctx     context.Context
+	cancel  context.CancelCauseFunc // ends live, calls under way too
+	retire  context.CancelCauseFunc // ends live once calls under way have ended
+	life    context.Context         // ended by cancel
+	ctx     context.Context         // ended by either
+	machine host
 
 	mu   sync.Mutex
 	want want
@@ -108,8 +133,9 @@ func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child 
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
+	c.life, c.cancel = context.WithCancelCause(context.Background())
+	c.ctx, c.retire = context.WithCancelCause(c.life)
+	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
 
@@ -153,7 +179,7 @@ func (c *child) demand() {
 
 // acquire waits until the child is ready with the roots set last.
 func (c *child) acquire(ctx context.Context) (*Lease, error) {
-	gen := c.wanted().gen
+	gen, over := c.wanted().gen, c.ctx.Done()
 	first := c.view.Load()
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.enter() {
@@ -168,6 +194,11 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 		select {
 		case <-v.changed:
 			v = c.view.Load()
+		case <-over:
+			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
+				return nil, &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
+			}
+			over = nil // its last view will say how it ended
 		case <-ctx.Done():
 			return nil, c.notYet(ctx)
 		}
@@ -271,6 +302,7 @@ func (c *child) state(s State, why string) {
 // live is the life of the instance, until its context ends.
 func (c *child) live() {
 	defer c.finish()
+	c.machine = c.host.machineFor(c.spec, c.log)
 	for c.mayStart() {
 		c.once()
 	}
@@ -401,7 +433,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	c.ask(func(now *want) bool { now.demand, now.evict = false, false; w = *now; return false })
 	c.past.starts++
 	c.state(Starting, c.past.last)
-	l, err := plan(c.spec, w.roots, c.host.machine)
+	l, err := plan(c.spec, w.roots, c.machine)
 	c.past.badPlan = err != nil
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}

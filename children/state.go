@@ -61,6 +61,7 @@ type Status struct {
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
+	Revision uint64 // of the Spec that it runs by
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
