@@ -32,17 +32,21 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if tool == nil || tool.child == "" || tool.costly {
 		return false
 	}
-	scan, err := s.hub.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
+	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || s.hub.byRoots(tool.child) {
+	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
 	key := s.seats.Load().by[tool.child].key
 	lease, ok := s.hub.sup.TryAcquire(key)
 	if !ok {
+		return false
+	}
+	if lease.Revision() != tool.gen.byName[tool.child].Spec.Revision {
+		lease.Release()
 		return false
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}

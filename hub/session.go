@@ -52,7 +52,8 @@ type sessionTables struct {
 	servedOnce  bool
 	servedNow   chan struct{} // served
 	initialized bool
-	listed      bool // tools/list was answered, so changes are announced
+	listed      bool   // tools/list was answered, so changes are announced
+	page        []byte // what was listed or announced last
 	caps        clientCaps
 }
 
@@ -63,14 +64,14 @@ type clientCaps struct {
 }
 
 func (h *Hub) newSession() *Session {
-	id := uuid.NewString()
-	s := &Session{id: id, hub: h, since: time.Now(), begun: make(chan struct{}), log: h.cfg.Log.With().Str("session", id[:8]).Logger()}
+	id, g := uuid.NewString(), h.now()
+	s := &Session{id: id, hub: h, since: time.Now(), begun: make(chan struct{}), log: g.cfg.Log.With().Str("session", id[:8]).Logger()}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.seats.Store(newSeats(nil))
-	s.catalog.Store(h.buildCatalog(nil))
+	s.catalog.Store(g.buildCatalog(nil))
 	return s
 }
 
@@ -116,15 +117,17 @@ func (s *Session) serveRoots(ctx context.Context) {
 		return
 	}
 	for first := true; ; first = false {
+		g := s.hub.inForce()
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(snap, first)
+		s.serve(g, snap, first)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
+		case <-g.next:
 		case <-ctx.Done():
 			return
 		}
@@ -171,8 +174,9 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	}
 }
 
-// childChanged takes in what is told of one instance. The caller holds Hub.mu.
-func (s *Session) childChanged(st children.Status, offer *childOffer) {
+// childChanged takes in what is told of one instance, in the words of g. The
+// caller holds Hub.mu.
+func (s *Session) childChanged(g *generation, st children.Status, offer *childOffer) {
 	at, seated := s.seats.Load().by[st.Child]
 	if !seated || at.key != st.Key || st.Serial < at.serial {
 		return // another instance serves the session now
@@ -183,20 +187,36 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	}
 	s.mu.Lock()
 	s.tab.status[st.Child] = st
-	fresh := offer != nil && s.tab.offers[st.Child] != offer
-	if fresh {
+	had := s.tab.offers[st.Child]
+	switch {
+	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
-		former := s.catalog.Load().page
-		s.catalog.Store(s.hub.buildCatalog(s.tab.offers))
-		fresh = !bytes.Equal(former, s.catalog.Load().page)
+		s.catalog.Store(g.buildCatalog(s.tab.offers))
+	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
+		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
+		s.catalog.Store(g.buildCatalog(s.tab.offers))
 	}
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
-	announce := fresh && s.tab.listed && s.tab.initialized
+	announce := s.stir()
 	s.mu.Unlock()
 	if announce {
 		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
 	}
+}
+
+// isGhost reports an offer of a child that is being replaced. s.mu is held.
+func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.catalog.Load().gen }
+
+// stir wakes who waits for news of children, and reports whether the client is
+// to hear of another list. s.mu is held.
+func (s *Session) stir() (announce bool) {
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
+	page := s.catalog.Load().page
+	if !s.tab.listed || !s.tab.initialized || bytes.Equal(page, s.tab.page) {
+		return false
+	}
+	s.tab.page = page
+	return true
 }
 
 // childStatus is one child as this session sees it. offered: the instance that
@@ -205,7 +225,8 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
-	return st, known, s.tab.offers[name] != nil && !s.seats.Load().by[name].moved, s.tab.changed
+	offer := s.tab.offers[name]
+	return st, known, offer != nil && !s.isGhost(offer) && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether a child has listed its tools, or will not soon.
@@ -220,7 +241,7 @@ func (s *Session) awaitListed(ctx context.Context, names []string) {
 	for _, name := range names {
 		for {
 			st, known, offered, changed := s.childStatus(name)
-			if settled(st, known, offered) {
+			if settled(st, known, offered) || s.hub.now().byName[name] == nil {
 				break
 			}
 			select {
@@ -235,9 +256,10 @@ func (s *Session) awaitListed(ctx context.Context, names []string) {
 // awaitOffers gives the children that are still starting their time, and no
 // more: a list is answered with what there is by then.
 func (s *Session) awaitOffers(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	g := s.hub.now()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
 	defer cancel()
-	s.awaitListed(ctx, s.hub.names())
+	s.awaitListed(ctx, g.names())
 }
 
 // setCaps records what the client declared. Roots that are no object count as
