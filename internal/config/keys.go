@@ -54,6 +54,7 @@ type key struct {
 	text     string // one sentence for docs/config.md
 	guard    bool   // losing it to a misspelling would open something
 	required bool
+	restart  bool // a hub that runs goes on with the former value
 }
 
 func object(keys ...key) *spec   { return &spec{kind: kindObject, keys: keys} }
@@ -110,11 +111,11 @@ var table = object(
 	)},
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
-		key{name: "frame", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
+		key{name: "frame", restart: true, def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
 		key{name: "sessions", def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
-		key{name: "calls", def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
+		key{name: "calls", restart: true, def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
 		key{name: "children", def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
-		key{name: "starting", def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
+		key{name: "starting", restart: true, def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
 		key{name: "depth", def: `128`, spec: whole(8, 10_000), text: "Nesting of a call's arguments."},
 	)},
 )
@@ -196,7 +197,7 @@ var policyTable = guarding(
 )
 
 var httpTable = object(
-	key{name: "listen", def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
+	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
 	key{name: "hosts", spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
 	key{name: "tokens", guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
