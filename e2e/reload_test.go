@@ -311,7 +311,9 @@ func TestReloadUnderLoad(t *testing.T) {
 				total.Edits++
 				if rng.IntN(4) == 0 && i < n-1 {
 					why := slices.Sorted(maps.Keys(breakages))[rng.IntN(len(breakages))]
-					kind := put(breakages[why](now.mutate(rng).text(w)))
+					broken := now.mutate(rng)
+					now.number = broken.number // each text is another one: the same again would be no change
+					kind := put(breakages[why](broken.text(w)) + strings.Repeat("\n", now.number))
 					state = s.awaitConfig(fmt.Sprintf("%s (%s) is refused", why, kind), func(c configState) bool { return c.ErrorAt != "" && c.ErrorAt != state.ErrorAt })
 					total.Broken++
 				} else {

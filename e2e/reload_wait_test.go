@@ -105,7 +105,9 @@ func TestAFileInsideABoundaryWaits(t *testing.T) {
 			must(t, s.RootsChanged())
 			s.call("rec__echo", pathArgs(t, w.path("other", "other.txt")))
 			edit(without + " ")
-			c = s.awaitConfig("it waits still", func(c configState) bool { return strings.Contains(c.Waiting, "while it lay inside") || c.LoadedAt != loaded })
+			c = s.awaitConfig("it waits still", func(c configState) bool {
+				return strings.Contains(c.Waiting, "while it lay inside") || c.LoadedAt != loaded
+			})
 			if c.Waiting == "" || c.LoadedAt != loaded || !s.offers("rec__echo") {
 				t.Errorf("once the boundary had moved it was read: %+v", c)
 			}
