@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mcphub/children"
 	"mcphub/children/childtest"
@@ -206,6 +207,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			next = other(kid, "x")
 		}
 		apply(t, h, testConfig(t, next))
+		c.raw("tools/call", call("kid__echo", `{}`)) // the new one is there
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
 		again := false
@@ -220,6 +222,16 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		if a.Release != nil {
 			a.Release()
 		}
+		if replaced {
+			now := s.catalog.Load()
+			s.catalog.Store(&Catalog{gen: tool.gen, byName: map[string]*offered{tool.name: tool}})
+			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
+				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
+			if s.serveFast(m, nil) {
+				t.Error("the short way sent it to the new one")
+			}
+			s.catalog.Store(now)
+		}
 		if msg, bad := text(c.raw("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, outside)))); !bad {
 			t.Errorf("a call made afterwards is judged by what was: %s", msg)
 		}
@@ -233,6 +245,60 @@ func sessionOfTest(h *Hub) *Session {
 		return s
 	}
 	return nil
+}
+
+// TestListedWhileItIsReplaced: for the moment that it takes, the tools of the old one stay on the list, and a call waits.
+func TestListedWhileItIsReplaced(t *testing.T) {
+	kid := scripted("kid", childtest.Script{})
+	h := newTestHub(t, kid)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("tools/list", `{}`)
+	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
+	apply(t, h, testConfig(t, slow))
+	catalog := sessionOfTest(h).catalog.Load()
+	if catalog.byName["kid__echo"] != nil || catalog.byChild["kid"] != nil || !strings.Contains(string(catalog.page), "kid__echo") {
+		t.Error("not listed, or a call would not wait")
+	}
+	if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
+		t.Error(got)
+	}
+	c.awaitNote(listChanged)
+	if !c.listed("kid__page2_0") {
+		t.Error("the new list is not shown")
+	}
+}
+
+// TestRootsChangeAmidApply has a session serve new roots down at the moment when the hub knows of a child and the supervisor
+// does not yet: it is started all the same.
+func TestRootsChangeAmidApply(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	kid := scripted("kid", childtest.Script{})
+	h := newTestHub(t, kid)
+	c := connect(t, h, one)
+	c.handshake(`{"roots":{"listChanged":true}}`)
+	c.raw("tools/list", `{}`)
+	old := h.now()
+	g, err := newGeneration(testConfig(t, kid, scripted("late", childtest.Script{})), h.own, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.replace(g, old)
+	updates := sessionOfTest(h).roots.Updates()
+	c.setRoots(two)
+	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
+		t.Fatal(err)
+	}
+	<-updates
+	for range 50 {
+		c.raw("ping", `{}`)
+	}
+	h.sup.Apply(g.specs())
+	close(g.applied)
+	close(old.next)
+	if got := c.raw("tools/call", call("late__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
+		t.Error(got)
+	}
 }
 
 // TestReplacedButFailing: what stands on the list while a child is being replaced goes when the new one fails.
