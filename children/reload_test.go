@@ -206,3 +206,34 @@ func TestEveryFieldCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestApplyFreesWhoWaits replaces an instance in which a call runs for an hour while another waits for it to apply new roots:
+// that one hears at once that there is something else to call.
+func TestApplyFreesWhoWaits(t *testing.T) {
+	kid := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
+	kid.CallTimeout = -1
+	inBubble(t, []children.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+		s.Ensure(one, nil)
+		l := acquire(t, s, one)
+		done := make(chan string, 1)
+		go func() { done <- call(t, l, "progress", `{"Steps":1,"Every":3600000000000}`); l.Release() }()
+		synctest.Wait()
+		s.SetRoots(one, []rootsmgr.Root{root(t.TempDir(), "")})
+		failed := make(chan error, 1)
+		go func() { _, err := s.Acquire(t.Context(), one); failed <- err }()
+		synctest.Wait()
+		select {
+		case err := <-failed:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		began := time.Now()
+		s.Apply(nil)
+		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(began) > 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if got := text(t, <-done); got != "done" {
+			t.Errorf("the call under way gave %q", got)
+		}
+	})
+}
