@@ -28,7 +28,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 				ts.Fatalf("usage, once: talks ARGS...")
 			}
 			var env []string
-			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
+			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 				env = append(env, name+"="+ts.Getenv(name))
 			}
 			c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
