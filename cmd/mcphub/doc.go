@@ -4,7 +4,8 @@
 //
 // main.go holds the command tree and the exit codes, wire.go turns a
 // config.File into a hub.Config and is the only file that sees both, serve.go
-// orders starting and stopping, client.go is the client of call and demo, and
+// orders starting and stopping, reload.go brings changes of the file to a Hub
+// that runs (one goroutine owns that), client.go is the client of call and demo, and
 // there is one file for each command.
 //
 // Concurrency: a command runs on the main goroutine; serve, call and demo run
