@@ -234,26 +234,25 @@ func (s *Session) reseat(p seat) {
 // awaitSeat returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
 func (s *Session) awaitSeat(ctx context.Context, g *generation, name string) (children.Key, error) {
-	if p, ok := s.seats.Load().by[name]; ok {
+	c := g.byName[name]
+	if p, ok := s.seats.Load().by[name]; ok && p.revision == c.Spec.Revision {
 		return p.key, nil
 	}
 	over := time.NewTimer(g.cfg.Roots.Timeout)
 	defer over.Stop()
+	replaced := g.next
 	for {
 		now := s.seats.Load()
-		if p, ok := now.by[name]; ok {
+		if p, ok := now.by[name]; ok && p.revision == c.Spec.Revision {
 			return p.key, nil
 		}
-		if s.hub.superseded(g.byName[name]) {
+		if s.hub.superseded(c) {
 			return children.Key{}, errSuperseded
 		}
 		select {
 		case <-now.next:
-		case <-g.next:
-			g = s.hub.now()
-			if g.byName[name] == nil {
-				return children.Key{}, errSuperseded
-			}
+		case <-replaced:
+			replaced = nil // by one in which this child is the same
 		case <-over.C:
 			return children.Key{}, &children.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
 		case <-ctx.Done():
@@ -284,7 +283,7 @@ func (s *Session) acquire(ctx context.Context, g *generation, name string) (*chi
 }
 
 func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (*children.Lease, error) {
-	if p, ok := s.seats.Load().by[name]; ok {
+	if p, ok := s.seats.Load().by[name]; ok && p.revision == g.byName[name].Spec.Revision {
 		if lease, ok := s.hub.sup.TryAcquire(p.key); ok {
 			return lease, nil
 		}
