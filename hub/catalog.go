@@ -20,6 +20,7 @@ type Catalog struct {
 	tools   []*offered    // in the order listed
 	page    func() []byte // the whole result of tools/list, made once
 	odd     map[string][]oddity
+	gen     *generation
 }
 
 // offered is one tool as the client sees it.
@@ -32,6 +33,7 @@ type offered struct {
 	from   *children.Offer
 	tool   *validate.Tool // what it is judged by
 	costly bool           // its schema may take time to check: it has patterns
+	gen    *generation    // by which it is judged and run
 }
 
 // An oddity is a tool that is not offered, and why.
@@ -50,18 +52,19 @@ const (
 // childOffer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type childOffer struct {
+	gen   *generation // by which it was read
 	raw   *children.Offer
 	tools []*offered
 	odd   []oddity
 }
 
 // readOffer reads a child's list: it compiles schemas, so it may take a while.
-func (h *Hub) readOffer(child *Child, raw *children.Offer) *childOffer {
-	out := &childOffer{raw: raw}
+func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
+	out := &childOffer{gen: g, raw: raw}
 	seen := map[string]bool{}
 	bytes := 0
 	for i, entry := range raw.Tools {
-		o, reason := h.offer(child, raw, entry)
+		o, reason := g.offer(child, raw, entry)
 		bytes += len(entry)
 		switch {
 		case reason == hidden:
@@ -88,16 +91,16 @@ func (h *Hub) readOffer(child *Child, raw *children.Offer) *childOffer {
 
 // buildCatalog makes the view of the offers of one session's children. Offers
 // are looked at in the order of hub.json, so the same offers give the same view.
-func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
-	c := &Catalog{byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
-	for _, own := range h.own {
+func (g *generation) buildCatalog(offers map[string]*childOffer) *Catalog {
+	c := &Catalog{gen: g, byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
+	for _, own := range g.own {
 		o := &offered{name: own.name, remote: own.name, def: own.def}
 		c.byName[o.name] = o
 		c.tools = append(c.tools, o)
 	}
 	wanted := map[string]int{}
-	for i := range h.cfg.Children {
-		name := h.cfg.Children[i].Spec.Name
+	for i := range g.cfg.Children {
+		name := g.cfg.Children[i].Spec.Name
 		offer := offers[name]
 		if offer == nil {
 			continue
@@ -111,8 +114,10 @@ func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
 			wanted[o.name]++
 		}
 	}
-	h.settle(c, wanted)
-	c.page = sync.OnceValue(func() []byte { return renderPage(c.tools) })
+	g.settle(c, wanted)
+	all := c.tools
+	c.page = sync.OnceValue(func() []byte { return renderPage(all) })
+	c.dropGhosts()
 	return c
 }
 
@@ -120,7 +125,7 @@ func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
 const hidden = "excluded by hub.json"
 
 // offer makes one entry of a child's list a tool of the hub, or says why not.
-func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
+func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
 	if len(raw) > maxDefinition {
 		return nil, fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
 	}
@@ -132,17 +137,17 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 	if !unambiguous(raw) {
 		return nil, "its definition has a member twice"
 	}
-	o := &offered{child: child.Spec.Name, remote: remote, entry: raw, from: offer}
+	o := &offered{gen: g, child: child.Spec.Name, remote: remote, entry: raw, from: offer}
 	if !wanted(child, remote) {
 		return o, hidden
 	}
-	tool, err := h.cfg.Checker.Tool(child.Spec.Name, offer.ServerName, raw)
+	tool, err := g.cfg.Checker.Tool(child.Spec.Name, offer.ServerName, raw)
 	if err != nil {
 		return o, err.Error()
 	}
 	o.tool = tool
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
-	o.name = h.cfg.Names.exposed(o.child, child.Prefix, remote)
+	o.name = g.cfg.Names.exposed(o.child, child.Prefix, remote)
 	o.def = renamed(withoutEscapes(raw), o.name)
 	return o, ""
 }
@@ -182,7 +187,7 @@ func wanted(child *Child, tool string) bool {
 // settle gives every tool its final name: where two want the same one, or one
 // of the hub's own, all of them are marked, so that none shadows another. A
 // mark that some other tool has for a name of its own grows until it is unique.
-func (h *Hub) settle(c *Catalog, wanted map[string]int) {
+func (g *generation) settle(c *Catalog, wanted map[string]int) {
 	for _, o := range c.tools {
 		if _, own := c.byName[o.name]; o.child != "" && !own && wanted[o.name] == 1 {
 			c.byName[o.name] = o
@@ -193,7 +198,7 @@ func (h *Hub) settle(c *Catalog, wanted map[string]int) {
 			continue
 		}
 		for size := markSize; ; size++ {
-			name := h.cfg.Names.marked(o.child, h.byName[o.child].Prefix, o.remote, size)
+			name := g.cfg.Names.marked(o.child, g.byName[o.child].Prefix, o.remote, size)
 			if c.byName[name] == nil {
 				o.name = name
 				break

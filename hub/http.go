@@ -72,7 +72,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	if err != nil {
 		return err
 	}
-	f := &httpFront{h: h, o: o, guard: guard, log: h.cfg.Log, sessions: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, log: h.now().cfg.Log, sessions: map[string]*httpClient{}}
 	server := &http.Server{
 		Handler: f.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: 64 << 10,
 		ErrorLog: nil,
@@ -90,7 +90,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 			f.sweep()
 		case <-ctx.Done():
 			f.drain()
-			over, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.cfg.Limits.Grace)
+			over, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.now().cfg.Limits.Grace)
 			if err := server.Shutdown(over); err != nil {
 				_ = server.Close()
 			}
@@ -226,7 +226,7 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request) (*jsonrpc.Me
 		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json")
 		return nil, false
 	}
-	limit := int64(f.h.cfg.Limits.Frame)
+	limit := int64(f.h.now().cfg.Limits.Frame)
 	if r.ContentLength > limit {
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, false
@@ -287,7 +287,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newHTTPClient(uuid.NewString(), owner, f.h.cfg.Limits.Calls)
+	c := newHTTPClient(uuid.NewString(), owner, f.h.now().cfg.Limits.Calls)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
@@ -295,7 +295,8 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	c.s = f.h.newSession()
 	c.s.client, c.s.principal = c, owner
-	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, f.h.cfg.Fallback, f.h.cfg.Roots, f.h.cfg.FS, c.s.log)
+	cfg := &f.h.now().cfg
+	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, cfg.Fallback, cfg.Roots, cfg.FS, c.s.log)
 	a := f.answer(c.ctx, c.s, m)
 	if a.Result == nil {
 		f.forget(c)

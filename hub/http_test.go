@@ -340,7 +340,7 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 
 func TestHTTPBounds(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
-	h.cfg.Limits.Frame = 1 << 16
+	h.now().cfg.Limits.Frame = 1 << 16
 	w := serveWeb(t, h, HTTPOptions{Sessions: 2})
 	c := w.initialize(`{}`)
 	w.initialize(`{}`)

@@ -47,6 +47,7 @@ type Session struct {
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
+	gen         *generation // that the session goes by: its catalogue is made under it
 	offers      map[string]*childOffer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
@@ -54,7 +55,8 @@ type sessionTables struct {
 	servedOnce  bool
 	servedNow   chan struct{} // served
 	initialized bool
-	listed      bool // tools/list was answered, so changes are announced
+	listed      bool   // tools/list was answered, so changes are announced
+	page        []byte // what was listed or announced last
 	caps        clientCaps
 }
 
@@ -65,13 +67,13 @@ type clientCaps struct {
 }
 
 func (h *Hub) newSession() *Session {
-	id := uuid.NewString()
+	id, g := uuid.NewString(), h.now()
 	s := &Session{
 		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), recalled: make(chan struct{}),
-		log: h.cfg.Log.With().Str("session", id[:8]).Logger(),
+		log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
-		offers: map[string]*childOffer{}, status: map[string]children.Status{},
+		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.seats.Store(newSeats(nil))
@@ -122,15 +124,17 @@ func (s *Session) serveRoots(ctx context.Context) {
 		return
 	}
 	for first := true; ; first = false {
+		g := s.hub.inForce()
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(snap, first)
+		s.serve(g, snap, first)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
+		case <-g.next:
 		case <-ctx.Done():
 			return
 		}
@@ -177,7 +181,8 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	}
 }
 
-// childChanged takes in what is told of one instance. The caller holds Hub.mu.
+// childChanged takes in what is told of one instance. The
+// caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	at, seated := s.seats.Load().by[st.Child]
 	if !seated || at.key != st.Key || st.Serial < at.serial {
@@ -189,20 +194,16 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	}
 	s.mu.Lock()
 	s.tab.status[st.Child] = st
-	fresh := offer != nil && s.tab.offers[st.Child] != offer
-	announce := false
-	if fresh {
-		var former []byte
-		tell := s.tab.listed && s.tab.initialized
-		if tell {
-			former = s.toolsNow().page()
-		}
+	had := s.tab.offers[st.Child]
+	switch {
+	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
-		announce = tell && !bytes.Equal(former, s.toolsNow().page())
+	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
+		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
+		s.catalog.Store(nil)
 	}
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
+	announce := s.stir()
 	s.mu.Unlock()
 	if announce {
 		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
@@ -226,9 +227,28 @@ func (s *Session) toolsNow() *Catalog {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
-	c := s.hub.buildCatalog(s.tab.offers)
+	c := s.tab.gen.buildCatalog(s.tab.offers)
 	s.catalog.Store(c)
 	return c
+}
+
+// isGhost reports an offer of a child that is being replaced. s.mu is held.
+func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.tab.gen }
+
+// stir wakes who waits for news of children, and reports whether the client is
+// to hear of another list. s.mu is held.
+func (s *Session) stir() (announce bool) {
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
+	if !s.tab.listed || !s.tab.initialized {
+		return false
+	}
+	page := s.toolsNow().page()
+	if bytes.Equal(page, s.tab.page) {
+		return false
+	}
+	s.tab.page = page
+	return true
 }
 
 // childStatus is one child as this session sees it. offered: the instance that
@@ -237,7 +257,8 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
-	return st, known, s.tab.offers[name] != nil && !s.seats.Load().by[name].moved, s.tab.changed
+	offer := s.tab.offers[name]
+	return st, known, offer != nil && !s.isGhost(offer) && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
@@ -260,9 +281,10 @@ func begun(st children.Status, known, offered bool) bool {
 // awaitBegun waits until there is something to tell of every child, within the
 // time that a list has.
 func (s *Session) awaitBegun(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	g := s.hub.now()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
 	defer cancel()
-	s.awaitChildren(ctx, s.hub.names(), begun)
+	s.awaitChildren(ctx, g.names(), begun)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -271,7 +293,7 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 	for _, name := range names {
 		for {
 			st, known, offered, changed := s.childStatus(name)
-			if wanted(st, known, offered) {
+			if wanted(st, known, offered) || s.hub.now().byName[name] == nil {
 				break
 			}
 			select {
@@ -286,10 +308,11 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 // awaitOffers gives the children that are still starting their time, and no
 // more: a list is answered with what there is by then.
 func (s *Session) awaitOffers(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	g := s.hub.now()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
 	defer cancel()
 	s.awaitRecalled(ctx)
-	s.awaitChildren(ctx, s.hub.names(), settled)
+	s.awaitChildren(ctx, g.names(), settled)
 }
 
 // setCaps records what the client declared. Roots that are no object count as

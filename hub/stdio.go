@@ -15,11 +15,12 @@ import (
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	s := h.newSession()
+	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
-		Strict: true, FrameLimit: h.cfg.Limits.Frame, MaxRequests: h.cfg.Limits.Calls, Grace: h.cfg.Limits.Grace,
+		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Log: s.log,
 	})
-	s.roots = rootsmgr.NewManager(askRoots{conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
 	s.client = conn
 	return s.run(ctx, conn.Run)
 }
@@ -45,7 +46,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	case mcp.MethodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	if m.Method == MethodExplain && s.hub.cfg.Inspect {
+	if m.Method == MethodExplain && s.hub.now().cfg.Inspect {
 		s.begin()
 		return s.explain(ctx, m)
 	}
@@ -100,11 +101,13 @@ func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: the list has one page; ask again without a cursor")
 	}
 	s.awaitOffers(ctx)
-	if s.hub.cfg.Inspect {
+	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
 	s.mu.Lock()
 	s.tab.listed = true
+	page := s.toolsNow().page()
+	s.tab.page = page
 	s.mu.Unlock()
-	return jsonrpc.ResultAnswer(s.tools().page())
+	return jsonrpc.ResultAnswer(page)
 }

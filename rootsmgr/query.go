@@ -45,8 +45,9 @@ func (m *Manager) fly(ctx context.Context, f *flight) {
 	// from the answer.
 	asOf := m.announced.Load()
 	f.events <- event{at: time.Now(), asOf: asOf}
-	limit := fmt.Errorf("%w (%v)", ErrNoAnswer, m.settings.Timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, m.settings.Timeout, limit)
+	timeout := m.terms.Load().settings.Timeout
+	limit := fmt.Errorf("%w (%v)", ErrNoAnswer, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limit)
 	defer cancel()
 	entries, skipped, err := listAll(ctx, m.src)
 	if err != nil {

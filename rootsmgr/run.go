@@ -13,7 +13,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
 		return errors.New("rootsmgr: Run was called twice")
 	}
-	l := &loop{m: m, state: *m.pub.Load(), debounce: newDebounce(m.settings.Debounce)}
+	l := &loop{m: m, state: *m.pub.Load()}
+	l.debounce = newDebounce(l.terms.settings.Debounce)
 	l.run(ctx)
 	return nil
 }
@@ -45,6 +46,8 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case g := <-l.m.hello:
 			l.greet(g)
+		case <-l.m.amended:
+			l.amend()
 		case <-l.m.kick:
 			l.debounce.note(time.Now())
 		case <-l.m.poke:
@@ -69,24 +72,24 @@ func (l *loop) due() time.Time {
 	if f := l.flight; f == nil {
 		due = l.debounce.due()
 	} else if !f.sent.IsZero() && !f.late {
-		due = f.sent.Add(l.m.settings.Timeout)
+		due = f.sent.Add(l.terms.settings.Timeout)
 	}
 	if !l.keptSince.IsZero() {
-		due = earlier(due, l.keptSince.Add(l.m.settings.Stale))
+		due = earlier(due, l.keptSince.Add(l.terms.settings.Stale))
 	}
 	return due
 }
 
 // step does what time alone makes due.
 func (l *loop) step(ctx context.Context, now time.Time) {
-	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.m.settings.Timeout)) {
+	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
 		// The Source should have returned by now. Whether it has or not, nobody
 		// waits for it any longer, and what it brings is late.
 		f.late = true
 		f.cancel()
 		l.failed(now, f.asOf, ErrNoAnswer)
 	}
-	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.m.settings.Stale {
+	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.terms.settings.Stale {
 		l.expire()
 	}
 	if !l.greeted || !l.greeting.supported {
@@ -128,15 +131,19 @@ func (l *loop) greet(g greeting) {
 		l.publish() // step asks at once
 		return
 	}
-	s := l.m.settings
 	l.attempted = never
+	l.unsupported()
+	l.settle()
+	l.publish()
+}
+
+// unsupported is the view for a client that cannot give roots.
+func (l *loop) unsupported() {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseUnsupported, s.When, nil)
+	l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseUnsupported, l.terms.settings.When, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
-	l.settle()
-	l.publish()
 }
 
 // settle lets everybody go on who waits for the first answer, once it is
@@ -185,23 +192,28 @@ func (l *loop) heard(e event) {
 
 // answered replaces what was known (R6).
 func (l *loop) answered(e event) {
-	s := l.m.settings
 	l.asked = e.snapshot
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
-	l.view = answeredView(e.snapshot, s.When)
+	l.reckon()
+	l.settle()
+	l.publish()
+}
+
+// reckon makes the view of the last answer.
+func (l *loop) reckon() {
+	when := l.terms.settings.When
+	l.view = answeredView(l.asked, when)
 	if l.view.unusable > 0 {
 		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
-		if !l.m.fallback.None() {
+		if !l.terms.fallback.None() {
 			unusable := l.view.unusable
 			l.generation++
-			l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, s.When, errUnusable,
-				e.snapshot.Skipped()...)
+			l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, when, errUnusable,
+				l.asked.Skipped()...)
 			l.view.unusable = unusable
 		}
 	}
-	l.settle()
-	l.publish()
 }
 
 var errUnusable = errors.New("none of its roots can be used")
@@ -239,7 +251,7 @@ func (l *loop) expire() {
 
 func (l *loop) fallBack(err error) {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, l.m.settings.When, err)
+	l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, l.terms.settings.When, err)
 }
 
 // publish replaces what everybody sees and wakes who waits for that.

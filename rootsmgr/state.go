@@ -25,7 +25,7 @@ type State struct {
 // "failed", "closed".
 func (m *Manager) State() State {
 	s := m.pub.Load()
-	v := s.at(time.Now(), m.settings)
+	v := s.at(time.Now())
 	return State{
 		Supported:   s.greeting.supported,
 		ListChanged: s.greeting.listChanged,

@@ -15,7 +15,7 @@ import (
 )
 
 // serveHTTP serves Streamable HTTP until ctx ends.
-func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger, address string) error {
+func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger, address string, reload *reloader) error {
 	file := src.file
 	if address == listenConfigured {
 		address = file.HTTP.Listen
@@ -32,7 +32,7 @@ func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger
 		return errors.Join(exitf(exitConfig, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
-	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, opts) })
+	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, opts) }))
 }
 
 func isLoopback(addr string) bool {

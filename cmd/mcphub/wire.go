@@ -42,6 +42,11 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 		return hub.Config{}, err
 	}
 	s.file = file
+	return s.wire(file, w, log)
+}
+
+// wire turns a configuration that was read into what a Hub is made of.
+func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	if err := notServedYet(file); err != nil {
 		return hub.Config{}, err
 	}
@@ -265,8 +270,9 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	}
 	cfg.Protected = append(own, f.Policy.Protected...)
 	cfg.Protected = append(cfg.Protected, ownFolders(f, home, os.Getenv)...)
-	if f.Path != "" {
-		cfg.Protected = append(cfg.Protected, f.Path)
+	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
+	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
+		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
 	}
 	return validate.NewChecker(cfg)
 }

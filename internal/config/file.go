@@ -42,6 +42,9 @@ type File struct {
 	HTTP     HTTP     `koanf:"http"`
 	Limits   Limits   `koanf:"limits"`
 
+	Sum   string `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
+	Trail Trail  `koanf:"-"` // how Path led to the file when Load read it
+
 	src  *source
 	tree *node // in hub.json's own spelling, for At
 }
