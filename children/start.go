@@ -35,10 +35,11 @@ func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 // Start is Call without waiting. ok false: nothing was sent, and done will not
 // be called. Otherwise done is called once, with what Call would return: an
 // answer on the goroutine that reads what the child sends, which done must not
-// hold up, and an error on any. token is the raw progress token that the params
+// hold up, and an error on any. b is the Batch of the read loop that calls, nil
+// elsewhere. token is the raw progress token that the params
 // hold, nil for none. abandon ends the call with a cause, and tells the child.
 // The lease must not be released before done is called.
-func (l *Lease) Start(method string, token []byte, done func(*jsonrpc.Response, error), params ...[]byte) (abandon func(cause error), ok bool) {
+func (l *Lease) Start(b *jsonrpc.Batch, method string, token []byte, done func(*jsonrpc.Response, error), params ...[]byte) (abandon func(cause error), ok bool) {
 	link, can := l.r.link.(starter)
 	if !can {
 		return nil, false
@@ -50,7 +51,7 @@ func (l *Lease) Start(method string, token []byte, done func(*jsonrpc.Response, 
 			c.abandon(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
 		})
 	}
-	if !c.started.Start(method, params...) {
+	if !c.started.Start(b, method, params...) {
 		c.end()
 		return nil, false
 	}

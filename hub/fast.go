@@ -55,7 +55,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
 		edits = append(edits, edit{token, c.token})
 	}
-	abandon, ok := lease.Start(m.Method, c.token, c.done, splice(m.Params, edits...)...)
+	abandon, ok := lease.Start(r.Batch(), m.Method, c.token, c.done, splice(m.Params, edits...)...)
 	if !ok {
 		c.over()
 		return false
@@ -95,5 +95,5 @@ func (c *fastCall) done(res *jsonrpc.Response, err error) {
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
-	c.reply.Answer(jsonrpc.Answer{Result: res.Result, Error: res.Error, Release: res.Release})
+	c.reply.Answer(res.Answer())
 }

@@ -92,6 +92,7 @@ type Conn struct {
 
 	next  atomic.Uint64
 	calls sync.Pool // of *call that can be used again
+	batch Batch     // of the read loop
 	mu    sync.Mutex
 	tabs  tables
 

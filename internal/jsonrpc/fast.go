@@ -85,7 +85,7 @@ func (r *Reply) Answer(a Answer) {
 	if len(body) <= borrowed {
 		f := newFrame()
 		f.answer(r.id, member, body)
-		sent := c.w.trySend(0, f.parts)
+		sent := a.batch.send(c.w, f.parts)
 		f.free()
 		if sent {
 			a.release()
@@ -98,6 +98,10 @@ func (r *Reply) Answer(a Answer) {
 		c.reply(c.ctx, r.id, a)
 	}()
 }
+
+// Batch returns what gathers frames sent by Options.Fast, for Started.Start
+// before Options.Fast returns.
+func (r *Reply) Batch() *Batch { return &r.c.batch }
 
 // over gives the request's turn back.
 func (r *Reply) over() {
@@ -178,9 +182,10 @@ func (c *Conn) Prepare(done func(*Response, error)) *Started {
 	return &Started{c: c, n: c.next.Add(1), p: &call{done: done}}
 }
 
-// Start sends the request if that takes no waiting; false: nothing was sent,
-// and done will not be called. params may be used again when it returns.
-func (s *Started) Start(method string, params ...[]byte) bool {
+// Start sends the request if that takes no waiting, with others where the
+// caller is on a read loop and gives its Batch; false: nothing was sent, and
+// done will not be called. params may be used again when it returns.
+func (s *Started) Start(b *Batch, method string, params ...[]byte) bool {
 	c := s.c
 	c.mu.Lock()
 	if c.tabs.closed != nil {
@@ -193,7 +198,7 @@ func (s *Started) Start(method string, params ...[]byte) bool {
 	defer f.free()
 	f.head = strconv.AppendUint(append(f.head, `{"jsonrpc":"2.0","id":`...), s.n, 10)
 	f.method(method, params)
-	if c.w.trySend(0, f.parts) {
+	if b.send(c.w, f.parts) {
 		return true
 	}
 	if c.forget(s.n) == nil {
@@ -219,6 +224,9 @@ func (p *call) finish(a answered) {
 	if p.done != nil {
 		p.done(a.resp, a.err)
 		return
+	}
+	if a.resp != nil {
+		a.resp.batch = nil // it leaves the read loop
 	}
 	p.ch <- a
 }

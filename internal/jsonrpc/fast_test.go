@@ -29,9 +29,9 @@ func (r *hop) take(m *Message, reply *Reply) bool {
 			reply.Answer(ErrorAnswer(CodeInternal, err.Error()))
 			return
 		}
-		reply.Answer(Answer{Result: res.Result, Error: res.Error, Release: res.Release})
+		reply.Answer(res.Answer())
 	})
-	if !s.Start(m.Method, m.Params) {
+	if !s.Start(reply.Batch(), m.Method, m.Params) {
 		return false
 	}
 	reply.OnCancel(s.Abandon)

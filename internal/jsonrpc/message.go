@@ -151,7 +151,14 @@ type Response struct {
 	Result []byte
 	Error  []byte
 
-	buf *buffer
+	buf   *buffer
+	batch *Batch // of the read loop that it came on
+}
+
+// Answer passes r on as it is. Where r was handed to the done of a Started it
+// must be given to a Reply before done returns, or not at all.
+func (r *Response) Answer() Answer {
+	return Answer{Result: r.Result, Error: r.Error, Release: r.Release, batch: r.batch}
 }
 
 // Err returns the error object of r, nil for a result.
@@ -180,6 +187,8 @@ type Answer struct {
 	Result  []byte
 	Error   []byte
 	Release func()
+
+	batch *Batch
 }
 
 // ResultAnswer answers with a raw JSON value.

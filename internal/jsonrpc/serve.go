@@ -9,27 +9,39 @@ import (
 
 func (c *Conn) readLoop() error {
 	rd := NewReader(c.r, c.o.FrameLimit)
+	defer c.batch.flush()
 	var m Message
 	for {
 		line, err := rd.Next()
+		c.batch.on = len(line) <= fastFrame && rd.More() && !c.batch.full()
+		if !c.batch.on && len(line) > fastFrame {
+			c.batch.flush() // reading it takes a while
+		}
 		var long *TooLongError
 		switch {
 		case errors.As(err, &long):
 			c.tooLong(long)
-			continue
 		case err != nil:
 			return err
+		case blank(line):
+		default:
+			c.take(rd, line, &m)
 		}
-		if blank(line) {
-			continue
+		if !c.batch.on {
+			c.batch.flush()
 		}
-		if err := Split(line, c.o.Strict, &m); err != nil {
-			c.bad(line, err)
-		} else {
-			c.dispatch(rd, &m)
-		}
-		m.forget()
 	}
+}
+
+// take deals with one line.
+func (c *Conn) take(rd *Reader, line []byte, m *Message) {
+	if err := Split(line, c.o.Strict, m); err != nil {
+		c.batch.flush()
+		c.bad(line, err)
+	} else {
+		c.dispatch(rd, m)
+	}
+	m.forget()
 }
 
 func blank(line []byte) bool {
@@ -43,14 +55,20 @@ func blank(line []byte) bool {
 
 func (c *Conn) dispatch(rd *Reader, m *Message) {
 	switch {
+	case m.IsRequest() && !c.inline(m) && c.fast(m):
+		return
+	case m.IsResponse():
+		c.response(rd, m)
+		return
+	}
+	c.batch.flush() // whatever comes now may take its time
+	switch {
 	case m.IsRequest():
 		c.request(rd, m)
 	case m.Method == methodCancelled:
 		c.peerCancelled(m)
 	case m.IsNotification():
 		c.notification(m)
-	case m.IsResponse():
-		c.response(rd, m)
 	case m.Result != nil || m.Error != nil:
 		c.skip("an answer without an id", m.Frame)
 	case c.o.Strict:
@@ -63,13 +81,10 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 // request registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
 func (c *Conn) request(rd *Reader, m *Message) {
-	if c.o.Inline != nil && c.o.Inline(m.Method) {
+	if c.inline(m) {
 		frame, _ := rd.Take()
 		own := m.rebase(frame)
 		c.replyInline(own.ID, c.answer(c.ctx, own))
-		return
-	}
-	if c.fast(m) {
 		return
 	}
 	q := new(request)
@@ -90,6 +105,8 @@ func (c *Conn) request(rd *Reader, m *Message) {
 		c.wg.Go(func() { c.worker(q) })
 	}
 }
+
+func (c *Conn) inline(m *Message) bool { return c.o.Inline != nil && c.o.Inline(m.Method) }
 
 // request is one request of the peer under way.
 type request struct {
@@ -287,7 +304,7 @@ func (c *Conn) response(rd *Reader, m *Message) {
 		return
 	}
 	frame, buf := rd.Take()
-	p.finish(answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}})
+	p.finish(answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf, batch: &c.batch}})
 }
 
 // bad deals with a line that is no message. What is known to be an answer is
@@ -385,6 +402,7 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 func (c *Conn) skip(reason string, line []byte) {
 	c.skipped.Add(1)
 	if c.o.OnSkip != nil {
+		c.batch.flush() // it may write a log
 		c.o.OnSkip(reason, line)
 	}
 }

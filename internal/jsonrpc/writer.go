@@ -199,6 +199,10 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		return s, nil
 	}
 	w.writing = true
+	if len(w.queue) > 0 { // held back: this one comes behind
+		s := w.enqueue(parts, 0, borrow)
+		return s, w.push()
+	}
 	if w.company > 0 && total <= gathered {
 		return nil, w.together(parts)
 	}
@@ -242,6 +246,38 @@ func (w *Writer) together(parts [][]byte) error {
 	if w.accepted == mine {
 		w.company--
 	}
+	return w.push()
+}
+
+// hold queues a small frame for kick to write, and returns its size. It never
+// blocks; false: the frame must be sent as others are.
+func (w *Writer) hold(parts [][]byte) (total int, ok bool) {
+	total, c := measure(parts)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c != copied || w.err != nil || w.raw == nil || !w.fits(copied, total, 0) || w.awaited(copied) {
+		return total, false
+	}
+	w.accepted += uint64(total)
+	w.enqueue(parts, 0, false)
+	return total, true
+}
+
+// kick writes what was held as far as that needs no waiting.
+func (w *Writer) kick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writing || w.err != nil || len(w.queue) == 0 {
+		return // somebody has seen to it
+	}
+	w.writing = true
+	_ = w.push() // whoever sends next is told
+}
+
+// push writes the front of the queue as far as that needs no waiting, and
+// leaves the rest to a goroutine. It is called with mu held and w.writing set,
+// and lets go of mu while writing.
+func (w *Writer) push() error {
 	if w.err == nil {
 		n, all, err := w.front(w.raw.tryWrite)
 		w.advance(n)
@@ -337,6 +373,7 @@ func (w *Writer) broken() error {
 // Flush waits until everything that had its place in the queue before has been
 // handed to the underlying writer, the Writer has failed, or ctx has ended.
 func (w *Writer) Flush(ctx context.Context) error {
+	w.kick()
 	w.mu.Lock()
 	if w.err != nil || w.sent >= w.accepted {
 		defer w.mu.Unlock()
