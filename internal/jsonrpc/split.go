@@ -99,6 +99,9 @@ var (
 // UTF-8 throughout; of a lenient one only the names of the envelope must be
 // unique. The error is a *SyntaxError.
 func Split(frame []byte, strict bool, m *Message) error {
+	if !strict && plainAnswer(frame, m) {
+		return nil
+	}
 	err := split(frame, strict, m)
 	if err == nil {
 		return nil
