@@ -63,7 +63,7 @@ func (r *Reply) cancel(cause error) {
 }
 
 // Answer sends the answer and never blocks: one that there is no room for, or
-// that is large, is left to a goroutine. A cancelled request is not answered,
+// that is large and not taken by the peer at once, is left to a goroutine. A cancelled request is not answered,
 // and a second answer is dropped.
 func (r *Reply) Answer(a Answer) {
 	cause, first := r.spend()
@@ -82,20 +82,29 @@ func (r *Reply) Answer(a Answer) {
 		return
 	}
 	member, body := a.parts()
+	f := newFrame()
+	f.answer(r.id, member, body)
+	var slip *slip
+	sent := false
 	if len(body) <= borrowed {
-		f := newFrame()
-		f.answer(r.id, member, body)
-		sent := a.batch.send(c.w, f.parts)
+		sent = a.batch.send(c.w, f.parts)
+	} else {
+		slip, sent = c.w.offer(f.parts)
+	}
+	if sent && slip == nil {
 		f.free()
-		if sent {
-			a.release()
-			r.over()
-			return
-		}
+		a.release()
+		r.over()
+		return
 	}
 	go func() {
 		defer r.over()
-		c.reply(c.ctx, r.id, a)
+		if slip == nil {
+			c.reply(c.ctx, r.id, a)
+		} else if slip.wait(c.ctx) == nil {
+			f.free()
+			a.release()
+		}
 	}()
 }
 

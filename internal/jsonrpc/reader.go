@@ -72,6 +72,7 @@ type Reader struct {
 	end   int
 	line  []byte // returned last
 	grown int    // size that the last long line needed
+	wide  bool   // r has been widened
 	err   error
 }
 
@@ -163,6 +164,10 @@ func (r *Reader) makeRoom() {
 	case r.start > len(r.buf)/2:
 		copy(r.buf, r.buf[r.start:r.end])
 	default:
+		if !r.wide {
+			r.wide = true
+			widen(r.r)
+		}
 		size := max(len(r.buf)*growBy, r.grown)
 		// A line of just the limit needs room for its line end, but no more.
 		next := newBuffer(max(min(size, r.limit+2), len(r.buf)+readSize))

@@ -45,6 +45,7 @@ type Writer struct {
 	group    [batch][]byte // of who is writing
 	spare    []byte        // a piece to be used again
 	company  int           // others have come while somebody wrote, not long ago
+	wide     bool          // w has been widened
 	wg       sync.WaitGroup
 }
 
@@ -221,6 +222,10 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 	w.progress(n)
 	var s *slip
 	if n < total {
+		if !w.wide {
+			w.wide = true
+			widen(w.w)
+		}
 		behind := w.queue
 		w.queue = nil
 		s = w.enqueue(parts, n, borrow)
@@ -247,6 +252,19 @@ func (w *Writer) together(parts [][]byte) error {
 		w.company--
 	}
 	return w.push()
+}
+
+// offer is send for who must not wait. false: the frame has no place, and must
+// be sent as others are. Where there is a slip, large parts are still in use.
+func (w *Writer) offer(parts [][]byte) (*slip, bool) {
+	total, c := measure(parts)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
+		return nil, false
+	}
+	s, err := w.accept(parts, total, true)
+	return s, err == nil
 }
 
 // hold queues a small frame for kick to write, and returns its size. It never
