@@ -160,18 +160,17 @@ func plainName(b []byte, i int) int {
 
 const (
 	lows   = 0x0101010101010101
-	highs  = 0x8080808080808080
-	quotes = '"' * lows
+	highs  = 0x80 * lows
 	slants = '\\' * lows
-	spaces = ' ' * lows
 )
 
-// special marks the bytes of w that end a run of text in a string: quotes,
-// backslashes and control characters. The lowest mark is right; above it may
-// be false ones.
+// special marks, in the highest bits of the bytes of w, those that end a run
+// of text in a string: quotes, backslashes and control characters. The lowest
+// mark is right; above it may be false ones, and bits that are no marks.
 func special(w uint64) uint64 {
-	q, s := w^quotes, w^slants
-	return ((q-lows)&^q | (s-lows)&^s | (w-spaces)&^w) & highs
+	// With its second bit turned a quote is a blank, and control characters
+	// stay what they are: one comparison finds both.
+	return ((w ^ 0x02*lows - 0x21*lows) | (w ^ slants - lows)) &^ w
 }
 
 // plainString returns where the JSON string that begins at b[i] ends, -1 where
@@ -183,14 +182,14 @@ func plainString(b []byte, i int) int {
 	for i++; ; {
 		for i+32 <= len(b) {
 			r := b[i : i+32 : i+32]
-			if special(binary.LittleEndian.Uint64(r))|special(binary.LittleEndian.Uint64(r[8:]))|
-				special(binary.LittleEndian.Uint64(r[16:]))|special(binary.LittleEndian.Uint64(r[24:])) != 0 {
+			if (special(binary.LittleEndian.Uint64(r))|special(binary.LittleEndian.Uint64(r[8:]))|
+				special(binary.LittleEndian.Uint64(r[16:]))|special(binary.LittleEndian.Uint64(r[24:])))&highs != 0 {
 				break
 			}
 			i += 32
 		}
 		for i+8 <= len(b) {
-			if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			if m := special(binary.LittleEndian.Uint64(b[i:])) & highs; m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}
