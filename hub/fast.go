@@ -24,11 +24,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	quoted := m.Param("name")
-	name, ok := jsonrpc.String(quoted)
-	if !ok {
+	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	tool := s.tools().byName[name]
+	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
 	if tool == nil || tool.child == "" || tool.costly {
 		return false
 	}
@@ -50,17 +49,17 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
-	edits := append(make([]edit, 0, 2), edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
+	edits := [2]edit{{quoted, jsonrpc.AppendString(c.name[:0], tool.remote)}}
 	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {
 		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
-		edits = append(edits, edit{token, c.token})
+		edits[1] = edit{token, c.token}
 	}
-	abandon, ok := lease.Start(r.Batch(), m.Method, c.token, c.done, splice(m.Params, edits...)...)
-	if !ok {
+	params := appendSplice(c.parts[:0], m.Params, edits[:])
+	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over()
 		return false
 	}
-	r.OnCancel(abandon)
+	r.OnCancel(&c.call)
 	return true
 }
 
@@ -78,6 +77,10 @@ type fastCall struct {
 	lease *children.Lease
 	reply *jsonrpc.Reply
 	token []byte // the hub's progress token
+	call  children.Call
+
+	name  [64]byte // room for what is sent
+	parts [5][]byte
 }
 
 func (c *fastCall) over() {
@@ -87,9 +90,9 @@ func (c *fastCall) over() {
 	c.lease.Release()
 }
 
-// done answers the client. An answer comes on the child's read loop, behind
+// Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
-func (c *fastCall) done(res *jsonrpc.Response, err error) {
+func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 	c.over()
 	if err != nil {
 		c.reply.Answer(refuse(context.Background(), c.tool, err))

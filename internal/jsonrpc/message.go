@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,13 +153,18 @@ type Response struct {
 	Error  []byte
 
 	buf   *buffer
-	batch *Batch // of the read loop that it came on
+	batch *Batch // of the read loop that it is on
+	lent  bool   // it is in the memory of that read loop
 }
 
-// Answer passes r on as it is. Where r was handed to the done of a Started it
-// must be given to a Reply before done returns, or not at all.
+// Answer passes r on as it is. Where an Asker was given r, the Answer must go
+// to a Reply before Answered returns.
 func (r *Response) Answer() Answer {
-	return Answer{Result: r.Result, Error: r.Error, Release: r.Release, batch: r.batch}
+	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
+	if r.buf != nil {
+		a.Release = r.Release
+	}
+	return a
 }
 
 // Err returns the error object of r, nil for a result.
@@ -188,7 +194,15 @@ type Answer struct {
 	Error   []byte
 	Release func()
 
-	batch *Batch
+	batch *Batch // of the read loop that answers
+	lent  bool   // Result and Error are in the memory of that read loop
+}
+
+// own makes the parts of a outlive the read loop's turn.
+func (a *Answer) own() {
+	if a.lent {
+		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
+	}
 }
 
 // ResultAnswer answers with a raw JSON value.
