@@ -110,3 +110,99 @@ func TestPlainAnswerByBytes(t *testing.T) {
 		t.Fatal("none was plain")
 	}
 }
+
+// plainRequests are the same for what a strict peer sends.
+var plainRequests = map[string]bool{
+	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1,{"y":"z"}]},"_meta":{"progressToken":1}}}`: true,
+	`{"method":"x","jsonrpc":"2.0"}`:                                                                          true,
+	`{ "params" : { } , "method" : "a\/b" , "jsonrpc" : "2.0" , "id" : "7" } `:                                true,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":"\n\"\\"}}`:                                                  true,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":1,"a":2}}`:                                                   false,
+	`{"jsonrpc":"2.0","method":"x","params":{"b":{"a":1,"a":2}}}`:                                             false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":1,"\u0061":2}}`:                                              false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":"\ud800"}}`:                                                  false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":"é"}}`:                                                       false, // jsontext takes it
+	"{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{\"a\":\"\xff\"}}":                                      false,
+	`{"jsonrpc":"2.0","method":"x","params":[]}`:                                                              false,
+	`{"jsonrpc":"2.0","method":"x","id":1,"id":1}`:                                                            false,
+	`{"jsonrpc":"2.0","method":"","id":1}`:                                                                    false,
+	`{"jsonrpc":"2.0","id":1,"result":{}}`:                                                                    false,
+	`{"jsonrpc":"1.0","method":"x"}`:                                                                          false,
+	`{"jsonrpc":"2.0","method":"x","id":null}`:                                                                false,
+	`{"jsonrpc":"2.0","method":"x"}{}`:                                                                        false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":[1,]}}`:                                                      false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":{"b"}}}`:                                                     false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":[}}`:                                                         false,
+	`{"jsonrpc":"2.0","method":"x","x":1}`:                                                                    false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}}`: false,
+	`{"jsonrpc":"2.0","method":"x","params":{"a":"`:                                                           false,
+	`{`: false,
+}
+
+func TestPlainRequest(t *testing.T) {
+	for line, plain := range plainRequests {
+		var m Message
+		if got := plainRequest([]byte(line), &m); got != plain {
+			t.Errorf("%s: plain %v, want %v", line, got, plain)
+		}
+		sameRequest(t, []byte(line))
+	}
+}
+
+// sameRequest checks that a request which is read the fast way is read the
+// same by jsontext.
+func sameRequest(t *testing.T, line []byte) {
+	t.Helper()
+	var fast, full Message
+	if !plainRequest(line, &fast) {
+		return
+	}
+	if err := split(line, true, &full); err != nil {
+		t.Fatalf("%q was taken, and is %v", line, err)
+	}
+	if !bytes.Equal(fast.ID, full.ID) || fast.Method != full.Method || !bytes.Equal(fast.Params, full.Params) ||
+		(fast.ID == nil) != (full.ID == nil) || (fast.Params == nil) != (full.Params == nil) || full.Result != nil || full.Error != nil ||
+		offset(line, fast.Params) != offset(line, full.Params) || len(fast.Members) != len(full.Members) {
+		t.Fatalf("%q: fast %+v, full %+v", line, fast, full)
+	}
+	for i, mb := range fast.Members {
+		if mb.Name != full.Members[i].Name || !bytes.Equal(mb.Value, full.Members[i].Value) || offset(line, mb.Value) != offset(line, full.Members[i].Value) {
+			t.Fatalf("%q: member %d: fast %+v, full %+v", line, i, mb, full.Members[i])
+		}
+	}
+}
+
+func FuzzPlainRequest(f *testing.F) {
+	for s := range plainRequests {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		sameRequest(t, line)
+		sameRequest(t, append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":`), line...), `}}`...))
+		sameRequest(t, append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`), line...), `","arguments":{}}}`...))
+		sameRequest(t, append(append([]byte(`{"jsonrpc":"2.0","method":"x","params":{"a":{"b":1,`), line...), `:2}}}`...))
+	})
+}
+
+func TestPlainRequestByBytes(t *testing.T) {
+	line := []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a","arguments":{"a":"b\tc","b":[1,-2.5e7,true,null,{"c":{}}]},"_meta":{}}}`)
+	rng := rand.New(rand.NewPCG(3, 4))
+	taken := 0
+	for range 200_000 {
+		b := bytes.Clone(line)
+		for range 1 + rng.IntN(3) {
+			at := rng.IntN(len(b))
+			if b[at] = byte(rng.IntN(256)); rng.IntN(2) == 0 {
+				b[at] = line[rng.IntN(len(line))]
+			}
+		}
+		var m Message
+		if plainRequest(b, &m) {
+			taken++
+		}
+		sameRequest(t, b)
+	}
+	if taken == 0 {
+		t.Fatal("none was plain")
+	}
+}
