@@ -264,6 +264,9 @@ func (w *Writer) offer(parts [][]byte) (*slip, bool) {
 		return nil, false
 	}
 	s, err := w.accept(parts, total, true)
+	if s != nil && s.left == 0 { // all of it went at once
+		return nil, s.err == nil
+	}
 	return s, err == nil
 }
 
