@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -49,12 +50,16 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
-	edits := [2]edit{{quoted, jsonrpc.AppendString(c.name[:0], tool.remote)}}
+	room := rooms.Get().(*room)
+	defer room.free()
+	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
+	edits := room.edits[:]
+	edits[0] = edit{quoted, room.name}
 	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {
 		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
 		edits[1] = edit{token, c.token}
 	}
-	params := appendSplice(c.parts[:0], m.Params, edits[:])
+	params := appendSplice(room.parts[:0], m.Params, edits)
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over()
 		return false
@@ -78,10 +83,22 @@ type fastCall struct {
 	reply *jsonrpc.Reply
 	token []byte // the hub's progress token
 	call  children.Call
+}
 
-	name  [64]byte // room for what is sent
+// room is what a call is put together in; it is free again once it was sent.
+type room struct {
+	name  []byte
+	edits [2]edit
 	parts [5][]byte
 }
+
+func (r *room) free() {
+	clear(r.edits[:])
+	clear(r.parts[:])
+	rooms.Put(r)
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over() {
 	if c.token != nil {

@@ -106,15 +106,19 @@ func (r *Reply) Answer(a Answer) {
 	if slip == nil {
 		a.own()
 	}
-	go func() {
-		defer r.over()
-		if slip == nil {
-			c.reply(c.ctx, r.id, a)
-		} else if slip.wait(c.ctx) == nil {
-			f.free()
-			a.release()
-		}
-	}()
+	go r.later(f, slip, a)
+}
+
+// later sends an answer that there was no room for, or waits until one that
+// was taken in part has left.
+func (r *Reply) later(f *frame, s *slip, a Answer) {
+	defer r.over()
+	if s == nil {
+		r.c.reply(r.c.ctx, r.id, a)
+	} else if s.wait(r.c.ctx) == nil {
+		f.free()
+		a.release()
+	}
 }
 
 // Batch returns what gathers frames sent by Options.Fast, for Started.Start
