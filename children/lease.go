@@ -57,10 +57,11 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
-		waiting := l.r.silent.begin(limit, progressToken(ctx, params), func() {
+		var waiting silence
+		l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
 			cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
-		})
-		defer l.r.silent.end(waiting)
+		}))
+		defer l.r.silent.end(&waiting)
 	}
 	res, err := l.r.link.Call(ctx, method, params...)
 	if err != nil {

@@ -12,37 +12,55 @@ import (
 type patience struct {
 	mu    sync.Mutex
 	timer *time.Timer
-	due   time.Time // what timer is set for; zero: not set
-	open  map[*silence]struct{}
+	due   time.Time           // what timer is set for; zero: not set
+	open  silence             // the ring of those that wait begins and ends here
 	calls map[string]*silence // by raw progress token
 	over  bool
 }
 
 // silence is one call that has not been answered.
 type silence struct {
-	until  time.Time
-	limit  time.Duration
-	token  string
-	expire func()
+	next, prev *silence // nil: it does not wait
+	until      time.Time
+	limit      time.Duration
+	token      string
+	call       expirer
 }
+
+// An expirer is told, on a goroutine of its own, that its time is over.
+type expirer interface{ expired() }
+
+type expireFunc func()
+
+func (f expireFunc) expired() { f() }
 
 func newPatience() *patience {
-	return &patience{open: map[*silence]struct{}{}, calls: map[string]*silence{}}
+	p := &patience{calls: map[string]*silence{}}
+	p.open.next, p.open.prev = &p.open, &p.open
+	return p
 }
 
-// begin starts a call's patience: expire is called, once and on a goroutine
-// of its own, when the child has been silent for limit. token is the raw
-// progress token, "" for none.
-func (p *patience) begin(limit time.Duration, token string, expire func()) *silence {
-	s := &silence{until: time.Now().Add(limit), limit: limit, token: token, expire: expire}
+// begin starts a call's patience: it is told once, unless it has ended before,
+// when the child has been silent for limit. token is the raw progress token,
+// "" for none.
+func (p *patience) begin(s *silence, limit time.Duration, token string, call expirer) {
+	s.until, s.limit, s.token, s.call = time.Now().Add(limit), limit, token, call
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.open[s] = struct{}{}
+	s.next, s.prev = &p.open, p.open.prev
+	s.next.prev, s.prev.next = s, s
 	if token != "" {
 		p.calls[token] = s
 	}
 	p.set(s.until, limit)
-	return s
+}
+
+// unlink takes a call out of the ring. It is called with mu held.
+func (s *silence) unlink() {
+	if s.next != nil {
+		s.next.prev, s.prev.next = s.prev, s.next
+		s.next, s.prev = nil, nil
+	}
 }
 
 // set sees to it that the timer fires at until, which is in d. It is called
@@ -63,7 +81,7 @@ func (p *patience) set(until time.Time, d time.Duration) {
 func (p *patience) end(s *silence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.open, s)
+	s.unlink()
 	if s.token != "" && p.calls[s.token] == s {
 		delete(p.calls, s.token)
 	}
@@ -85,10 +103,11 @@ func (p *patience) check() {
 	p.mu.Lock()
 	p.due = time.Time{}
 	var next time.Time
-	for s := range p.open {
+	for s, behind := p.open.next, (*silence)(nil); s != &p.open; s = behind {
+		behind = s.next
 		if !s.until.After(now) {
 			expired = append(expired, s)
-			delete(p.open, s)
+			s.unlink()
 		} else if next.IsZero() || s.until.Before(next) {
 			next = s.until
 		}
@@ -98,7 +117,7 @@ func (p *patience) check() {
 	}
 	p.mu.Unlock()
 	for _, s := range expired {
-		s.expire()
+		s.call.expired()
 	}
 }
 

@@ -17,7 +17,9 @@ func TestPatience(t *testing.T) {
 		began := time.Now()
 		ends := make(chan end, 10)
 		begin := func(name string, limit time.Duration) *silence {
-			return p.begin(limit, name, func() { ends <- end{name, time.Since(began)} })
+			s := new(silence)
+			p.begin(s, limit, name, expireFunc(func() { ends <- end{name, time.Since(began)} }))
+			return s
 		}
 		begin("long", 10*time.Second)
 		begin("short", 2500*time.Millisecond) // due before what the timer is set for
@@ -34,8 +36,8 @@ func TestPatience(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(ends) != 0 || len(p.open) != 0 {
-			t.Errorf("%d more ended, %d open", len(ends), len(p.open))
+		if len(ends) != 0 || p.open.next != &p.open || p.open.prev != &p.open {
+			t.Errorf("%d more ended, open: %v", len(ends), p.open.next != &p.open)
 		}
 	})
 }

@@ -101,8 +101,9 @@ func (l *leases) enter() bool {
 func (l *leases) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held--
-	l.last = time.Now()
+	if l.held--; l.held == 0 {
+		l.last = time.Now()
+	}
 	if l.closing && l.held == 0 {
 		close(l.idle)
 	}

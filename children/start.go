@@ -12,12 +12,10 @@ import (
 
 // starter is a Link that can send a request without waiting.
 type starter interface {
-	Prepare(done func(*jsonrpc.Response, error)) *jsonrpc.Started
+	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
 }
 
-func (l *stdioLink) Prepare(done func(*jsonrpc.Response, error)) *jsonrpc.Started {
-	return l.conn.Prepare(done)
-}
+func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
 
 // TryAcquire is Acquire where that takes no waiting.
 func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
@@ -32,37 +30,48 @@ func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 	return &Lease{r: v.run, v: v}, true
 }
 
-// Start is Call without waiting. ok false: nothing was sent, and done will not
-// be called. Otherwise done is called once, with what Call would return: an
-// answer on the goroutine that reads what the child sends, which done must not
-// hold up, and an error on any. token is the raw progress token that the params
-// hold, nil for none. abandon ends the call with a cause, and tells the child.
-// The lease must not be released before done is called.
-func (l *Lease) Start(method string, token []byte, done func(*jsonrpc.Response, error), params ...[]byte) (abandon func(cause error), ok bool) {
-	link, can := l.r.link.(starter)
-	if !can {
-		return nil, false
-	}
-	c := &startedCall{lease: l, done: done}
-	c.started = link.Prepare(c.finish)
-	if limit := l.r.c.spec.CallTimeout; limit > 0 {
-		c.waiting = l.r.silent.begin(limit, string(token), func() {
-			c.abandon(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
-		})
-	}
-	if !c.started.Start(method, params...) {
-		c.end()
-		return nil, false
-	}
-	return c.abandon, true
+// A Call is a call under way that no goroutine waits for. The zero Call can be
+// started, once.
+type Call struct {
+	lease   *Lease
+	asker   jsonrpc.Asker
+	method  string
+	started jsonrpc.Started
+	silence silence
 }
 
-// startedCall is a call under way that no goroutine waits for.
-type startedCall struct {
-	lease   *Lease
-	started *jsonrpc.Started
-	waiting *silence
-	done    func(*jsonrpc.Response, error)
+// Start is Call without waiting. false: nothing was sent, and asker will not
+// be told. Otherwise it is told once, what Call would return: an answer on the
+// goroutine that reads what the child sends, which it must not hold up, and an
+// error on any. b is the Batch of the read loop that calls, nil elsewhere.
+// token is the raw progress token that the params hold, nil for none. The
+// lease must not be released before asker is told.
+func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
+	link, can := l.r.link.(starter)
+	if !can {
+		return false
+	}
+	c.lease, c.asker, c.method = l, asker, method
+	link.Prepare(&c.started, (*startedCall)(c))
+	if limit := l.r.c.spec.CallTimeout; limit > 0 {
+		l.r.silent.begin(&c.silence, limit, string(token), (*startedCall)(c))
+	}
+	if !c.started.Start(b, method, params...) {
+		l.r.silent.end(&c.silence)
+		return false
+	}
+	return true
+}
+
+// Abandon ends the call with a cause, and tells the child.
+func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
+
+// startedCall is a Call as those see it who report on it.
+type startedCall Call
+
+func (c *startedCall) expired() {
+	r := c.lease.r
+	(*Call)(c).Abandon(&TimeoutError{Child: r.c.key.Child, Method: c.method, After: r.c.spec.CallTimeout})
 }
 
 // abandoned is the error of a call that was given up from this side.
@@ -73,24 +82,19 @@ func (a *abandoned) Error() string { return a.cause.Error() }
 // Unwrap returns the cause.
 func (a *abandoned) Unwrap() error { return a.cause }
 
-func (c *startedCall) abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
-
-func (c *startedCall) end() {
-	if c.waiting != nil {
-		c.lease.r.silent.end(c.waiting)
-	}
-}
-
-func (c *startedCall) finish(res *jsonrpc.Response, err error) {
-	c.end()
+// Answered hands on what the link tells.
+func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
+	c.lease.r.silent.end(&c.silence)
 	if err == nil {
-		c.done(res, nil)
+		c.asker.Answered(res, nil)
 		return
 	}
 	if given, ok := err.(*abandoned); ok {
-		c.done(nil, given.cause)
+		c.asker.Answered(nil, given.cause)
 		return
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
-	go func() { c.done(nil, c.lease.failed(context.Background(), asClosed(context.Background(), err))) }()
+	go func() {
+		c.asker.Answered(nil, c.lease.failed(context.Background(), asClosed(context.Background(), err)))
+	}()
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -24,11 +25,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	quoted := m.Param("name")
-	name, ok := jsonrpc.String(quoted)
-	if !ok {
+	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	tool := s.tools().byName[name]
+	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
 	if tool == nil || tool.child == "" || tool.costly {
 		return false
 	}
@@ -50,17 +50,21 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
-	edits := append(make([]edit, 0, 2), edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
+	room := rooms.Get().(*room)
+	defer room.free()
+	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
+	edits := room.edits[:]
+	edits[0] = edit{quoted, room.name}
 	if token := jsonrpc.Get(m.Param("_meta"), "progressToken"); token != nil {
 		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
-		edits = append(edits, edit{token, c.token})
+		edits[1] = edit{token, c.token}
 	}
-	abandon, ok := lease.Start(m.Method, c.token, c.done, splice(m.Params, edits...)...)
-	if !ok {
+	params := appendSplice(room.parts[:0], m.Params, edits)
+	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over()
 		return false
 	}
-	r.OnCancel(abandon)
+	r.OnCancel(&c.call)
 	return true
 }
 
@@ -78,7 +82,23 @@ type fastCall struct {
 	lease *children.Lease
 	reply *jsonrpc.Reply
 	token []byte // the hub's progress token
+	call  children.Call
 }
+
+// room is what a call is put together in; it is free again once it was sent.
+type room struct {
+	name  []byte
+	edits [2]edit
+	parts [5][]byte
+}
+
+func (r *room) free() {
+	clear(r.edits[:])
+	clear(r.parts[:])
+	rooms.Put(r)
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over() {
 	if c.token != nil {
@@ -87,13 +107,13 @@ func (c *fastCall) over() {
 	c.lease.Release()
 }
 
-// done answers the client. An answer comes on the child's read loop, behind
+// Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
-func (c *fastCall) done(res *jsonrpc.Response, err error) {
+func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 	c.over()
 	if err != nil {
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
-	c.reply.Answer(jsonrpc.Answer{Result: res.Result, Error: res.Error, Release: res.Release})
+	c.reply.Answer(res.Answer())
 }

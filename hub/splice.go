@@ -1,6 +1,6 @@
 package hub
 
-import "sort"
+import "slices"
 
 // An edit replaces old, a part of the bytes being edited, by with.
 type edit struct{ old, with []byte }
@@ -9,19 +9,19 @@ type edit struct{ old, with []byte }
 // copied. The old values must be parts of raw and must not overlap; an edit
 // whose old is nil is left out.
 func splice(raw []byte, edits ...edit) [][]byte {
-	kept := edits[:0:0]
+	return appendSplice(make([][]byte, 0, 2*len(edits)+1), raw, slices.Clone(edits))
+}
+
+// appendSplice is splice that appends to parts, and puts the edits in order.
+func appendSplice(parts [][]byte, raw []byte, edits []edit) [][]byte {
+	at := func(e edit) int { return cap(raw) - cap(e.old) }
+	slices.SortFunc(edits, func(a, b edit) int { return at(a) - at(b) })
+	from := 0
 	for _, e := range edits {
 		if e.old != nil {
-			kept = append(kept, e)
+			parts = append(parts, raw[from:at(e)], e.with)
+			from = at(e) + len(e.old)
 		}
-	}
-	at := func(e edit) int { return cap(raw) - cap(e.old) }
-	sort.Slice(kept, func(i, j int) bool { return at(kept[i]) < at(kept[j]) })
-	parts := make([][]byte, 0, 2*len(kept)+1)
-	from := 0
-	for _, e := range kept {
-		parts = append(parts, raw[from:at(e)], e.with)
-		from = at(e) + len(e.old)
 	}
 	return append(parts, raw[from:])
 }

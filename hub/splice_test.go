@@ -12,17 +12,13 @@ import (
 // TestSplice compares splice with the obvious way: cut and join strings.
 func TestSplice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		raw := []byte(rapid.StringN(1, 40, 80).Draw(t, "raw"))
-		cuts := rapid.SliceOfN(rapid.IntRange(0, len(raw)), 4, 4).Draw(t, "cuts")
-		a, b := min(cuts[0], cuts[1]), max(cuts[0], cuts[1])
-		c, d := min(cuts[2], cuts[3]), max(cuts[2], cuts[3])
-		if b > c {
-			t.Skip("overlap")
-		}
+		raw := []byte(rapid.StringN(2, 40, 80).Draw(t, "raw"))
+		// Four cuts in order; what is cut out, as a JSON value, is never empty.
+		a := rapid.IntRange(0, len(raw)-2).Draw(t, "a")
+		b := rapid.IntRange(a+1, len(raw)-1).Draw(t, "b")
+		c := rapid.IntRange(b, len(raw)-1).Draw(t, "c")
+		d := rapid.IntRange(c+1, len(raw)).Draw(t, "d")
 		first, second := edit{raw[a:b], []byte("ONE")}, edit{raw[c:d], []byte("TWO")}
-		if a == b || c == d {
-			t.Skip("a JSON value is never empty")
-		}
 		want := string(raw[:a]) + "ONE" + string(raw[b:c]) + "TWO" + string(raw[d:])
 		if got := string(join(splice(raw, first, second))); got != want {
 			t.Fatalf("got %q, want %q", got, want)

@@ -12,8 +12,8 @@ import (
 // table sends to ch, once; if that is the caller itself, nobody does. Either
 // way it can be used again when Call returns.
 type call struct {
-	ch   chan answered
-	done func(*Response, error) // of a Started: instead of ch
+	ch    chan answered
+	asker Asker // of a Started: instead of ch
 }
 
 type answered struct {
@@ -47,7 +47,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	c.mu.Unlock()
 
 	f := newFrame()
-	f.head = strconv.AppendUint(append(f.head, `{"jsonrpc":"2.0","id":`...), n, 10)
+	f.head = strconv.AppendUint(append(f.head, memberID0...), n, 10)
 	f.method(method, params)
 	queued, err := c.w.send(ctx, f.parts)
 	if err == nil {
@@ -183,9 +183,10 @@ func (f *frame) free() {
 	frames.Put(f)
 }
 
+const memberID0 = `{"jsonrpc":"2.0","id":`
+
 var (
 	endObject    = []byte{'}'}
-	memberID0    = []byte(`{"jsonrpc":"2.0","id":`)
 	memberAnswer = []byte(`,"result":`)
 	memberFault  = []byte(`,"error":`)
 )
@@ -207,6 +208,7 @@ func (f *frame) method(name string, params [][]byte) {
 }
 
 // answer makes the frame an answer.
-func (f *frame) answer(id, member, body []byte) {
-	f.parts = append(f.parts, memberID0, id, member, body, endObject)
+func (f *frame) answer(id string, member, body []byte) {
+	f.head = append(append(append(f.head, memberID0...), id...), member...)
+	f.parts = append(f.parts, f.head, body, endObject)
 }

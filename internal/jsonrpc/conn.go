@@ -92,19 +92,26 @@ type Conn struct {
 
 	next  atomic.Uint64
 	calls sync.Pool // of *call that can be used again
+	batch Batch     // of the read loop
+	resp  Response  // of the read loop, for an Asker
 	mu    sync.Mutex
 	tabs  tables
 
 	skipped, broken, dropped, cancelled atomic.Uint64
 }
 
+// served is a request of the peer under way.
+type served interface {
+	end(cause error) // nobody waits for its answer any more
+}
+
 // tables is what Conn.mu guards.
 type tables struct {
-	pending map[uint64]*call             // our requests, by id
-	serving map[string]func(cause error) // the peer's requests, by raw id
-	active  int                          // requests of the peer whose answer has not been taken by the Writer
-	held    int                          // bytes of their frames
-	closed  error                        // set once nothing can be sent or answered any more
+	pending map[uint64]*call  // our requests, by id
+	serving map[string]served // the peer's requests, by raw id
+	active  int               // requests of the peer whose answer has not been taken by the Writer
+	held    int               // bytes of their frames
+	closed  error             // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w where
@@ -123,7 +130,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.work = make(chan *request)
-	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]func(error){}}
+	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]served{}}
 	return c
 }
 

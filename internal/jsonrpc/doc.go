@@ -27,6 +27,10 @@
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
 // and never held while writing.
 //
+// A request of the peer may take the short way instead (Options.Fast): on the
+// read loop, without a goroutine. What the short way sends is gathered in the
+// read loop's [Batch] while more lines wait in its buffer.
+//
 // # What it refuses to do
 //
 // It knows no MCP method but notifications/cancelled, keeps no sessions,

@@ -2,6 +2,8 @@ package jsonrpc
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -19,13 +21,18 @@ const fastFrame = 16 << 10
 // A Reply answers, once, a request that Options.Fast has taken.
 type Reply struct {
 	c    *Conn
-	id   []byte
+	id   string
 	size int
 
 	mu    sync.Mutex
-	stop  func(cause error)
+	stop  Stopper
 	cause error // why nobody waits for the answer any more
 	spent bool  // answered, or left to the long way
+}
+
+// A Stopper can be told that nobody waits for what it does.
+type Stopper interface {
+	Abandon(cause error)
 }
 
 // spend reports whether the answer is still to be given, and by whom: once.
@@ -39,17 +46,17 @@ func (r *Reply) spend() (cause error, first bool) {
 
 // OnCancel sets what is called when the peer cancels the request or its Conn
 // ends. Answer must be called all the same.
-func (r *Reply) OnCancel(stop func(cause error)) {
+func (r *Reply) OnCancel(stop Stopper) {
 	r.mu.Lock()
 	r.stop = stop
 	cause := r.cause
 	r.mu.Unlock()
 	if cause != nil { // it came first
-		stop(cause)
+		stop.Abandon(cause)
 	}
 }
 
-func (r *Reply) cancel(cause error) {
+func (r *Reply) end(cause error) {
 	r.mu.Lock()
 	first := r.cause == nil
 	stop := r.stop
@@ -58,12 +65,12 @@ func (r *Reply) cancel(cause error) {
 	}
 	r.mu.Unlock()
 	if first && stop != nil {
-		stop(cause)
+		stop.Abandon(cause)
 	}
 }
 
 // Answer sends the answer and never blocks: one that there is no room for, or
-// that is large, is left to a goroutine. A cancelled request is not answered,
+// that is large and not taken by the peer at once, is left to a goroutine. A cancelled request is not answered,
 // and a second answer is dropped.
 func (r *Reply) Answer(a Answer) {
 	cause, first := r.spend()
@@ -73,7 +80,7 @@ func (r *Reply) Answer(a Answer) {
 	}
 	c := r.c
 	c.mu.Lock()
-	delete(c.tabs.serving, string(r.id)) // the id is free once its answer can be seen
+	delete(c.tabs.serving, r.id) // the id is free once its answer can be seen
 	c.mu.Unlock()
 	var gone *CancelledError
 	if errors.As(cause, &gone) {
@@ -82,22 +89,41 @@ func (r *Reply) Answer(a Answer) {
 		return
 	}
 	member, body := a.parts()
+	f := newFrame()
+	f.answer(r.id, member, body)
+	sent, slip := false, (*slip)(nil)
 	if len(body) <= borrowed {
-		f := newFrame()
-		f.answer(r.id, member, body)
-		sent := c.w.trySend(0, f.parts)
-		f.free()
-		if sent {
-			a.release()
-			r.over()
-			return
-		}
+		sent = a.batch.send(c.w, f.parts)
+	} else {
+		slip, sent = c.w.offer(f.parts)
 	}
-	go func() {
-		defer r.over()
-		c.reply(c.ctx, r.id, a)
-	}()
+	if sent && slip == nil {
+		f.free()
+		a.release()
+		r.over()
+		return
+	}
+	if slip == nil {
+		a.own()
+	}
+	go r.later(f, slip, a)
 }
+
+// later sends an answer that there was no room for, or waits until one that
+// was taken in part has left.
+func (r *Reply) later(f *frame, s *slip, a Answer) {
+	defer r.over()
+	if s == nil {
+		r.c.reply(r.c.ctx, r.id, a)
+	} else if s.wait(r.c.ctx) == nil {
+		f.free()
+		a.release()
+	}
+}
+
+// Batch returns what gathers frames sent by Options.Fast, for Started.Start
+// before Options.Fast returns.
+func (r *Reply) Batch() *Batch { return &r.c.batch }
 
 // over gives the request's turn back.
 func (r *Reply) over() {
@@ -113,14 +139,14 @@ func (c *Conn) fast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > fastFrame {
 		return false
 	}
-	r := &Reply{c: c, id: append([]byte(nil), m.ID...), size: len(m.Frame)}
+	r := &Reply{c: c, id: string(m.ID), size: len(m.Frame)}
 	c.mu.Lock()
-	_, twice := c.tabs.serving[string(r.id)]
+	_, twice := c.tabs.serving[r.id]
 	if twice || c.tabs.active >= cap(c.sem) {
 		c.mu.Unlock()
 		return false
 	}
-	c.tabs.serving[string(r.id)] = r.cancel
+	c.tabs.serving[r.id] = r
 	c.tabs.active++
 	c.tabs.held += r.size
 	c.busy.Add(1)
@@ -132,7 +158,7 @@ func (c *Conn) fast(m *Message) bool {
 		return true // by a handler that says no and answers all the same
 	}
 	c.mu.Lock()
-	delete(c.tabs.serving, string(r.id))
+	delete(c.tabs.serving, r.id)
 	c.mu.Unlock()
 	r.over()
 	return false
@@ -153,51 +179,55 @@ func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
 // way hang on no context.
 func (c *Conn) cancelServed(cause error) {
 	c.mu.Lock()
-	all := make([]func(error), 0, len(c.tabs.serving))
-	for _, cancel := range c.tabs.serving {
-		all = append(all, cancel)
-	}
+	all := slices.Collect(maps.Values(c.tabs.serving))
 	c.mu.Unlock()
-	for _, cancel := range all {
-		cancel(cause)
+	for _, request := range all {
+		request.end(cause)
 	}
 }
 
-// A Started is a request that nobody waits for on a goroutine: done is called
-// with its answer.
+// An Asker is told what became of its request: on the read loop with an
+// answer, which it must not hold up, or with an error on whichever goroutine
+// ended the request. res and its parts are valid only until Answered returns.
+type Asker interface {
+	Answered(res *Response, err error)
+}
+
+// A Started is a request that no goroutine waits for. The zero Started can be
+// prepared, once.
 type Started struct {
 	c *Conn
 	n uint64
-	p *call
+	p call
 }
 
-// Prepare makes a request that Start will send. done is called once, if Start
-// returns true: on the read loop with an answer, which it must not hold up, or
-// with an error on whichever goroutine ended the call.
-func (c *Conn) Prepare(done func(*Response, error)) *Started {
-	return &Started{c: c, n: c.next.Add(1), p: &call{done: done}}
+// Prepare makes s a request that Start will send. asker is told of its outcome
+// once, if Start returns true.
+func (c *Conn) Prepare(s *Started, asker Asker) {
+	s.c, s.n, s.p.asker = c, c.next.Add(1), asker
 }
 
-// Start sends the request if that takes no waiting; false: nothing was sent,
-// and done will not be called. params may be used again when it returns.
-func (s *Started) Start(method string, params ...[]byte) bool {
+// Start sends the request if that takes no waiting, with others where the
+// caller is on a read loop and gives its Batch; false: nothing was sent, and
+// its Asker will not be told. params may be used again when it returns.
+func (s *Started) Start(b *Batch, method string, params ...[]byte) bool {
 	c := s.c
 	c.mu.Lock()
 	if c.tabs.closed != nil {
 		c.mu.Unlock()
 		return false
 	}
-	c.tabs.pending[s.n] = s.p
+	c.tabs.pending[s.n] = &s.p
 	c.mu.Unlock()
 	f := newFrame()
 	defer f.free()
-	f.head = strconv.AppendUint(append(f.head, `{"jsonrpc":"2.0","id":`...), s.n, 10)
+	f.head = strconv.AppendUint(append(f.head, memberID0...), s.n, 10)
 	f.method(method, params)
-	if c.w.trySend(0, f.parts) {
+	if b.send(c.w, f.parts) {
 		return true
 	}
 	if c.forget(s.n) == nil {
-		return true // the Conn ended meanwhile, and has told done
+		return true // the Conn ended meanwhile, and has said so
 	}
 	return false
 }
@@ -216,8 +246,8 @@ func (s *Started) Abandon(cause error) {
 
 // finish hands the outcome to whoever waits for it.
 func (p *call) finish(a answered) {
-	if p.done != nil {
-		p.done(a.resp, a.err)
+	if p.asker != nil {
+		p.asker.Answered(a.resp, a.err)
 		return
 	}
 	p.ch <- a

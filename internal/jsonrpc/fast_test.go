@@ -24,21 +24,27 @@ func (r *hop) take(m *Message, reply *Reply) bool {
 	if !r.short {
 		return false
 	}
-	s := r.to.Prepare(func(res *Response, err error) {
-		if err != nil {
-			reply.Answer(ErrorAnswer(CodeInternal, err.Error()))
-			return
-		}
-		reply.Answer(Answer{Result: res.Result, Error: res.Error, Release: res.Release})
-	})
-	if !s.Start(m.Method, m.Params) {
+	s := new(Started)
+	r.to.Prepare(s, passOn{reply})
+	if !s.Start(reply.Batch(), m.Method, m.Params) {
 		return false
 	}
-	reply.OnCancel(s.Abandon)
+	reply.OnCancel(s)
 	r.mu.Lock()
 	r.fast++
 	r.mu.Unlock()
 	return true
+}
+
+// passOn answers a request with what another was answered.
+type passOn struct{ reply *Reply }
+
+func (p passOn) Answered(res *Response, err error) {
+	if err != nil {
+		p.reply.Answer(ErrorAnswer(CodeInternal, err.Error()))
+		return
+	}
+	p.reply.Answer(res.Answer())
 }
 
 func (r *hop) ServeRequest(ctx context.Context, m *Message) Answer {

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,19 @@ type Response struct {
 	Result []byte
 	Error  []byte
 
-	buf *buffer
+	buf   *buffer
+	batch *Batch // of the read loop that it is on
+	lent  bool   // it is in the memory of that read loop
+}
+
+// Answer passes r on as it is. Where an Asker was given r, the Answer must go
+// to a Reply before Answered returns.
+func (r *Response) Answer() Answer {
+	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
+	if r.buf != nil {
+		a.Release = r.Release
+	}
+	return a
 }
 
 // Err returns the error object of r, nil for a result.
@@ -180,6 +193,16 @@ type Answer struct {
 	Result  []byte
 	Error   []byte
 	Release func()
+
+	batch *Batch // of the read loop that answers
+	lent  bool   // Result and Error are in the memory of that read loop
+}
+
+// own makes the parts of a outlive the read loop's turn.
+func (a *Answer) own() {
+	if a.lent {
+		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
+	}
 }
 
 // ResultAnswer answers with a raw JSON value.

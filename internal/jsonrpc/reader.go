@@ -68,9 +68,11 @@ type Reader struct {
 	buf   []byte
 	owner *buffer // of buf, where that is not small
 	start int     // of what has not been returned yet
+	seen  int     // bytes behind start that hold no line end
 	end   int
 	line  []byte // returned last
 	grown int    // size that the last long line needed
+	wide  bool   // r has been widened
 	err   error
 }
 
@@ -91,28 +93,39 @@ func NewReader(r io.Reader, limit int) *Reader {
 func (r *Reader) Next() ([]byte, error) {
 	r.line = nil
 	r.shrink()
-	from := r.start
 	for {
-		if i := bytes.IndexByte(r.buf[from:r.end], '\n'); i >= 0 {
-			line := r.buf[r.start : from+i]
-			r.start = from + i + 1
+		if r.More() {
+			line := r.buf[r.start : r.start+r.seen]
+			r.start += r.seen + 1
+			r.seen = 0
 			return r.give(line)
 		}
-		from = r.end
-		if r.end-r.start > r.limit+1 { // one more may be a CR
+		if r.seen > r.limit+1 { // one more may be a CR
 			return nil, r.skip()
 		}
 		if r.err != nil {
 			line := r.buf[r.start:r.end]
-			r.start = r.end
+			r.start, r.seen = r.end, 0
 			if len(line) > 0 {
 				return r.give(line)
 			}
 			return nil, r.err
 		}
-		from -= r.makeRoom()
+		r.makeRoom()
 		r.read()
 	}
+}
+
+// More reports whether another line, with its end, has been read already: then
+// Next returns without reading.
+func (r *Reader) More() bool {
+	i := bytes.IndexByte(r.buf[r.start+r.seen:r.end], '\n')
+	if i < 0 {
+		r.seen = r.end - r.start
+		return false
+	}
+	r.seen += i
+	return true
 }
 
 // read reads once, and sees to it that a stream that brings neither bytes nor
@@ -142,17 +155,19 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// makeRoom makes space behind r.end, and returns by how much what is there
-// has moved towards the front.
-func (r *Reader) makeRoom() int {
-	moved := r.start
+// makeRoom makes space behind r.end.
+func (r *Reader) makeRoom() {
 	switch {
 	case r.start == r.end:
 	case r.end < len(r.buf):
-		return 0
+		return
 	case r.start > len(r.buf)/2:
 		copy(r.buf, r.buf[r.start:r.end])
 	default:
+		if !r.wide {
+			r.wide = true
+			widen(r.r)
+		}
 		size := max(len(r.buf)*growBy, r.grown)
 		// A line of just the limit needs room for its line end, but no more.
 		next := newBuffer(max(min(size, r.limit+2), len(r.buf)+readSize))
@@ -162,8 +177,7 @@ func (r *Reader) makeRoom() int {
 		}
 		r.buf, r.owner = next.b, next
 	}
-	r.start, r.end = 0, r.end-moved
-	return moved
+	r.start, r.end = 0, r.end-r.start
 }
 
 // Take returns the last line as memory that nothing else uses: a large one
@@ -207,6 +221,7 @@ func (r *Reader) shrink() {
 func (r *Reader) skip() error {
 	var s idScanner
 	size, cr := int64(0), int64(0)
+	r.seen = 0
 	for {
 		part := r.buf[r.start:r.end]
 		i := bytes.IndexByte(part, '\n')

@@ -9,27 +9,39 @@ import (
 
 func (c *Conn) readLoop() error {
 	rd := NewReader(c.r, c.o.FrameLimit)
+	defer c.batch.flush()
 	var m Message
 	for {
 		line, err := rd.Next()
-		var long *TooLongError
+		c.batch.on = len(line) <= fastFrame && rd.More() && !c.batch.full()
+		if !c.batch.on && len(line) > fastFrame {
+			c.batch.flush() // reading it takes a while
+		}
 		switch {
-		case errors.As(err, &long):
-			c.tooLong(long)
-			continue
 		case err != nil:
-			return err
+			var long *TooLongError
+			if !errors.As(err, &long) {
+				return err
+			}
+			c.tooLong(long)
+		case !blank(line):
+			c.take(rd, line, &m)
 		}
-		if blank(line) {
-			continue
+		if !c.batch.on {
+			c.batch.flush()
 		}
-		if err := Split(line, c.o.Strict, &m); err != nil {
-			c.bad(line, err)
-		} else {
-			c.dispatch(rd, &m)
-		}
-		m.forget()
 	}
+}
+
+// take deals with one line.
+func (c *Conn) take(rd *Reader, line []byte, m *Message) {
+	if err := Split(line, c.o.Strict, m); err != nil {
+		c.batch.flush()
+		c.bad(line, err)
+	} else {
+		c.dispatch(rd, m)
+	}
+	m.forget()
 }
 
 func blank(line []byte) bool {
@@ -43,14 +55,20 @@ func blank(line []byte) bool {
 
 func (c *Conn) dispatch(rd *Reader, m *Message) {
 	switch {
+	case m.IsRequest() && !c.inline(m) && c.fast(m):
+		return
+	case m.IsResponse():
+		c.response(rd, m)
+		return
+	}
+	c.batch.flush() // whatever comes now may take its time
+	switch {
 	case m.IsRequest():
 		c.request(rd, m)
 	case m.Method == methodCancelled:
 		c.peerCancelled(m)
 	case m.IsNotification():
 		c.notification(m)
-	case m.IsResponse():
-		c.response(rd, m)
 	case m.Result != nil || m.Error != nil:
 		c.skip("an answer without an id", m.Frame)
 	case c.o.Strict:
@@ -63,18 +81,15 @@ func (c *Conn) dispatch(rd *Reader, m *Message) {
 // request registers one request of the peer, so that a cancellation that
 // comes next finds it, and serves it off the read loop.
 func (c *Conn) request(rd *Reader, m *Message) {
-	if c.o.Inline != nil && c.o.Inline(m.Method) {
+	if c.inline(m) {
 		frame, _ := rd.Take()
 		own := m.rebase(frame)
-		c.replyInline(own.ID, c.answer(c.ctx, own))
-		return
-	}
-	if c.fast(m) {
+		c.replyInline(string(own.ID), c.answer(c.ctx, own))
 		return
 	}
 	q := new(request)
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
-	if text := c.admit(m, q.cancel); text != "" {
+	if text := c.admit(m, q); text != "" {
 		q.cancel(nil)
 		c.refuse(m.ID, CodeInvalidRequest, text)
 		return
@@ -91,12 +106,16 @@ func (c *Conn) request(rd *Reader, m *Message) {
 	}
 }
 
+func (c *Conn) inline(m *Message) bool { return c.o.Inline != nil && c.o.Inline(m.Method) }
+
 // request is one request of the peer under way.
 type request struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	m      *Message
 }
+
+func (q *request) end(cause error) { q.cancel(cause) }
 
 // worker serves requests, one after the other, for as long as they come.
 func (c *Conn) worker(q *request) {
@@ -117,7 +136,7 @@ func (c *Conn) worker(q *request) {
 }
 
 // admit enters a request into the table; the text tells why it is refused.
-func (c *Conn) admit(m *Message, cancel context.CancelCauseFunc) string {
+func (c *Conn) admit(m *Message, q *request) string {
 	most := cap(c.sem) * (1 + waitingRequests)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +149,7 @@ func (c *Conn) admit(m *Message, cancel context.CancelCauseFunc) string {
 	if c.tabs.active > 0 && c.tabs.held+len(m.Frame) > heldFrames*c.o.FrameLimit {
 		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tabs.held)
 	}
-	c.tabs.serving[string(m.ID)] = cancel
+	c.tabs.serving[string(m.ID)] = q
 	c.tabs.active++
 	c.tabs.held += len(m.Frame)
 	return ""
@@ -155,7 +174,7 @@ func (c *Conn) serve(q *request) {
 	c.mu.Lock()
 	delete(c.tabs.serving, string(m.ID)) // the id is free once its answer can be seen
 	c.mu.Unlock()
-	c.reply(ctx, m.ID, a)
+	c.reply(ctx, string(m.ID), a)
 	c.mu.Lock()
 	c.tabs.active--
 	c.tabs.held -= len(m.Frame)
@@ -209,7 +228,7 @@ func (a Answer) release() {
 
 // reply sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) reply(ctx context.Context, id []byte, a Answer) {
+func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 	var gone *CancelledError
 	if errors.As(context.Cause(ctx), &gone) {
 		a.release()
@@ -230,7 +249,7 @@ func (c *Conn) reply(ctx context.Context, id []byte, a Answer) {
 }
 
 // replyInline is reply for the read loop, which must not block.
-func (c *Conn) replyInline(id []byte, a Answer) {
+func (c *Conn) replyInline(id string, a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	defer f.free()
@@ -254,7 +273,7 @@ func (c *Conn) refuse(id []byte, code int64, text string) {
 	}
 	f := newFrame()
 	defer f.free()
-	f.answer(id, memberFault, (&Error{Code: code, Message: text}).Raw())
+	f.answer(string(id), memberFault, (&Error{Code: code, Message: text}).Raw())
 	if !c.w.trySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
@@ -264,10 +283,10 @@ func (c *Conn) peerCancelled(m *Message) {
 	id := m.Param("requestId")
 	text, _ := String(m.Param("reason"))
 	c.mu.Lock()
-	cancel := c.tabs.serving[string(id)]
+	request := c.tabs.serving[string(id)]
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel(&CancelledError{Reason: text})
+	if request != nil {
+		request.end(&CancelledError{Reason: text})
 	}
 }
 
@@ -286,8 +305,14 @@ func (c *Conn) response(rd *Reader, m *Message) {
 		p.finish(answered{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
+	if p.asker != nil && len(m.Frame) <= borrowed {
+		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
+		p.finish(answered{resp: &c.resp})
+		return
+	}
 	frame, buf := rd.Take()
-	p.finish(answered{resp: &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}})
+	res := &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}
+	p.finish(answered{resp: res})
 }
 
 // bad deals with a line that is no message. What is known to be an answer is
@@ -385,6 +410,7 @@ func (c *Conn) endBroken(ids []string, reason string, line []byte) {
 func (c *Conn) skip(reason string, line []byte) {
 	c.skipped.Add(1)
 	if c.o.OnSkip != nil {
+		c.batch.flush() // it may write a log
 		c.o.OnSkip(reason, line)
 	}
 }

@@ -81,12 +81,17 @@ func (s *splitter) name() (string, error) {
 		b, _ := jsontext.AppendUnquote(nil, v) // its only error is bad UTF-8, mended all the same
 		return string(b), nil
 	}
+	return knownName(v[1 : len(v)-1]), nil
+}
+
+// knownName returns name as a string.
+func knownName(name []byte) string {
 	for _, known := range knownNames {
-		if string(v[1:len(v)-1]) == known {
-			return known, nil
+		if string(name) == known {
+			return known
 		}
 	}
-	return string(v[1 : len(v)-1]), nil
+	return string(name)
 }
 
 var (
@@ -99,6 +104,9 @@ var (
 // UTF-8 throughout; of a lenient one only the names of the envelope must be
 // unique. The error is a *SyntaxError.
 func Split(frame []byte, strict bool, m *Message) error {
+	if strict && plainRequest(frame, m) || !strict && plainAnswer(frame, m) {
+		return nil
+	}
 	err := split(frame, strict, m)
 	if err == nil {
 		return nil

@@ -45,6 +45,7 @@ type Writer struct {
 	group    [batch][]byte // of who is writing
 	spare    []byte        // a piece to be used again
 	company  int           // others have come while somebody wrote, not long ago
+	wide     bool          // w has been widened
 	wg       sync.WaitGroup
 }
 
@@ -199,6 +200,10 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		return s, nil
 	}
 	w.writing = true
+	if len(w.queue) > 0 { // held back: this one comes behind
+		s := w.enqueue(parts, 0, borrow)
+		return s, w.push()
+	}
 	if w.company > 0 && total <= gathered {
 		return nil, w.together(parts)
 	}
@@ -217,6 +222,10 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 	w.progress(n)
 	var s *slip
 	if n < total {
+		if !w.wide {
+			w.wide = true
+			widen(w.w)
+		}
 		behind := w.queue
 		w.queue = nil
 		s = w.enqueue(parts, n, borrow)
@@ -242,6 +251,54 @@ func (w *Writer) together(parts [][]byte) error {
 	if w.accepted == mine {
 		w.company--
 	}
+	return w.push()
+}
+
+// offer is send for who must not wait. false: the frame has no place, and must
+// be sent as others are. Where there is a slip, large parts are still in use.
+func (w *Writer) offer(parts [][]byte) (*slip, bool) {
+	total, c := measure(parts)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
+		return nil, false
+	}
+	s, err := w.accept(parts, total, true)
+	if s != nil && s.left == 0 { // all of it went at once
+		return nil, s.err == nil
+	}
+	return s, err == nil
+}
+
+// hold queues a small frame for kick to write, and returns its size. It never
+// blocks; false: the frame must be sent as others are.
+func (w *Writer) hold(parts [][]byte) (total int, ok bool) {
+	total, c := measure(parts)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c != copied || w.err != nil || w.raw == nil || !w.fits(copied, total, 0) || w.awaited(copied) {
+		return total, false
+	}
+	w.accepted += uint64(total)
+	w.enqueue(parts, 0, false)
+	return total, true
+}
+
+// kick writes what was held as far as that needs no waiting.
+func (w *Writer) kick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writing || w.err != nil || len(w.queue) == 0 {
+		return // somebody has seen to it
+	}
+	w.writing = true
+	_ = w.push() // whoever sends next is told
+}
+
+// push writes the front of the queue as far as that needs no waiting, and
+// leaves the rest to a goroutine. It is called with mu held and w.writing set,
+// and lets go of mu while writing.
+func (w *Writer) push() error {
 	if w.err == nil {
 		n, all, err := w.front(w.raw.tryWrite)
 		w.advance(n)
@@ -337,6 +394,7 @@ func (w *Writer) broken() error {
 // Flush waits until everything that had its place in the queue before has been
 // handed to the underlying writer, the Writer has failed, or ctx has ended.
 func (w *Writer) Flush(ctx context.Context) error {
+	w.kick()
 	w.mu.Lock()
 	if w.err != nil || w.sent >= w.accepted {
 		defer w.mu.Unlock()

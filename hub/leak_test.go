@@ -1,0 +1,73 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"mcphub/children/childtest"
+)
+
+// Calls of either way, allowed and denied, with progress and without, leave no
+// goroutine, no route and nobody who waits. MCPHUB_LONG_CASES says how many.
+func TestCallsLeaveNoGoroutine(t *testing.T) {
+	count := 400
+	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
+		var err error
+		if count, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newTestHub(t, scripted("kid", childtest.Script{}))
+	c := connect(t, h, t.TempDir())
+	c.handshake(`{"roots":{}}`)
+	many := func(n int) {
+		const callers = 16
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				for k := range n / callers {
+					params := call("kid__echo", `{"text":"hello"}`)
+					switch k % 4 {
+					case 1:
+						params = call("kid__echo", `{"path":"/etc/passwd"}`)
+					case 2:
+						params = fmt.Sprintf(`{"name":"kid__echo","arguments":{},"_meta":{"progressToken":"%d-%d"}}`, i, k)
+					case 3:
+						params = call("kid__nobody", `{}`)
+					}
+					resp, err := c.conn.Call(context.Background(), "tools/call", []byte(params))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					resp.Release()
+				}
+			})
+		}
+		wg.Wait()
+	}
+	many(400)
+	before := runtime.NumGoroutine()
+	many(count)
+	after := 0
+	for range 100 { // a writer's goroutine may be about to end
+		if after = runtime.NumGoroutine(); after <= before {
+			break
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	if after > before+16 {
+		t.Errorf("%d goroutines after %d calls, %d before", after, count, before)
+	}
+	h.progress.mu.Lock()
+	defer h.progress.mu.Unlock()
+	if n := len(h.progress.to); n != 0 {
+		t.Errorf("%d progress tokens are still known", n)
+	}
+}
