@@ -309,7 +309,8 @@ func TestReloadUnderLoad(t *testing.T) {
 			n := min(editsPerSession, edits-first)
 			for i := range n {
 				total.Edits++
-				if rng.IntN(4) == 0 && i < n-1 {
+				// Of each kind there is one at least, however few edits there are.
+				if bad := rng.IntN(4) == 0 || i == n/2; bad && i > 0 && i < n-1 {
 					why := slices.Sorted(maps.Keys(breakages))[rng.IntN(len(breakages))]
 					broken := now.mutate(rng)
 					now.number = broken.number // each text is another one: the same again would be no change
@@ -325,6 +326,9 @@ func TestReloadUnderLoad(t *testing.T) {
 						total.Bursts++
 					}
 					now = now.mutate(rng)
+					if i == 0 {
+						now.b++
+					}
 					kind := put(now.text(w))
 					marker := fmt.Sprintf("c%d", now.number)
 					state = s.awaitConfig(fmt.Sprintf("edit %s (%s) is taken", marker, kind), func(c configState) bool {
