@@ -185,7 +185,8 @@ func preparedScan(m *jsonrpc.Message) *scanned {
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
-	tool    *offered // that it was judged by
+	child   string
+	tool    *offered // that it was judged by; nil where it is no call of a tool
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
@@ -211,7 +212,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			}
 		}
 	}
-	j := &judgement{tool: c.tool}
+	j := &judgement{child: c.tool.child, tool: c.tool}
 	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
@@ -282,7 +283,12 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		return err
 	}
 	j.lease.Release()
-	if j.lease, err = s.acquireFor(ctx, j.tool); err != nil {
+	if j.tool == nil {
+		j.lease, err = s.acquire(ctx, j.child)
+	} else {
+		j.lease, err = s.acquireFor(ctx, j.tool)
+	}
+	if err != nil {
 		return err
 	}
 	j.view = again

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -40,6 +39,8 @@ type Session struct {
 
 	recalled chan struct{} // closed when what is remembered is in the catalogue
 
+	stirred chan struct{} // there may be something to tell the client
+
 	mu  sync.Mutex
 	tab sessionTables
 }
@@ -54,7 +55,8 @@ type sessionTables struct {
 	servedOnce  bool
 	servedNow   chan struct{} // served
 	initialized bool
-	listed      bool // tools/list was answered, so changes are announced
+	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
+	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
 }
 
@@ -68,7 +70,7 @@ func (h *Hub) newSession() *Session {
 	id := uuid.NewString()
 	s := &Session{
 		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), recalled: make(chan struct{}),
-		log: h.cfg.Log.With().Str("session", id[:8]).Logger(),
+		stirred: make(chan struct{}, 1), log: h.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		offers: map[string]*childOffer{}, status: map[string]children.Status{},
@@ -87,6 +89,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	wg.Go(s.recall)
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
+	wg.Go(func() { s.herald(ctx) })
 	err := front(ctx)
 	cancel()
 	wg.Wait()
@@ -188,25 +191,22 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 		s.reseat(at)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := st.State == children.Ready && s.tab.status[st.Child].State != children.Ready
 	s.tab.status[st.Child] = st
 	fresh := offer != nil && s.tab.offers[st.Child] != offer
-	announce := false
 	if fresh {
-		var former []byte
-		tell := s.tab.listed && s.tab.initialized
-		if tell {
-			former = s.toolsNow().page()
-		}
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
-		announce = tell && !bytes.Equal(former, s.toolsNow().page())
+	}
+	if again {
+		s.tab.restarted = append(s.tab.restarted, st.Child)
+	}
+	if fresh || again {
+		poke(s.stirred)
 	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
-	s.mu.Unlock()
-	if announce {
-		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
-	}
 }
 
 // tools returns the session's Catalog, made anew where an offer has come since:
