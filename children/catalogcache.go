@@ -23,7 +23,7 @@ import (
 
 const (
 	// cacheMagic begins each file; another format has another one.
-	cacheMagic = "mcphub catalogue 1\n"
+	cacheMagic = "mcphub catalogue 2\n"
 	cacheEnd   = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 16 << 20
@@ -173,15 +173,19 @@ func (c catalogCache) prune() error {
 // digest and the members of the offer, each behind its length. Definitions
 // stay the very bytes that the child sent, which need not be good JSON.
 func encodeOffer(o *Offer, digest string) []byte {
-	body := binary.AppendUvarint(nil, uint64(len(o.Tools)))
+	var body []byte
 	put := func(b []byte) { body = append(binary.AppendUvarint(body, uint64(len(b))), b...) }
 	for _, s := range []string{digest, o.ServerName, o.ServerVersion, o.Protocol, o.Instructions} {
 		put([]byte(s))
 	}
 	put(o.Capabilities)
 	put(o.ServerInfo)
-	for _, t := range o.Tools {
-		put(t)
+	for _, l := range lists {
+		entries := *l.entries(o)
+		body = binary.AppendUvarint(body, uint64(len(entries)))
+		for _, e := range entries {
+			put(e)
+		}
 	}
 	sum := sha256.Sum256(body)
 	out := append(make([]byte, 0, len(cacheMagic)+len(sum)+len(body)), cacheMagic...)
@@ -203,19 +207,18 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 	if sha256.Sum256(body) != sum {
 		return nil, errDamaged
 	}
-	count, n := binary.Uvarint(body)
-	if n <= 0 || count > maxEntries || count > uint64(len(body)) {
-		return nil, errDamaged
-	}
-	body = body[n:]
-	take := func() []byte {
+	length := func() uint64 { // of what follows, which it cannot be longer than
 		size, n := binary.Uvarint(body)
 		if n <= 0 || size > uint64(len(body)-n) {
-			ok = false
-			return nil
+			ok, n, size = false, len(body), 0
 		}
-		b := body[n : n+int(size) : n+int(size)]
-		body = body[n+int(size):]
+		body = body[n:]
+		return size
+	}
+	take := func() []byte {
+		size := length()
+		b := body[:size:size]
+		body = body[size:]
 		return b
 	}
 	kept := string(take())
@@ -226,8 +229,14 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 	if o.ServerInfo = take(); len(o.ServerInfo) == 0 {
 		o.ServerInfo = nil
 	}
-	for range count {
-		o.Tools = append(o.Tools, take())
+	for _, l := range lists {
+		count := length() // an entry takes a byte at least
+		if count > maxEntries {
+			return nil, errDamaged
+		}
+		for range count {
+			*l.entries(o) = append(*l.entries(o), take())
+		}
 	}
 	switch {
 	case !ok || len(body) > 0:

@@ -80,7 +80,7 @@ func TestCacheIgnoresWhatIsWrong(t *testing.T) {
 			return os.WriteFile(c.file(someDigest), raw, 0o600)
 		},
 		"another format": func(c catalogCache) error {
-			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte("e 1\n"), []byte("e 2\n"), 1), 0o600)
+			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte(cacheMagic), []byte("mcphub catalogue 0\n"), 1), 0o600)
 		},
 		"of another server": func(c catalogCache) error {
 			return os.WriteFile(c.file(someDigest), encodeOffer(someOffer(), "beef"), 0o600)

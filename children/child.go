@@ -452,11 +452,11 @@ func (c *child) introduce(r *run, release func()) error {
 		return err
 	}
 	release()
-	offer, note, err := listed(ctx, r.link, base)
+	offer, notes, err := listed(ctx, r.link, base, allLists)
 	if err != nil {
 		return err
 	}
-	if note != "" {
+	for _, note := range notes {
 		c.log.Warn().Msg(note)
 	}
 	r.probe = c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -23,6 +24,9 @@ type Offer struct {
 	Capabilities  []byte   // raw object, nil when the child sent none
 	ServerInfo    []byte   // raw object
 	Tools         [][]byte // raw entries of tools/list, all pages
+	Prompts       [][]byte // of prompts/list
+	Resources     [][]byte // of resources/list
+	Templates     [][]byte // of resources/templates/list
 }
 
 // handshake introduces the hub to a child. Versions and their negotiation are
@@ -119,40 +123,95 @@ const (
 
 var errNoSuchMethod = errors.New("the child does not know the method")
 
-// listTools asks for all pages. Entries stay as the child sent them, odd ones
-// too: who uses one says what is wrong with it. Where a later page fails, a
-// cursor comes back, or a bound is reached, note says so and the entries so
+// A list is one of the lists that a child offers.
+type list struct {
+	capability string // that says that the child has it
+	method     string
+	member     string // of the result
+	changed    string // the notification that there is a newer one
+	entries    func(*Offer) *[][]byte
+}
+
+// lists are all of them. The first is what a child is mostly started for: a
+// child that cannot give it has not started.
+var lists = [...]list{
+	{"tools", "tools/list", "tools", methodToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
+	{"prompts", "prompts/list", "prompts", "notifications/prompts/list_changed", func(o *Offer) *[][]byte { return &o.Prompts }},
+	{"resources", "resources/list", "resources", methodResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
+	{"resources", "resources/templates/list", "resourceTemplates", methodResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
+}
+
+// whole asks for all pages of a list. Entries stay as the child sent them, odd
+// ones too: who uses one says what is wrong with it. Where a later page fails,
+// a cursor comes back, or a bound is reached, note says so and the entries so
 // far stand.
-func listTools(ctx context.Context, link Link) (tools [][]byte, note string, err error) {
-	const method = "tools/list"
+func (l *list) whole(ctx context.Context, link Link) (all [][]byte, note string, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
 	for page := 0; ; page++ {
-		entries, next, err := listPage(ctx, link, method, "tools", cursor)
+		entries, next, err := listPage(ctx, link, l.method, l.member, cursor)
 		switch {
 		case errors.Is(err, errNoSuchMethod) && page == 0:
-			return nil, "it declares tools but does not know tools/list", nil
+			return nil, fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method), nil
 		case err != nil && page == 0:
 			return nil, "", err
 		case err != nil:
-			return tools, fmt.Sprintf("page %d of tools/list failed: %v", page+1, err), nil
+			return all, fmt.Sprintf("page %d of %s failed: %v", page+1, l.method, err), nil
 		}
 		for _, e := range entries {
 			size += len(e)
-			tools = append(tools, e)
+			all = append(all, e)
 		}
 		switch {
 		case next == nil:
-			return tools, "", nil
+			return all, "", nil
 		case seen[string(next)]:
-			return tools, "tools/list gave the same cursor twice", nil
-		case page+1 >= maxPages || len(tools) >= maxEntries || size >= maxListBytes:
-			return tools, fmt.Sprintf("tools/list does not end: cut after %d pages, %d tools", page+1, len(tools)), nil
+			return all, l.method + " gave the same cursor twice", nil
+		case page+1 >= maxPages || len(all) >= maxEntries || size >= maxListBytes:
+			return all, fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.method, page+1, len(all)), nil
 		}
 		seen[string(next)] = true
 		cursor = next
 	}
+}
+
+// allLists picks every list, as bits by their place in lists.
+const allLists = 1<<len(lists) - 1
+
+// listed returns a copy of base with those lists as they are now that the bits
+// of which pick. What is wrong with any but the first spoils only that one: it stays as
+// it was in base, and a note says so.
+func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, []string, error) {
+	o := *base
+	var all [len(lists)][][]byte
+	var notes [len(lists)]string
+	var errs [len(lists)]error
+	var wg sync.WaitGroup
+	asked := func(i int) bool { return which&(1<<i) != 0 && declares(base.Capabilities, lists[i].capability) }
+	for i := range lists {
+		if l := &lists[i]; asked(i) {
+			wg.Go(func() { all[i], notes[i], errs[i] = l.whole(ctx, link) })
+		}
+	}
+	wg.Wait()
+	var told []string
+	for i := range lists {
+		l := &lists[i]
+		switch {
+		case !asked(i):
+		case errs[i] != nil && i == 0:
+			return nil, nil, errs[i]
+		case errs[i] != nil:
+			told = append(told, errs[i].Error())
+		default:
+			*l.entries(&o) = all[i]
+			if notes[i] != "" {
+				told = append(told, notes[i])
+			}
+		}
+	}
+	return &o, told, nil
 }
 
 // listPage asks for one page of a list. next is the raw cursor, nil at the end.

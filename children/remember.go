@@ -128,7 +128,7 @@ func (s *Supervisor) Recall(child string) *Offer {
 func (o *Offer) equal(p *Offer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
 		o.Instructions == p.Instructions && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
-		slices.EqualFunc(o.Tools, p.Tools, bytes.Equal)
+		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
 }
 
 // identity is a digest of everything that decides what a child offers, as far

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	methodToolsChanged = "notifications/tools/list_changed"
-	methodProgress     = "notifications/progress"
-	methodPing         = "ping"
+	methodToolsChanged     = "notifications/tools/list_changed"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodProgress         = "notifications/progress"
+	methodPing             = "ping"
 
 	// relistPause is the least time between two lists: a child that announces
 	// changes without end is listed ten times a second, not more.
@@ -35,7 +36,8 @@ type run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist chan struct{} // the child says that its tools have changed
+	relist chan struct{} // the child says that lists have changed
+	stale  staleLists    // which
 	offers chan *Offer   // newer offers, the latest only
 	roots  answers
 	leases leases
@@ -168,10 +170,11 @@ func (a *answers) answered(gen uint64) {
 // ServeNotification follows up list_changed and puts off timeouts; it is
 // called on the read loop and hands on what is not the hub's own business.
 func (r *run) ServeNotification(m *jsonrpc.Message) {
-	switch m.Method {
-	case methodToolsChanged:
+	if r.stale.note(m.Method) {
 		poke(r.relist)
 		return
+	}
+	switch m.Method {
 	case methodProgress:
 		if token := m.Param("progressToken"); token != nil {
 			r.silent.progress(token)
@@ -180,8 +183,23 @@ func (r *run) ServeNotification(m *jsonrpc.Message) {
 	r.c.host.observer.ChildNotification(r.c.key, m)
 }
 
-// follow lists the child's tools again each time it says that they changed,
-// until ctx ends. base is what it offered first.
+// staleLists are the lists that have changed since they were asked for, as bits
+// by their place in lists.
+type staleLists struct{ atomic.Uint32 }
+
+// note takes in a notification, and tells whether it is about a list.
+func (s *staleLists) note(method string) (is bool) {
+	for i := range lists {
+		if lists[i].changed == method {
+			s.Or(1 << i)
+			is = true
+		}
+	}
+	return is
+}
+
+// follow lists again what the child says has changed, each time, until ctx
+// ends. base is what it offered first.
 func (r *run) follow(ctx context.Context, base *Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -196,7 +214,7 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 			return
 		case <-pause.C:
 		}
-		o, note, err := listed(ctx, r.link, base)
+		o, notes, err := listed(ctx, r.link, base, r.stale.Swap(0))
 		pause.Reset(relistPause)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -204,7 +222,7 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 			}
 			continue
 		}
-		if note != "" {
+		for _, note := range notes {
 			r.c.log.Warn().Msg(note)
 		}
 		base = o
@@ -214,16 +232,6 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 		}
 		r.offers <- o
 	}
-}
-
-// listed returns a copy of base with the tools of now.
-func listed(ctx context.Context, link Link, base *Offer) (o *Offer, note string, err error) {
-	c := *base
-	if !declares(base.Capabilities, "tools") {
-		return &c, "", nil
-	}
-	c.Tools, note, err = listTools(ctx, link)
-	return &c, note, err
 }
 
 // poke makes sure that c holds a token.

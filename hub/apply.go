@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/children"
 )
 
@@ -121,15 +119,15 @@ func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) 
 	for name, st := range s.tab.status {
 		if c := g.byName[name]; c == nil || c.Spec.Revision != st.Revision {
 			delete(s.tab.status, name)
+			s.tab.restarted = append(s.tab.restarted, name)
 		}
 	}
 	s.tab.gen = g
 	s.catalog.Store(nil)
-	announce := s.stir()
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
 	s.mu.Unlock()
-	if announce {
-		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
-	}
+	poke(s.stirred)
 }
 
 // since tells g and old apart.

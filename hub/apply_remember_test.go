@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mcphub/children"
+	"mcphub/children/childtest"
 )
 
 // instances returns the serial of each instance, by its state.
@@ -76,5 +77,60 @@ func TestWhatIsRememberedOfAChangedChild(t *testing.T) {
 	}
 	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"safe"}`))); bad {
 		t.Error(msg)
+	}
+}
+
+// TestSubscribedThroughAReload: what a client wants to hear of, it hears from the process that takes the place of another.
+func TestSubscribedThroughAReload(t *testing.T) {
+	const updated = "notifications/resources/updated" // the scripted child sends one for each subscription
+	kid := scripted("kid", childtest.Script{Library: true})
+	h := newTestHub(t, kid)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("resources/subscribe", `{"uri":"note://1"}`)
+	c.awaitNote(updated)
+	apply(t, h, testConfig(t, other(kid, "x")))
+	c.awaitNote(updated)
+	for _, method := range []string{"prompts/get", "resources/read"} {
+		if got := c.raw(method, map[string]string{"prompts/get": `{"name":"kid__greet"}`, "resources/read": `{"uri":"note://1"}`}[method]); got == "" {
+			t.Errorf("%s: nothing", method)
+		}
+	}
+	apply(t, h, testConfig(t))
+	if e := c.refused("prompts/get", `{"name":"kid__greet"}`); !strings.Contains(e.Message, "no prompt") {
+		t.Error(e.Message)
+	}
+	if e := c.refused("resources/read", `{"uri":"note://1"}`); !strings.Contains(e.Message, "not found") {
+		t.Error(e.Message)
+	}
+}
+
+// TestAnErrandIsJudgedAndRunByOneGeneration: a request whose child is replaced after it was looked up is not sent.
+func TestAnErrandIsJudgedAndRunByOneGeneration(t *testing.T) {
+	kid := scripted("kid", childtest.Script{Library: true})
+	h := newTestHub(t, kid)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("prompts/list", `{}`)
+	s, former := sessionOfTest(h), h.now()
+	for _, replaced := range []bool{false, true} {
+		next := kid
+		if replaced {
+			next = other(kid, "x")
+		}
+		apply(t, h, testConfig(t, next))
+		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
+		scan, err := former.cfg.Checker.ScanPrompt("kid", "greet", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, again := s.errand(t.Context(), errand{gen: former, child: "kid", method: "prompts/get", scan: scan,
+			params: func([]byte) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} }})
+		if again != replaced || (a.Error != nil) != replaced {
+			t.Errorf("replaced %t: again %t, %s", replaced, again, a.Error)
+		}
+		if a.Release != nil {
+			a.Release()
+		}
 	}
 }

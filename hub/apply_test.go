@@ -257,7 +257,7 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
 	apply(t, h, testConfig(t, slow))
 	catalog := sessionOfTest(h).tools()
-	if catalog.byName["kid__echo"] != nil || catalog.byChild["kid"] != nil || !strings.Contains(string(catalog.page()), "kid__echo") {
+	if catalog.byName["kid__echo"] != nil || catalog.byChild["kid"] != nil || !strings.Contains(string(catalog.pages().results[0]), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}
 	if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {

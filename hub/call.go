@@ -195,7 +195,9 @@ func preparedScan(m *jsonrpc.Message) *scanned {
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
-	tool    *offered // that it was judged by
+	gen     *generation
+	child   string
+	tool    *offered // that it was judged by; nil where it is no call of a tool
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
@@ -221,7 +223,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			}
 		}
 	}
-	j := &judgement{tool: c.tool}
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool}
 	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
@@ -276,7 +278,7 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
 		cwd, served := j.lease.Where()
-		j.verdict = j.tool.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
 	if j.verdict.Decision != validate.Deny || patience == nil {
@@ -288,11 +290,16 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if err != nil || !asked {
 		return err
 	}
-	if err := s.awaitServed(ctx, again, j.tool.gen.cfg.Roots.Timeout); err != nil {
+	if err := s.awaitServed(ctx, again, j.gen.cfg.Roots.Timeout); err != nil {
 		return err
 	}
 	j.lease.Release()
-	if j.lease, err = s.acquireFor(ctx, j.tool); err != nil {
+	if j.tool == nil {
+		j.lease, err = s.acquire(ctx, j.gen, j.child)
+	} else {
+		j.lease, err = s.acquireFor(ctx, j.tool)
+	}
+	if err != nil {
 		return err
 	}
 	j.view = again

@@ -17,10 +17,24 @@ import (
 type Catalog struct {
 	byName  map[string]*offered // by the name towards the client
 	byChild map[string]map[string]*offered
-	tools   []*offered    // in the order listed
-	page    func() []byte // the whole result of tools/list, made once
+	tools   []*offered // in the order listed
+	pages   func() *pages
 	odd     map[string][]oddity
 	gen     *generation
+
+	shelves      [kinds]*shelf              // but for tools
+	templates    map[string][]string        // each child's, as the child has them
+	schemes      map[string]map[string]bool // of what each child lists
+	resourceful  map[string]bool            // children that have resources
+	subscribable map[string]bool            // and tell of changes
+}
+
+// pagesOf returns the list of one kind.
+func (c *Catalog) pagesOf(k kind) func() *pages {
+	if k == kindTools {
+		return c.pages
+	}
+	return c.shelves[k].pages
 }
 
 // offered is one tool as the client sees it.
@@ -56,6 +70,7 @@ type childOffer struct {
 	raw   *children.Offer
 	tools []*offered
 	odd   []oddity
+	items [kinds][]*item // but for tools
 }
 
 // readOffer reads a child's list: it compiles schemas, so it may take a while.
@@ -86,6 +101,10 @@ func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
 		seen[o.remote] = true
 		out.tools = append(out.tools, o)
 	}
+	for k, entries := range map[kind][][]byte{kindPrompts: raw.Prompts, kindResources: raw.Resources, kindTemplates: raw.Templates} {
+		items, odd := g.readItems(k, child, entries)
+		out.items[k], out.odd = items, append(out.odd, odd...)
+	}
 	return out
 }
 
@@ -115,10 +134,49 @@ func (g *generation) buildCatalog(offers map[string]*childOffer) *Catalog {
 		}
 	}
 	g.settle(c, wanted)
-	all := c.tools
-	c.page = sync.OnceValue(func() []byte { return renderPage(all) })
+	all := c.tools // ghosts too
+	c.pages = sync.OnceValue(func() *pages {
+		defs := make([][]byte, len(all))
+		for i, o := range all {
+			defs[i] = o.def
+		}
+		return paginate(listing[kindTools].member, defs)
+	})
+	g.stock(c, offers)
 	c.dropGhosts()
 	return c
+}
+
+// stock fills the shelves, and notes what tells whose a resource may be.
+func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
+	c.templates, c.schemes = map[string][]string{}, map[string]map[string]bool{}
+	c.resourceful, c.subscribable = map[string]bool{}, map[string]bool{}
+	var all [kinds][][]*item
+	for i := range g.cfg.Children {
+		name := g.cfg.Children[i].Spec.Name
+		offer := offers[name]
+		if offer == nil {
+			continue
+		}
+		for k := kindPrompts; k < kinds; k++ {
+			all[k] = append(all[k], offer.items[k])
+		}
+		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
+		c.resourceful[name] = resources != nil && string(resources) != "null"
+		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
+		c.schemes[name] = map[string]bool{}
+		for _, k := range []kind{kindResources, kindTemplates} {
+			for _, it := range offer.items[k] {
+				c.schemes[name][scheme(it.remote)] = true
+				if k == kindTemplates && it.gen == g { // calls are judged by it
+					c.templates[name] = append(c.templates[name], it.remote)
+				}
+			}
+		}
+	}
+	for k := kindPrompts; k < kinds; k++ {
+		c.shelves[k] = g.fill(k, all[k])
+	}
 }
 
 // hidden is the reason of a tool that the operator does not want.
@@ -210,24 +268,7 @@ func (g *generation) settle(c *Catalog, wanted map[string]int) {
 }
 
 // renamed returns a definition with another name and nothing else changed.
-func renamed(def []byte, name string) []byte {
-	return join(splice(def, edit{jsonrpc.Get(def, "name"), jsonrpc.AppendString(nil, name)}))
-}
-
-func renderPage(tools []*offered) []byte {
-	size := len(`{"tools":[]}`) + len(tools)
-	for _, o := range tools {
-		size += len(o.def)
-	}
-	b := append(make([]byte, 0, size), `{"tools":[`...)
-	for i, o := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, o.def...)
-	}
-	return append(b, `]}`...)
-}
+func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
 
 // withoutEscapes removes terminal escape sequences from the description of a
 // definition: a list is shown on terminals, and ESC in it is no text (H1).

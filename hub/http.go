@@ -297,18 +297,17 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	c.s.client, c.s.principal = c, owner
 	cfg := &f.h.now().cfg
 	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, cfg.Fallback, cfg.Roots, cfg.FS, c.s.log)
-	a := f.answer(c.ctx, c.s, m)
-	if a.Result == nil {
-		f.forget(c)
-		c.close()
-		refuseRequest(w, http.StatusBadRequest, m.ID, a)
-		return
-	}
 	f.lives.Go(func() {
 		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
 		f.forget(c)
 		c.close()
 	})
+	a := f.answer(c.ctx, c.s, m)
+	if a.Result == nil {
+		c.cancel(errSessionOver)
+		refuseRequest(w, http.StatusBadRequest, m.ID, a)
+		return
+	}
 	w.Header().Set(headerSession, c.id)
 	writePlain(w, m.ID, a)
 }

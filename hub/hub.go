@@ -91,6 +91,7 @@ type Hub struct {
 	control  *server.MCPServer // initialize, ping, the hub's own tools
 	own      []ownTool         // definitions of the hub's own tools
 	progress routes
+	subs     subscriptions
 
 	mu       sync.Mutex
 	sessions map[string]*Session

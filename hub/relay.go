@@ -22,8 +22,11 @@ func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
 // ChildNotification passes on what a child tells beside its answers. What
 // belongs to no call and no client ends here.
 func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
-	if m.Method == "notifications/progress" {
+	switch m.Method {
+	case "notifications/progress":
 		o.h.progress.relay(k, m)
+	case "notifications/resources/updated":
+		o.h.subs.relay(k, m)
 	}
 }
 

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -40,6 +39,8 @@ type Session struct {
 
 	recalled chan struct{} // closed when what is remembered is in the catalogue
 
+	stirred chan struct{} // there may be something to tell the client
+
 	mu  sync.Mutex
 	tab sessionTables
 }
@@ -55,8 +56,8 @@ type sessionTables struct {
 	servedOnce  bool
 	servedNow   chan struct{} // served
 	initialized bool
-	listed      bool   // tools/list was answered, so changes are announced
-	page        []byte // what was listed or announced last
+	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
+	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
 }
 
@@ -70,7 +71,7 @@ func (h *Hub) newSession() *Session {
 	id, g := uuid.NewString(), h.now()
 	s := &Session{
 		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), recalled: make(chan struct{}),
-		log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		stirred: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
@@ -89,6 +90,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	wg.Go(s.recall)
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
+	wg.Go(func() { s.herald(ctx) })
 	err := front(ctx)
 	cancel()
 	wg.Wait()
@@ -193,8 +195,11 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 		s.reseat(at)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := st.State == children.Ready && s.tab.status[st.Child].State != children.Ready
 	s.tab.status[st.Child] = st
 	had := s.tab.offers[st.Child]
+	news := true
 	switch {
 	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
@@ -202,12 +207,17 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
 		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
 		s.catalog.Store(nil)
+	default:
+		news = false
 	}
-	announce := s.stir()
-	s.mu.Unlock()
-	if announce {
-		s.client.TryNotify(string(mcp.MethodNotificationToolsListChanged))
+	if again {
+		s.tab.restarted = append(s.tab.restarted, st.Child)
 	}
+	if news || again {
+		poke(s.stirred)
+	}
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
 }
 
 // tools returns the session's Catalog, made anew where an offer has come since:
@@ -234,22 +244,6 @@ func (s *Session) toolsNow() *Catalog {
 
 // isGhost reports an offer of a child that is being replaced. s.mu is held.
 func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.tab.gen }
-
-// stir wakes who waits for news of children, and reports whether the client is
-// to hear of another list. s.mu is held.
-func (s *Session) stir() (announce bool) {
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
-	if !s.tab.listed || !s.tab.initialized {
-		return false
-	}
-	page := s.toolsNow().page()
-	if bytes.Equal(page, s.tab.page) {
-		return false
-	}
-	s.tab.page = page
-	return true
-}
 
 // childStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.

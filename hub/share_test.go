@@ -201,6 +201,7 @@ func TestNewsOfTheInstanceThatServes(t *testing.T) {
 		if msg, bad := text(moves.raw("tools/call", call("kid__echo", `{"tag":"back"}`))); bad {
 			t.Fatal(msg)
 		}
+		time.Sleep(time.Second) // of the bubble: news is held back for more of it
 		if len(moves.notes) != 1 || !strings.Contains(moves.raw("tools/list", `{}`), "only_here") {
 			t.Errorf("after the move back: %d notes", len(moves.notes))
 		}

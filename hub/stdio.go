@@ -39,7 +39,28 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.initialize(ctx, m)
 	case mcp.MethodToolsList:
 		s.begin()
-		return s.listTools(ctx, m)
+		return s.list(ctx, kindTools, m)
+	case mcp.MethodPromptsList:
+		s.begin()
+		return s.list(ctx, kindPrompts, m)
+	case mcp.MethodResourcesList:
+		s.begin()
+		return s.list(ctx, kindResources, m)
+	case mcp.MethodResourcesTemplatesList:
+		s.begin()
+		return s.list(ctx, kindTemplates, m)
+	case mcp.MethodPromptsGet:
+		s.begin()
+		return s.getPrompt(ctx, m)
+	case mcp.MethodResourcesRead:
+		s.begin()
+		return s.readResource(ctx, m)
+	case "resources/subscribe", "resources/unsubscribe":
+		s.begin()
+		return s.subscribe(ctx, m)
+	case "completion/complete":
+		s.begin()
+		return s.complete(ctx, m)
 	case mcp.MethodToolsCall:
 		s.begin()
 		return s.callTool(ctx, m)
@@ -70,7 +91,12 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"protocolVersion":`), version)
 	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.name)
 	b = jsonrpc.AppendString(append(b, `,"version":`...), c.version)
-	return s.control(ctx, append(b, `}}}`...))
+	a := s.control(ctx, append(b, `}}}`...))
+	if a.Result != nil {
+		s.awaitRecalled(ctx)
+		a.Result = s.withInstructions(a.Result)
+	}
+	return a
 }
 
 // ServeNotification takes in what the client tells. It runs on the read loop.
@@ -92,22 +118,4 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	default:
 		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
 	}
-}
-
-// listTools answers with everything on offer, after the children that are
-// still starting have had their time.
-func (s *Session) listTools(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if cursor := m.Param("cursor"); cursor != nil && string(cursor) != "null" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: the list has one page; ask again without a cursor")
-	}
-	s.awaitOffers(ctx)
-	if s.hub.now().cfg.Inspect {
-		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
-	}
-	s.mu.Lock()
-	s.tab.listed = true
-	page := s.toolsNow().page()
-	s.tab.page = page
-	s.mu.Unlock()
-	return jsonrpc.ResultAnswer(page)
 }

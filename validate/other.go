@@ -163,6 +163,12 @@ func object(uri string, vars map[string][]string) []byte {
 
 var templateVar = regexp.MustCompile(`\{[+#./;?&]?([^{}]*)\}`)
 
+// MatchesTemplate reports whether a URI may come from an RFC 6570 template.
+func MatchesTemplate(template, uri string) bool {
+	_, ok := matchTemplate(template, uri)
+	return ok
+}
+
 // matchTemplate reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
 // variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
 func matchTemplate(template, uri string) (map[string]string, bool) {

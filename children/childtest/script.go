@@ -37,6 +37,8 @@ type Script struct {
 	FailPage    int  // this page (from 1) is answered with an error
 	OddTools    bool // entries that are no tools among them
 	AskRoots    bool // asks roots/list after initialized
+	Library     bool // offers prompts and resources
+	Books       int  // more resources, book://N
 	DeafRoots   bool // does not ask again on list_changed
 	ApplyDelay  time.Duration
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
@@ -216,6 +218,10 @@ func (p *player) handle(m message) {
 		if !p.s.NoTools {
 			caps["tools"] = map[string]any{"listChanged": true}
 		}
+		if p.s.Library {
+			caps["prompts"], caps["completions"] = struct{}{}, struct{}{}
+			caps["resources"] = map[string]any{"subscribe": true, "listChanged": true}
+		}
 		var params struct{ ProtocolVersion string }
 		_ = json.Unmarshal(m.Params, &params)
 		p.answer(m.ID, map[string]any{
@@ -259,6 +265,9 @@ func (p *player) handle(m message) {
 	case "ping":
 		p.answer(m.ID, struct{}{})
 	default:
+		if p.s.Library && p.library(m) {
+			return
+		}
 		if m.ID != nil {
 			p.refuse(m.ID, -32601, "no such method")
 		}

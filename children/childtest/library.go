@@ -1,0 +1,53 @@
+package childtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// library serves what a child with Script.Library offers beside tools. What it
+// was asked comes back as it was sent, so that a test sees what reached it.
+func (p *player) library(m message) bool {
+	uri := func() string {
+		var params struct{ URI string }
+		_ = json.Unmarshal(m.Params, &params)
+		return params.URI
+	}
+	switch m.Method {
+	case "prompts/list":
+		p.raw(m.ID, `{"prompts":[{"name":"greet","x-odd":1.0,"arguments":[{"name":"path"}]},{"name":5}]}`)
+	case "prompts/get":
+		p.raw(m.ID, fmt.Sprintf(`{"description":"got","messages":[],"params":%s}`, m.Params))
+	case "resources/list":
+		var b strings.Builder
+		b.WriteString(`{"resources":[{"uri":"note://1","name":"one","n":1e2}`)
+		for i := range p.s.Books {
+			fmt.Fprintf(&b, `,{"uri":"book://%d","name":"b"}`, i)
+		}
+		p.raw(m.ID, b.String()+`]}`)
+	case "resources/templates/list":
+		p.raw(m.ID, `{"resourceTemplates":[{"uriTemplate":"note://{id}","name":"t"},{"uriTemplate":"file://local/{path}","name":"f"}]}`)
+	case "resources/read":
+		if strings.HasPrefix(uri(), "gone:") {
+			p.refuse(m.ID, -32002, "not here")
+			return true
+		}
+		p.raw(m.ID, fmt.Sprintf(`{"contents":[{"uri":%q,"text":%q}]}`, uri(), string(m.Params)))
+	case "completion/complete":
+		p.raw(m.ID, fmt.Sprintf(`{"completion":{"values":[],"total":0},"params":%s}`, m.Params))
+	case "resources/subscribe":
+		p.answer(m.ID, struct{}{})
+		p.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
+	case "resources/unsubscribe":
+		p.answer(m.ID, struct{}{})
+	default:
+		return false
+	}
+	return true
+}
+
+// raw answers with a result as it is written.
+func (p *player) raw(id json.RawMessage, result string) {
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}

@@ -1,0 +1,118 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// together is how long news is held back for more of it: when many children
+// start, the client is told once.
+const together = 30 * time.Millisecond
+
+// poke makes sure that c holds a token.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// herald tells the client of lists that have changed since it asked for them,
+// and makes subscriptions anew at children that were started again.
+func (s *Session) herald(ctx context.Context) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		select {
+		case <-s.stirred:
+		case <-ctx.Done():
+			return
+		}
+		pause.Reset(together)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, method := range s.changedLists() {
+			s.client.TryNotify(method)
+		}
+		s.mu.Lock()
+		again := s.tab.restarted
+		s.tab.restarted = nil
+		s.mu.Unlock()
+		for _, child := range again {
+			wg.Go(func() { s.resubscribe(ctx, child) }) // which may have to start it
+		}
+	}
+}
+
+// changedLists returns the notifications that are due, and notes that they were
+// sent.
+func (s *Session) changedLists() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.tab.initialized {
+		return nil
+	}
+	var due []string
+	for k := kindTools; k < kinds; k++ {
+		known := s.tab.listed[k]
+		if known == "" {
+			continue
+		}
+		if now := s.toolsNow().pagesOf(k)().digest; now != known {
+			s.tab.listed[k] = now
+			if method := listing[k].changed; len(due) == 0 || due[len(due)-1] != method {
+				due = append(due, method)
+			}
+		}
+	}
+	return due
+}
+
+// withInstructions adds what the children say of themselves, as far as it is
+// known by now, each under its name (H1).
+func (s *Session) withInstructions(result []byte) []byte {
+	own := jsonrpc.Get(result, "instructions")
+	text, ok := jsonrpc.String(own)
+	if !ok {
+		return result
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range s.tab.gen.names() {
+		offer := s.tab.offers[name]
+		if offer == nil || offer.raw.Instructions == "" {
+			continue
+		}
+		said := clipText(stripEscapes(offer.raw.Instructions), maxInstructions)
+		if len(text)+len(said) > maxAllInstructions {
+			break
+		}
+		text += "\n\n## " + shown(name, 100) + "\n\n" + said
+	}
+	return join(splice(result, edit{own, jsonrpc.AppendString(nil, text)}))
+}
+
+// Bounds of one child's instructions and of all together, in bytes.
+const (
+	maxInstructions    = 8 << 10
+	maxAllInstructions = 64 << 10
+)
+
+// clipText cuts a text at a bound, at the end of a rune.
+func clipText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 {
+		most--
+	}
+	return s[:most] + " ..."
+}

@@ -1,0 +1,141 @@
+package hub
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+func libraries(t *testing.T, root string, s childtest.Script) *testClient {
+	t.Helper()
+	s.Library = true
+	c := connect(t, newTestHub(t, scripted("one", s), scripted("two", s), scripted("plain", childtest.Script{})), root)
+	c.handshake(`{"roots":{}}`)
+	return c
+}
+
+func TestEverythingOnOfferIsListedAsItIs(t *testing.T) {
+	c := libraries(t, t.TempDir(), childtest.Script{})
+	for _, tc := range []struct{ method, want string }{
+		{"prompts/list", `{"prompts":[{"name":"one__greet","x-odd":1.0,"arguments":[{"name":"path"}]},{"name":"two__greet","x-odd":1.0,"arguments":[{"name":"path"}]}]}`},
+		{"resources/list", `{"resources":[{"uri":"note://1","name":"one","n":1e2},{"uri":"mcphub://two/note://1","name":"one","n":1e2}]}`},
+		{"resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"note://{id}","name":"t"},{"uriTemplate":"file://local/{path}","name":"f"},` +
+			`{"uriTemplate":"mcphub://two/note://{id}","name":"t"},{"uriTemplate":"mcphub://two/file://local/{path}","name":"f"}]}`},
+	} {
+		if got := c.raw(tc.method, `{}`); got != tc.want {
+			t.Errorf("%s: %s", tc.method, got)
+		}
+	}
+	report := c.raw("tools/call", call("list-tools", `{"serverName":"one"}`))
+	if !strings.Contains(report, "prompt 2") {
+		t.Errorf("the odd prompt is not shown: %s", report)
+	}
+}
+
+func TestPromptsAndResourcesReachTheirServer(t *testing.T) {
+	root := t.TempDir()
+	c := libraries(t, root, childtest.Script{})
+	inside := filepath.Join(root, "a b")
+	for _, tc := range []struct{ method, params, want string }{
+		{"prompts/get", fmt.Sprintf(`{"name":"two__greet","arguments":{"path":%q},"n":12345678901234567890}`, inside),
+			fmt.Sprintf(`{"description":"got","messages":[],"params":{"name":"greet","arguments":{"path":%q},"n":12345678901234567890}}`, inside)},
+		{"completion/complete", `{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"x","value":"v"}}`,
+			`{"completion":{"values":[],"total":0},"params":{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"x","value":"v"}}}`},
+		{"completion/complete", `{"ref":{"type":"ref/resource","uri":"mcphub://two/note://{id}"},"argument":{"name":"id","value":"v"}}`,
+			`{"completion":{"values":[],"total":0},"params":{"ref":{"type":"ref/resource","uri":"note://{id}"},"argument":{"name":"id","value":"v"}}}`},
+		{"resources/read", `{"uri":"note://1"}`, `{"contents":[{"uri":"note://1","text":"{\"uri\":\"note://1\"}"}]}`},
+		{"resources/read", `{"uri":"mcphub://two/note://1"}`, `{"contents":[{"uri":"mcphub://two/note://1","text":"{\"uri\":\"note://1\"}"}]}`},
+		{"resources/read", `{"uri":"note://77"}`, `{"contents":[{"uri":"note://77","text":"{\"uri\":\"note://77\"}"}]}`},
+	} {
+		if got := c.raw(tc.method, tc.params); got != tc.want {
+			t.Errorf("%s %s: %s", tc.method, tc.params, got)
+		}
+	}
+	if e := c.refused("resources/read", `{"uri":"gone:x"}`); e.Code != -32002 {
+		t.Errorf("a resource that nobody has: %v", e)
+	}
+	for method, params := range map[string]string{"prompts/get": `{"name":"one__nope"}`, "resources/read": `{}`, "completion/complete": `{"ref":{"type":"x"},"argument":{"name":"a","value":""}}`} {
+		if e := c.refused(method, params); e.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("%s %s: %v", method, params, e)
+		}
+	}
+}
+
+// TestWhateverCarriesAPathIsJudged: V7, each with a control that differs only
+// in where the path leads.
+func TestWhateverCarriesAPathIsJudged(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	c := libraries(t, root, childtest.Script{})
+	for _, tc := range []struct{ method, params string }{
+		{"prompts/get", `{"name":"one__greet","arguments":{"path":"%s/x"}}`},
+		{"resources/read", `{"uri":"file://%s/x"}`},
+		{"resources/read", `{"uri":"mcphub://two/file://%s/x"}`},
+		{"resources/read", `{"uri":"file://local/%s/x"}`},
+		{"resources/subscribe", `{"uri":"file://%s/x"}`},
+		{"completion/complete", `{"ref":{"type":"ref/resource","uri":"file://local/{path}"},"argument":{"name":"path","value":"%s/x"}}`},
+		{"completion/complete", `{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"path","value":"%s/x"}}`},
+	} {
+		if e := c.refused(tc.method, fmt.Sprintf(tc.params, outside)); e.Code != jsonrpc.CodeInvalidParams || !strings.HasPrefix(e.Message, "Access denied: Path '") {
+			t.Errorf("%s %s: %v", tc.method, tc.params, e)
+		}
+		c.raw(tc.method, fmt.Sprintf(tc.params, root)) // the control
+	}
+}
+
+func TestSubscriptionsReachWhoSubscribed(t *testing.T) {
+	c := libraries(t, t.TempDir(), childtest.Script{})
+	c.raw("resources/subscribe", `{"uri":"mcphub://two/note://1"}`)
+	for {
+		if n := <-c.notes; n == "notifications/resources/updated" {
+			break
+		}
+	}
+	c.raw("resources/unsubscribe", `{"uri":"mcphub://two/note://1"}`)
+	if e := c.refused("resources/subscribe", `{"uri":"mcphub://plain/x"}`); e.Code != jsonrpc.CodeMethodNotFound {
+		t.Errorf("a server without subscriptions: %v", e)
+	}
+}
+
+func TestPagesAndTheirCursors(t *testing.T) {
+	c := libraries(t, t.TempDir(), childtest.Script{Books: 2300})
+	seen := map[string]bool{}
+	cursor, pages := "", 0
+	for {
+		params := `{}`
+		if cursor != "" {
+			params = fmt.Sprintf(`{"cursor":%q}`, cursor)
+		}
+		result := []byte(c.raw("resources/list", params))
+		pages++
+		if err := jsonrpc.Elements(jsonrpc.Get(result, "resources"), func(r []byte) bool {
+			uri, _ := jsonrpc.String(jsonrpc.Get(r, "uri"))
+			if seen[uri] {
+				t.Errorf("%s is listed twice", uri)
+			}
+			seen[uri] = true
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		next, ok := jsonrpc.String(jsonrpc.Get(result, "nextCursor"))
+		if !ok {
+			break
+		}
+		cursor = next
+	}
+	if len(seen) != 4602 || pages != 5 {
+		t.Errorf("%d resources on %d pages", len(seen), pages)
+	}
+	for _, bad := range []string{`"x"`, `5`, `"` + "eA" + `"`} {
+		if e := c.refused("resources/list", `{"cursor":`+bad+`}`); e.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("cursor %s: %v", bad, e)
+		}
+	}
+	if e := c.refused("prompts/list", fmt.Sprintf(`{"cursor":%q}`, cursor)); e.Code != jsonrpc.CodeInvalidParams {
+		t.Errorf("the cursor of another list: %v", e)
+	}
+}

@@ -1,0 +1,118 @@
+package hub
+
+import (
+	"context"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// list answers one of the lists, after the children that are still starting
+// have had their time.
+func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
+	s.awaitOffers(ctx)
+	if s.hub.now().cfg.Inspect {
+		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
+	}
+	s.mu.Lock()
+	p := s.toolsNow().pagesOf(k)()
+	s.tab.listed[k] = p.digest
+	s.mu.Unlock()
+	return p.at(m.Param("cursor"))
+}
+
+// getPrompt answers prompts/get.
+func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	quoted := m.Param("name")
+	name, ok := jsonrpc.String(quoted)
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "prompts/get needs the name of a prompt (a string) at /params/name")
+	}
+	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
+	it, refusal := s.findPrompt(ctx, name)
+	if it == nil {
+		return refusal
+	}
+	scan, err := it.gen.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
+	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, token: token, params: func(own []byte) [][]byte {
+		edits := []edit{{quoted, jsonrpc.AppendString(nil, it.remote)}}
+		if own != nil {
+			edits = append(edits, edit{token, own})
+		}
+		return splice(m.Params, edits...)
+	}}
+	if err != nil {
+		return refuseErrand(ctx, e, err)
+	}
+	a, again := s.errand(ctx, e)
+	if again {
+		return s.getPrompt(ctx, m)
+	}
+	return a
+}
+
+// findPrompt finds a prompt by its name towards the client, after the children
+// that it may belong to have had their time to start.
+func (s *Session) findPrompt(ctx context.Context, name string) (*item, jsonrpc.Answer) {
+	find := func() *item { return s.tools().shelves[kindPrompts].byName[name] }
+	if it := find(); it != nil {
+		return it, jsonrpc.Answer{}
+	}
+	s.awaitRecalled(ctx)
+	if it := find(); it != nil {
+		return it, jsonrpc.Answer{}
+	}
+	s.awaitStart(ctx, s.hub.now().owners(name))
+	if it := find(); it != nil {
+		return it, jsonrpc.Answer{}
+	}
+	if ctx.Err() != nil {
+		return nil, gone(ctx, nil)
+	}
+	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
+}
+
+func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
+
+// complete answers completion/complete.
+func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	ref, argument := m.Param("ref"), m.Param("argument")
+	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
+	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
+	value, valued := jsonrpc.String(jsonrpc.Get(argument, "value"))
+	if !named || !valued {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument")
+	}
+	var it *item
+	var quoted []byte
+	template := ""
+	switch refType {
+	case "ref/prompt":
+		quoted = jsonrpc.Get(ref, "name")
+		text, _ := jsonrpc.String(quoted)
+		var refusal jsonrpc.Answer
+		if it, refusal = s.findPrompt(ctx, text); it == nil {
+			return refusal
+		}
+	case "ref/resource":
+		quoted = jsonrpc.Get(ref, "uri")
+		text, _ := jsonrpc.String(quoted)
+		if it = s.findTemplate(ctx, text); it == nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+quotedName(text)+"; resources/templates/list tells what there is")
+		}
+		template = it.remote
+	default:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
+	}
+	scan, err := it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, params: func([]byte) [][]byte {
+		return splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, it.remote)})
+	}}
+	if err != nil {
+		return refuseErrand(ctx, e, err)
+	}
+	a, again := s.errand(ctx, e)
+	if again {
+		return s.complete(ctx, m)
+	}
+	return a
+}
