@@ -282,12 +282,17 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		if m.Method == "resources/unsubscribe" {
 			return s.unsubscribe(ctx, m, from, quoted)
 		}
+		// Entered first: the child may tell of a change right behind its answer.
+		sub := subscription{s.seats.Load().by[from.child].key, from.uri}
+		if !s.hub.subs.add(sub, s, uri) {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "too many subscriptions: end some of them first")
+		}
 		a, err := s.aboutResource(ctx, m, from, quoted, nil)
+		if err != nil || a.Error != nil {
+			s.hub.subs.drop(sub, s)
+		}
 		if err != nil {
 			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
-		}
-		if a.Error == nil && !s.hub.subs.add(subscription{s.seats.Load().by[from.child].key, from.uri}, s, uri) {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "too many subscriptions: end some of them first")
 		}
 		return a
 	}
@@ -318,11 +323,13 @@ func (s *Session) resubscribe(ctx context.Context, child string) {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), sub.uri), '}')
 		m := &jsonrpc.Message{Method: "resources/subscribe", Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
 		s.hub.subs.drop(sub, s)
+		anew := subscription{key, sub.uri}
+		s.hub.subs.add(anew, s, uri)
 		a, err := s.aboutResource(ctx, m, source{child, sub.uri}, m.Param("uri"), nil)
 		if err == nil && a.Error == nil {
-			s.hub.subs.add(subscription{key, sub.uri}, s, uri)
 			continue
 		}
+		s.hub.subs.drop(anew, s)
 		s.log.Warn().Str("child", child).Str("uri", shown(uri, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")
 	}
 }
