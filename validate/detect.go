@@ -27,6 +27,7 @@ type detector struct {
 	roleKey  int32 // memo of role
 	roleSeen Role
 	at       seat
+	dir      string // where cd went before the word that is looked at
 }
 
 // seat is the string that the latest findings came from.
@@ -397,6 +398,13 @@ func (d *detector) add(f Finding, p place) {
 	key := f.Value
 	if f.written {
 		key += "\x00>"
+	}
+	if f.form == formGlob {
+		key += "\x00*"
+	}
+	if f.Conditional() && d.dir != "" {
+		f.dir = d.dir
+		key += "\x00@" + d.dir
 	}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -31,6 +30,8 @@ type judge struct {
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
+	lists     map[string][]listed
+	listed    int // entries in lists
 }
 
 // bases are the directories that a relative path may start from.
@@ -104,6 +105,8 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
 	case f.form == formURI:
 		j.uri(f, each)
+	case f.form == formGlob:
+		j.globWord(f, each)
 	default:
 		for _, text := range j.c.variants(f) {
 			j.absolutes(f, text, each)
@@ -176,7 +179,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		if s.code == CodeNoBase && j.v.Open {
 			return r, Allow, !conditional
 		}
-		return r, Deny, !conditional || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
+		return r, Deny, !conditional || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
 	}
 	if j.checks++; j.checks > maxChecks {
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
@@ -257,14 +260,26 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)
 	}
-	if where.Exists {
-		return true
-	}
-	// /foo/ is a pattern to sed and awk and /app a directory of a container; nobody makes files beside /etc.
-	if path.Dir(where.Path) == "/" && !f.written {
+	if f.instead != "" && j.begins(f.instead) {
 		return false
 	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path)
+	if where.Exists || s.weak {
+		return where.Exists
+	}
+	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
+}
+
+// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
+// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
+func (j *judge) begins(head string) bool {
+	for i := range min(len(head), 4) {
+		for _, base := range j.bases() {
+			if _, err := j.c.fs.Lstat(j.c.platform.Join(base, head[i:])); err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isLink reports a name that is a symlink itself.

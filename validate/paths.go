@@ -213,10 +213,11 @@ func (d *detector) variable(v string) (string, bool) {
 		return HowHome, true // the child's; Judge knows it
 	}
 	for _, e := range d.c.expand(v) {
-		if e != "" && e != v && e[0] != '$' {
-			if how, ok := d.look(e, true); ok {
-				return how, true
-			}
+		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
+			continue
+		}
+		if how, ok := d.look(e, true); ok {
+			return how, true
 		}
 	}
 	return "", false

@@ -1,6 +1,9 @@
 package validate
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
@@ -54,6 +57,11 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			d.tail(id, s[i:], p, member, true)
 		}
 	}
+	if flag {
+		for word := range strings.FieldsFuncSeq(s, isBlank) {
+			d.glued(id, word, p, HowTail, member)
+		}
+	}
 }
 
 // longFlags are options of one dash and several letters whose value may follow without a blank.
@@ -71,6 +79,47 @@ func bundle(s string) int {
 		return 0
 	}
 	return i
+}
+
+// gluedLetters are what stands before a path without a blank and is no directory: commands of sed (1r/etc/passwd),
+// bundled letters of tar (cf/etc/x.tar).
+var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
+
+// glued keeps an absolute path behind an option that nobody knows (--outputdir/etc/x, -output/etc/passwd) or behind one
+// of gluedLetters, for Judge: it counts where it exists, or could be made, and the text is not rather a relative path.
+func (d *detector) glued(id int32, w string, p place, how string, member bool) {
+	i := strings.IndexByte(w, '/')
+	if i < 1 || len(w) > maxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
+		return
+	}
+	head, tail := w[:i], w[i:]
+	f := Finding{Value: tail, How: how, form: formWord, Member: member, seat: id}
+	switch {
+	case strings.HasPrefix(head, "--"):
+		if !isOption(head[2:]) {
+			return
+		}
+	case head[0] == '-':
+		if bundle(w) > 0 || len(head) < 5 || !isOption(head[1:]) || strings.IndexByte(tail[1:], '/') < 0 {
+			return
+		}
+		f.instead = head[2:]
+	case gluedLetters.MatchString(head):
+		if strings.IndexByte(tail[1:], '/') < 0 {
+			return // s/x/y/ has more of them, and so has r/x
+		}
+		f.instead = head
+	default:
+		return
+	}
+	d.add(f, p)
+}
+
+// isOption reports the name of an option.
+func isOption(s string) bool {
+	return s != "" && isLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '-' && r != '_'
+	}) < 0
 }
 
 // pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
