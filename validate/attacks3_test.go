@@ -147,3 +147,30 @@ func TestGlobBudget(t *testing.T) {
 		t.Errorf("256 alternatives: %+v", v)
 	}
 }
+
+// TestProfileByNameAlone: what a child calls itself exempts only what the server of that name is known to have (threats
+// 1: a child's output is trusted for nothing).
+func TestProfileByNameAlone(t *testing.T) {
+	w := wild(t)
+	c := w.checker()
+	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
+		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
+	for _, p := range Profiles() {
+		for _, server := range p.Match.Servers {
+			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
+				tool := w.tool(c, server, `{"name":"`+name+`"}`)
+				for _, args := range calls {
+					if _, v := w.call(c, tool, args); v.Decision != Deny {
+						t.Errorf("%s of a server that calls itself %s: %s: allowed", name, server, args)
+					}
+				}
+			}
+		}
+	}
+	// The control: where the operator's own command names the package, its profile is believed for every tool.
+	c = w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-memory"}})
+	tool := w.tool(c, "", `{"name":"export_to_file"}`)
+	if _, v := w.call(c, tool, calls[0]); v.Decision != Allow {
+		t.Error("the profile of a configured package does not hold")
+	}
+}
