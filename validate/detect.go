@@ -28,6 +28,7 @@ type detector struct {
 	roleSeen Role
 	at       seat
 	dir      string // where cd went before the word that is looked at
+	name0    string // the command that the word belongs to
 }
 
 // seat is the string that the latest findings came from.
@@ -47,7 +48,10 @@ type place struct {
 	rule  *boundRule // declaration that governs
 	at    []position // in the tool's declarations
 	names bool       // member names directly below are paths
+	bare  bool       // a name without a slash may be a file's: it stands beside a path, or below one
 	level int        // of JSON in strings
+	code  bool       // the element before it in an array says that it is a program
+	under bool       // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -81,6 +85,8 @@ func (d *detector) visit(id int32, p place) error {
 	case kObject:
 		return d.object(id, p)
 	case kArray:
+		d.segments(id, p)
+		last := int32(-1)
 		for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
 			q := p
 			if len(p.at) > 0 {
@@ -88,6 +94,8 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
+			q.code = d.saysCode(last)
+			last = c
 			if err := d.visit(c, q); err != nil {
 				return err
 			}
@@ -117,8 +125,9 @@ func (d *detector) object(id int32, p place) error {
 	if twinErr != nil {
 		return twinErr
 	}
+	beside := d.hasPath(id)
 	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
-		q := place{key: c, level: p.level}
+		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
 		if p.rule != nil && p.rule.Role == RoleNone {
 			q.rule = p.rule
 		}
@@ -129,6 +138,7 @@ func (d *detector) object(id int32, p place) error {
 		if k := t.nodes[c].kind; k >= kString {
 			q.class = d.classOf(c)
 		}
+		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
 		}
@@ -140,6 +150,45 @@ func (d *detector) object(id int32, p place) error {
 		}
 	}
 	return nil
+}
+
+// hasPath reports an object with an argument that is a path by its name.
+func (d *detector) hasPath(id int32) bool {
+	if d.tool.mode != ModeStrict {
+		return false
+	}
+	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+		if k := d.t.nodes[c].kind; k >= kString {
+			if class := d.classOf(c); class == keyPath || class == keySource {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// segments judges a path given as a list of its components: ["src", "main.go"].
+func (d *detector) segments(id int32, p place) {
+	if d.tool.mode != ModeStrict || p.class != keyPath && (p.key < 0 || !segmentWords[lastWord(d.t, p.key)]) {
+		return
+	}
+	var parts []string
+	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+		if d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 256 || len(parts) >= 64 {
+			return
+		}
+		part := d.t.str(c)
+		if part == "" || strings.ContainsAny(part, "/\\") {
+			return
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) > 1 {
+		joined := strings.Join(parts, "/")
+		if d.link(d.t.nodes[id].first, joined, p, false); climbs(joined) {
+			d.add(Finding{Value: joined, How: HowClimbs, seat: d.t.nodes[id].first}, p)
+		}
+	}
 }
 
 // judgeTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
@@ -250,15 +299,16 @@ func (d *detector) str(id int32, p place) error {
 	raw := t.raw(id)
 	content := p.class == keyContent || p.class == keyQuery
 	if p.rule == nil || p.rule.Role == RoleNone {
-		if content && p.class != keyQuery && !reachesBelow(p.at) {
+		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil
 		}
-		if p.class == keyOther && !d.tool.pathFormats && !mayBePath(raw) {
+		if p.class == keyOther && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
-	if !content || reachesBelow(p.at) {
-		if looksNested(raw) {
+	if looksNested(raw) {
+		// A child whose argument may be an object too parses a string that holds one.
+		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
 			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
 			if err != nil {
 				return err
@@ -281,6 +331,9 @@ func (d *detector) str(id int32, p place) error {
 
 // looksNested reports a string that may hold a JSON object or array.
 func looksNested(raw []byte) bool {
+	if len(raw) > 2 && raw[0] == '/' && (raw[1] == '/' || raw[1] == '*') {
+		return bytes.IndexAny(raw, "{[") > 0 // behind a comment
+	}
 	for len(raw) > 0 {
 		r, n := rune(raw[0]), 1
 		switch {
@@ -291,7 +344,7 @@ func looksNested(raw []byte) bool {
 		case r >= utf8.RuneSelf:
 			r, n = utf8.DecodeRune(raw)
 		}
-		if r == '{' || r == '[' {
+		if r == '{' || r == '[' || r == '"' && bytes.IndexAny(raw, "{[") > 0 {
 			return true
 		}
 		if !isStripped(r) {
@@ -310,6 +363,8 @@ func escapedRune(raw []byte) (r rune, n int) {
 	switch raw[1] {
 	case 'n', 'r', 't', 'f', 'b':
 		return ' ', 2
+	case '"':
+		return '"', 2
 	case 'u':
 		if len(raw) < 6 {
 			return 0, 0
@@ -338,7 +393,7 @@ func (d *detector) value(id int32, s string, p place) {
 		d.exempted(id, s, p)
 		return
 	}
-	if d.tool.mode == ModeDeclared {
+	if d.tool.mode == ModeDeclared && !p.under {
 		if p.class != keyContent && p.class != keyQuery {
 			d.uris(id, s, p, false)
 		}
@@ -351,7 +406,7 @@ func (d *detector) value(id int32, s string, p place) {
 	switch p.class {
 	case keyContent:
 	case keyQuery:
-		if isSQL(s) {
+		if isSQL(s) || dotCommand.MatchString(s[:min(len(s), 256)]) {
 			d.sql(id, s, p)
 		}
 	case keySQL:
@@ -371,7 +426,14 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		d.asPath(id, s, p, HowKey, false)
 	default:
+		if p.code {
+			d.vector(id, s, p)
+			return
+		}
 		d.broad(id, s, p, false)
+		if p.bare && len(s) < 256 {
+			d.name(id, s, p, false)
+		}
 	}
 }
 
@@ -437,6 +499,9 @@ func (d *detector) add(f Finding, p place) {
 	} else {
 		f.Role = d.role(p.key)
 		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
+	}
+	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
+		f.Role = RoleDelete
 	}
 	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
 	d.findings = append(d.findings, f)

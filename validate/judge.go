@@ -31,7 +31,9 @@ type judge struct {
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
 	lists     map[string][]listed
-	listed    int // entries in lists
+	listed    int             // entries in lists
+	stray     map[string]bool // memo of strays
+	hinted    []string        // directories among the names that count only under a condition
 }
 
 // bases are the directories that a relative path may start from.
@@ -170,7 +172,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
 			return r, Deny, true
 		}
-		if !j.isLink(s.path) {
+		if !j.counts(f, s) {
 			return r, Allow, false
 		}
 	}
@@ -190,6 +192,9 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		return r, Allow, !f.relative()
 	}
 	where, err := j.look(s.path)
+	if err == nil && where.Dir && conditional && s.glob == "" {
+		j.keepDir(f, s.path)
+	}
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	var escape *rootsmgr.EscapeError
 	switch {
@@ -282,6 +287,41 @@ func (j *judge) begins(head string) bool {
 	return false
 }
 
+// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
+// the boundary, or what a command deletes.
+func (j *judge) counts(f *Finding, s spelled) bool {
+	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
+		return false
+	}
+	info, err := j.c.fs.Lstat(s.path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		j.keepDir(f, s.path)
+		return f.Role == RoleDelete && f.inShell
+	}
+	return info.Mode()&fs.ModeSymlink != 0 || f.inShell && j.strays(s.base)
+}
+
+// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
+func (j *judge) strays(base string) bool {
+	if base == "" || j.v.Open || j.guard.Empty() {
+		return false
+	}
+	out, ok := j.stray[base]
+	if !ok {
+		_, err := j.guard.Check(base)
+		var escape *rootsmgr.EscapeError
+		out = errors.As(err, &escape)
+		if j.stray == nil {
+			j.stray = make(map[string]bool)
+		}
+		j.stray[base] = out
+	}
+	return out
+}
+
 // isLink reports a name that is a symlink itself.
 func (j *judge) isLink(p string) bool {
 	if p == "" || strings.IndexByte(p, 0) >= 0 {
@@ -301,7 +341,7 @@ func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
 			return false
 		}
 	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in {
+		if _, in := below(base.Path, where.Path); in && !(where.Exists && j.strays(s.base)) {
 			return false
 		}
 	}

@@ -1,6 +1,9 @@
 package validate
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
 func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
@@ -41,6 +44,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 		d.uris(id, s, p, member)
+		d.urlLink(id, s, p, member)
 		return
 	}
 	if isLongList(trimmed) {
@@ -252,6 +256,15 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		return
 	case schemeOther:
 		d.uris(id, s, p, member)
+		if head, _, _ := strings.Cut(trimEdges(s), "?"); climbs(head) {
+			head, _, _ = strings.Cut(head, "#")
+			if up := path.Clean(slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, seat: id}, p)
+			}
+		}
+		if p.key < 0 || member || !urlWords[lastWord(d.t, p.key)] {
+			d.urlLink(id, s, p, member)
+		}
 		return
 	}
 	v := trimEdges(s)
@@ -274,11 +287,24 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.tails(id, short, p, member)
 	}
 	d.broadList(id, short, p, member)
+	d.patterns(id, v, p, member)
 	if strings.IndexByte(v, '/') >= 0 {
 		if d.onlyRelative(before) && v[0] != '/' {
 			d.link(id, v, p, member)
 		}
 		d.positions(id, v, p, member, false)
+	}
+}
+
+// urlWords, as the last word of a key, say that a URL is what it looks like.
+var urlWords = wordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
+
+// urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
+func (d *detector) urlLink(id int32, s string, p place, member bool) {
+	v := trimEdges(s)
+	d.link(id, v, p, member)
+	if i := strings.IndexAny(v, "?#"); i > 0 {
+		d.link(id, v[:i], p, member)
 	}
 }
 

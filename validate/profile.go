@@ -25,7 +25,7 @@ type Profile struct {
 	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
 	RootsProbe string                        // the tool that lists the roots applied (C2), "" none
 	Rewrite    []string                      // RewriteFileURI, RewriteResolvedRoot: how the server needs its paths, whoever declared them
-	knows      []string // patterns of the tools that the server has
+	knows      []string                      // patterns of the tools that the server has
 	mode       *Mode
 	rewrite    respelling
 }

@@ -20,7 +20,7 @@ const (
 func (c *Checker) variants(f *Finding) []string {
 	list := append(make([]string, 0, 4), f.Value)
 	list = append(list, f.alts...)
-	if len(list) == 1 && isPlainText(f.Value) {
+	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 {
 		return list
 	}
 	add := func(s string) {
@@ -34,6 +34,9 @@ func (c *Checker) variants(f *Finding) []string {
 		add(trimEdges(s))
 		if !c.windows && strings.IndexByte(s, '\\') >= 0 {
 			add(slashed(s))
+		}
+		if hasMeta(s) {
+			add(plainText(s))
 		}
 		if decodes < maxDecodes*4 {
 			if d := decodePercent(s); d != s {

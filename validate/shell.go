@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ const maxDollars = 256
 
 // sqlVerbs begin a query that is SQL and not prose.
 var sqlVerbs = wordSet("select insert update delete with copy load attach detach create drop alter pragma explain call exec execute " +
-	"begin set install import export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
+	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
 
 // isSQL reports whether s begins with an SQL verb, behind blanks, parentheses and comments.
 func isSQL(s string) bool {
@@ -84,15 +85,25 @@ func (d *detector) vector(id int32, s string, p place) {
 	if n.kend == 0 && n.index == 0 && d.c.isCommand(s) && lastWord(d.t, p.key) == "argv" {
 		return
 	}
-	before := len(d.findings)
 	d.broad(id, s, p, false)
 	if s = d.whole(id, s, false); s == "" {
 		return
 	}
 	d.vectorNames(id, s, p)
-	if hasBlank(s) && d.onlyRelative(before) {
+	switch {
+	case hasBlank(s):
 		d.shell(id, s, p)
+	case strings.ContainsAny(s, pieceEnds):
+		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
 	}
+}
+
+// saysCode reports an element of an array that makes the next one a program: ["bash", "-c", "..."].
+func (d *detector) saysCode(id int32) bool {
+	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
+		return false
+	}
+	return codeFlags[d.t.str(id)]
 }
 
 // vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
@@ -140,11 +151,11 @@ func (d *detector) shell(id int32, s string, p place) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir = w.dir
+		d.dir, d.name0 = w.dir, w.name
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir = ""
+	d.dir, d.name0 = "", ""
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -241,7 +252,7 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 // sql scans the literals of an SQL string, and the words of a client's dot command (.read FILE).
 func (d *detector) sql(id int32, s string, p place) {
 	d.uris(id, s, p, false)
-	if strings.HasPrefix(strings.TrimSpace(s), ".") || strings.HasPrefix(strings.TrimSpace(s), `\`) {
+	if isClientCommand(s) {
 		eachShellWord(s, func(w shellWord) { d.word(id, w.text, seatPlain, p, HowSQL) })
 		return
 	}
@@ -256,6 +267,14 @@ func (d *detector) sql(id int32, s string, p place) {
 		}
 	})
 }
+
+// clientCommand begins what a database's client does itself: .read of sqlite, \i of psql, source of mysql.
+var clientCommand = regexp.MustCompile(`(?i)^[\s;(]*(?:\.[a-z]+\s|\\[a-z!]+\s?|@|source\s|start\s+[^t\s])`)
+
+// dotCommand is one that a query in no other language begins with.
+var dotCommand = regexp.MustCompile(`^\s*(?:\.(?:read|import|open|output|once|save|backup|restore|load|cd|log|excel|shell|system|clone)\s|\\(?:copy|i|ir|o|g|w|cd|lo_import|lo_export|!)\s)`)
+
+func isClientCommand(s string) bool { return clientCommand.MatchString(s[:min(len(s), 256)]) }
 
 func (d *detector) sqlWord(id int32, v string, p place) {
 	if len(v) > maxRaw {
@@ -279,6 +298,8 @@ func (d *detector) sqlWord(id int32, v string, p place) {
 	case schemeNone:
 		if _, ok := d.look(v, false); ok {
 			d.add(Finding{Value: v, How: HowSQL, form: formWord, seat: id}, p)
+		} else if !hasBlank(v) {
+			d.name(id, v, p, false)
 		}
 	}
 }
@@ -288,6 +309,10 @@ func (d *detector) sqlWord(id int32, v string, p place) {
 func eachSQLLiteral(s string, dollars *int, yield func(string)) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
+		case '[':
+			if end := strings.IndexByte(s[i:], ']'); end > 1 && end < maxTail {
+				yield(s[i+1 : i+end])
+			}
 		case '\'', '"', '`':
 			lit, n := sqlQuoted(s[i:], c)
 			yield(lit)

@@ -113,7 +113,7 @@ func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
 			return
 		}
 	}
-	g := globber{j: j, yield: func(found string) { yield(spelled{text: f.Value, path: found, base: start}) }}
+	g := globber{j: j, f: f, yield: func(found string) { yield(spelled{text: f.Value, path: found, base: start}) }}
 	if !g.walk(start, strings.Split(pattern, "/"), false) {
 		yield(spelled{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
 	}
@@ -122,6 +122,7 @@ func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
 // globber writes out one pattern.
 type globber struct {
 	j       *judge
+	f       *Finding
 	yield   func(path string)
 	matched int
 }
@@ -137,7 +138,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		parts = parts[1:]
 	}
 	if len(parts) == 0 {
-		if _, err := g.j.c.fs.Lstat(dir); err == nil && linked {
+		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
@@ -163,7 +164,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if e.name[0] == '.' && !dots {
 			continue
 		}
-		if !e.link && len(parts) == 1 && !linked {
+		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
 			continue
 		}
 		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
@@ -174,6 +175,21 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		}
 	}
 	return true
+}
+
+// guarded reports a protected path, or one above it that would be deleted.
+func (g *globber) guarded(p string) bool {
+	for i := range g.j.watched {
+		for _, own := range g.j.watched[i].spellings {
+			if _, at := g.j.c.below(own, p); at {
+				return true
+			}
+			if _, above := g.j.c.below(p, own); above && g.f.Role == RoleDelete {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // plainMatch escapes what path.Match knows beyond a shell, and what was quoted.

@@ -22,6 +22,7 @@ type shellWord struct {
 	text    string // as a program would be handed it
 	pattern string // the same, its quoted glob characters hidden
 	at      wordSeat
+	name    string // of the command
 	dir     string // where cd or -C went before it, as written
 }
 
@@ -91,6 +92,9 @@ var (
 	proseCommands = wordSet("echo printf say")
 )
 
+// codeFlags say that the next element of an array is a program.
+var codeFlags = wordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
+
 // shellFlags say that the next word is a shell string, unless the command is one of languages.
 var (
 	shellFlags = wordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc --command -S eval watch trap ssh")
@@ -103,6 +107,9 @@ var (
 	slashWords = wordSet("echo printf expr tr say test [ let")
 	slashFlags = regexp.MustCompile(`^-[dFtsS]/+$`)
 )
+
+// deleteCommands take away what they are given.
+var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash")
 
 // remotes are commands that take host:path.
 var (
@@ -147,7 +154,7 @@ func (l *shellLexer) end() {
 	if !l.open {
 		return
 	}
-	w := shellWord{text: l.word.String(), pattern: l.pattern.String(), dir: l.dir}
+	w := shellWord{text: l.word.String(), pattern: l.pattern.String(), dir: l.dir, name: l.name}
 	switch {
 	case l.written:
 		w.at = seatWritten

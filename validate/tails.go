@@ -29,13 +29,17 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 				continue
 			}
 		}
-		if d.tail(id, s[i+1:], p, member, tried < wholeTails) {
+		after := s[i+1:]
+		if c == '=' && !hasBlank(strings.TrimFunc(s[:i], isBlank)) {
+			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
+		}
+		if d.tail(id, after, p, member, tried < wholeTails) {
 			tried++
 		}
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
-		begin := i + 1
+		begin := len(s) - len(after)
 		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
 			begin++
 		}
@@ -165,7 +169,7 @@ func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
 		}
 		s = s[:most]
 	}
-	rest := strings.TrimLeft(s, "\"'`")
+	rest := strings.TrimLeft(s, "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !isDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return false
 	}

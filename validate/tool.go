@@ -96,6 +96,11 @@ func (t *Tool) compile(s *schema) error {
 			t.folded[foldName(p)] = class
 		}
 	}
+	s.eachName(func(p string) {
+		if folded := foldName(p); t.folded[folded] == keyOther {
+			t.folded[folded] = classOf(p)
+		}
+	})
 	return nil
 }
 

@@ -26,7 +26,7 @@ const (
 var pathWords = []string{
 	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "directory", "directories",
 	"dir", "dirs", "folder", "folders", "root", "roots", "cwd", "cwds", "source", "sources", "src", "srcs",
-	"destination", "destinations", "dest", "dests", "pathname", "pathnames", "dirname", "foldername",
+	"destination", "destinations", "dest", "dests", "dst", "dsts", "pathname", "pathnames", "dirname", "foldername",
 }
 
 // notPathWords end like a path word and mean something else.
@@ -46,12 +46,13 @@ var stopWords = wordSet("id ids key keys cause causes type types kind kinds coun
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
-	shellWords  = wordSet("command commands cmd cmds cmdline commandline script scripts shell")
-	sqlWords    = wordSet("sql statement statements")
-	queryWords  = wordSet("query queries")
-	vectorWords = wordSet("args argv flags")
-	codeWords   = wordSet("cell code notebook new old")
-	editWords   = wordSet("old new search find replace replacement")
+	shellWords   = wordSet("command commands cmd cmds cmdline commandline script scripts shell")
+	sqlWords     = wordSet("sql statement statements")
+	queryWords   = wordSet("query queries")
+	vectorWords  = wordSet("args argv flags arguments")
+	codeWords    = wordSet("cell code notebook new old")
+	segmentWords = wordSet("segments parts components")
+	editWords    = wordSet("old new search find replace replacement")
 )
 
 func wordSet(list string) map[string]bool {
