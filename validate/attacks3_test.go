@@ -74,7 +74,7 @@ var shellAttacks = map[string][]string{
 
 // shellHonest are what a model sends every day in such a project.
 var shellHonest = []string{
-	"ls src/*.go", "cat a*.txt", "ls *.go", "cat src/*", "rm -f *.tmp", "ls docs/*", "git add src/*.go a.*", "ls [a-c]*", "find . -name '*'", "find src -name \"*.go\"", "echo '*'", "ls bin/*",
+	"ls src/*.go", "cat a*.txt", "ls *.go", "cat src/*", "bin/tool --x", "rm -f *.tmp", "ls docs/*", "git add src/*.go a.*", "ls [a-c]*", "find . -name '*'", "find src -name \"*.go\"", "echo '*'",
 	"echo \"5 * 3\"", "cp src/{main,other}.go docs/", "touch docs/{a..c}.md", "mkdir -p new/{x,y}/z", "cat in*/main.go", "grep -rn 'a.*b' src", "ls .git*", "ls -la .*", "git log --pretty='%h {x}'",
 	"awk '{print $1, $2}' a.txt", "awk '{ print }' a.txt", "if true; then { ls src; }; fi", "f() { ls src; }; f", "echo ${X:-none} ${Y}", "for f in src/*.go; do wc -l $f; done",
 	"docker run --rm -v $PWD:/usr/src/app -w /usr/src/app node npm test", "docker run -v \"$(pwd)\":/srv/app -w /srv i", "docker run -v pgdata:/var/lib/postgresql/data postgres",
@@ -216,6 +216,18 @@ var argumentAttacks = map[string][]string{
 	"values behind a blank": {
 		`{"x":"opt= /etc/passwd"}`, `{"x":"opt =  ../outside/secret.txt"}`, `{"x":"x==  /etc/passwd"}`, `{"path":"opt= link/secret.txt"}`, `{"x":"x=[/etc/passwd]"}`,
 	},
+	"an executable outside that is not run": {
+		`{"target":"bin/tool","content":"evil"}`, `{"dst":"bin/tool"}`, `{"output":"bin/tool"}`, `{"edits":{"bin/tool":"x"}}`, `{"target":"link/tool"}`, `{"command":"echo evil > bin/tool"}`,
+		`{"command":"tee bin/tool"}`, `{"command":"cp a.txt bin/tool"}`, `{"command":"sed -i s/a/b/ bin/tool"}`, `{"command":"cat link/tool"}`, `{"args":["cp","a.txt","bin/tool"]}`, `{"command":["cat","bin/tool"]}`,
+	},
+	"shell strings under other names": {
+		`{"commandLine":"cat /etc/passwd"}`, `{"command_line":"cat /etc/passwd"}`, `{"command":{"run":"cat /etc/passwd"}}`, `{"command":{"value":"cat /etc/passwd"}}`, `{"commands":[{"run":"cat /etc/passwd"}]}`,
+		`{"command":"sh","params":"-c 'cat /etc/passwd'"}`, `{"command":"sh","arguments":["-c","cat /etc/passwd"]}`, `{"bash":"cat fl*k"}`, `{"run":"cat /etc/passwd"}`, `{"exec":"cat /etc/passwd"}`,
+	},
+	"schemes that carry files": {
+		`{"x":"fileb:///etc/passwd"}`, `{"x":"compress.zlib:///etc/passwd"}`, `{"x":"glob:///etc/passwd"}`, `{"x":"oci-layout:///etc"}`, `{"x":"ipc:///run/x"}`, `{"x":"redis+socket:///run/x"}`,
+		`{"x":"redis+unix:///run/x"}`, `{"x":"zed://file/etc/x"}`, `{"path":"fileb:///etc/passwd"}`,
+	},
 	"what a shell deletes": {
 		`{"command":"rm -rf {home}/config"}`, `{"command":"shred -u ../config"}`,
 	},
@@ -254,6 +266,8 @@ func TestArgumentAttacks(t *testing.T) {
 		`{"pattern":"^(foo|bar)/[0-9]{2,3}$"}`, `{"path":"src","pattern":".*/foo","name":"main","type":"file"}`, `{"path":"src/[a]/x","name":"docs"}`, `{"args":["(a|b)","x='y'","--f={a}"]}`,
 		`{"path":["src","main.go"]}`, `{"segments":["a","b"]}`, `{"repo":"docs","path":"a.txt","name":"src"}`, `{"root":"{project}","dir":"src","file":"main.go"}`, `{"query":"start here"}`, `{"query":".foo[] | /x/"}`,
 		`{"sql":"select '[a]', 'b' from t where x = 'src/main.go'"}`, `{"x":"a = b/c","note":"x == y"}`, `{"command":"rm -rf src/x docs"}`, `{"command":"mv a.txt docs/"}`, `{"zz":"--no/such","args":["-Lbuild/lib","--a/b"]}`,
+		`{"sep":"/","separator":"/","op":"/","delimiter":"\\"}`, `{"keyPath":"/a/b","jsonPath":"/a"}`, `{"interpreter":"bin/tool","python":"bin/tool"}`, `{"args":["bin/tool","x"]}`, `{"command":["bin/tool","x"]}`,
+		`{"run":true,"cli":"x","note":"- see the list"}`, `{"cache":"redis://h/0","img":"ipc","x":"glob:*.go"}`,
 		`{"zz":"{not: json, 'a': 1}","yy":"// a comment {","xx":"[1,2] and [3]","ww":"{\"a\":NaN}"}`,
 	} {
 		s, err := c.Scan(tool, []byte(w.fill(args)))

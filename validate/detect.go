@@ -28,6 +28,7 @@ type detector struct {
 	roleSeen Role
 	at       seat
 	dir      string // where cd went before the word that is looked at
+	inWords  bool   // the words of a shell string are looked at
 	name0    string // the command that the word belongs to
 }
 
@@ -137,6 +138,9 @@ func (d *detector) object(id int32, p place) error {
 		}
 		if k := t.nodes[c].kind; k >= kString {
 			q.class = d.classOf(c)
+		}
+		if p.class == keyShell && q.class == keyOther && q.rule == nil {
+			q.class = keyShell // {"command": {"run": "..."}}
 		}
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
@@ -426,8 +430,11 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		d.asPath(id, s, p, HowKey, false)
 	default:
-		if p.code {
+		if p.code || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
+			return
+		}
+		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
@@ -435,6 +442,11 @@ func (d *detector) value(id int32, s string, p place) {
 			d.name(id, s, p, false)
 		}
 	}
+}
+
+// isFlagged reports a string that begins with an option and goes on.
+func isFlagged(s string) bool {
+	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && hasBlank(s)
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
@@ -503,8 +515,23 @@ func (d *detector) add(f Finding, p place) {
 	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
 		f.Role = RoleDelete
 	}
+	if f.relative() && !d.at.member {
+		f.runs = d.isProgram(f.seat, p)
+	}
 	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
 	d.findings = append(d.findings, f)
+}
+
+// isProgram reports a string that names what is to be run: the first element of a vector, or a key that says so.
+func (d *detector) isProgram(id int32, p place) bool {
+	if d.inWords {
+		return false // of a command line; its command word is not kept at all
+	}
+	n := &d.t.nodes[id]
+	if n.kend == 0 && d.t.nodes[n.parent].kind == kArray {
+		return n.index == 0 && (p.class == keyWords || p.class == keyShell)
+	}
+	return p.key >= 0 && programWords[lastWord(d.t, p.key)]
 }
 
 // sit makes a string the one that findings come from.

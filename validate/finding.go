@@ -115,6 +115,7 @@ type Finding struct {
 	assumed bool     // the role is only guessed
 	written bool     // it stands after a redirection
 	inShell bool     // it is a word of a command
+	runs    bool     // it stands where a program does: it is run, not read or written
 	dir     string   // where cd went before it, in a shell string
 	glob    string   // the pattern, where it is one of a shell
 	instead string   // the relative name that the text before an absolute tail may begin: it counts where there is none

@@ -260,7 +260,7 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 		return false // nothing can be opened there
 	}
 	if f.relative() {
-		return j.linkLeads(s, where, err)
+		return j.linkLeads(f, s, where, err)
 	}
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)
@@ -333,7 +333,7 @@ func (j *judge) isLink(p string) bool {
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
+func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why error) bool {
 	if s.base == "" {
 		// An absolute one counts where its text is inside and the link is what leads out.
 		var escape *rootsmgr.EscapeError
@@ -348,10 +348,16 @@ func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
 	if where.Exists && !where.Dir {
 		info, err := j.c.fs.Lstat(where.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return false
+			return !j.runs(f, s, where)
 		}
 	}
 	return true
+}
+
+// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
+// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
+func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
+	return f.runs || !f.written && f.Role != RoleDelete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
 }
 
 func codeOf(err error) string {

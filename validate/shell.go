@@ -151,11 +151,11 @@ func (d *detector) shell(id int32, s string, p place) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir, d.name0 = w.dir, w.name
+		d.dir, d.name0, d.inWords = w.dir, w.name, w.text != s
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir, d.name0 = "", ""
+	d.dir, d.name0, d.inWords = "", "", false
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
