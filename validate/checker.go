@@ -205,6 +205,7 @@ func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountT
 type Scan struct {
 	tool     *Tool
 	findings []Finding
+	value    any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -239,12 +240,18 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	var value any
 	if t.schema != nil {
-		if err := t.schema.validate(tr.value(0)); err != nil {
+		value = tr.value(0)
+		if err := t.schema.validate(value); err != nil {
 			return nil, err
 		}
 	}
-	return c.search(t, tr)
+	s, err := c.search(t, tr)
+	if err == nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
+		s.value = value
+	}
+	return s, err
 }
 
 func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
