@@ -11,6 +11,7 @@ import (
 
 const (
 	maxVariants = 48
+	maxDollar   = 1 << 10 // of a ${...}
 	maxDecodes  = 3
 )
 
@@ -140,6 +141,7 @@ func dollarName(s string) (name, fallback string, n int) {
 		return s[i:end], "", end
 	}
 	end, depth := 2, 1
+	s = s[:min(len(s), maxDollar)]
 	for ; end < len(s); end++ {
 		if s[end] == '{' {
 			depth++

@@ -9,6 +9,8 @@ import (
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
 	inURL, tried, word, end := false, 0, 0, 0
+	first := strings.IndexByte(s, '=')
+	oneName := first > 0 && !hasBlank(strings.TrimFunc(s[:first], isBlank)) // name = value
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
 	d.pathspec(id, s, p, member)
 	for i := 0; i+1 < len(s) && !d.at.full; i++ {
@@ -30,7 +32,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			}
 		}
 		after := s[i+1:]
-		if c == '=' && !hasBlank(strings.TrimFunc(s[:i], isBlank)) {
+		if c == '=' && (i == first || i > 0 && s[i-1] == '=') && oneName {
 			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
 		}
 		if d.tail(id, after, p, member, tried < wholeTails) {
