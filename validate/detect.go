@@ -126,7 +126,9 @@ func (d *detector) object(id int32, p place) error {
 	if twinErr != nil {
 		return twinErr
 	}
-	beside := d.hasPath(id)
+	var classes [32]keyClass
+	beside := d.classesOf(id, classes[:])
+	i := -1
 	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
 		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
 		if p.rule != nil && p.rule.Role == RoleNone {
@@ -136,7 +138,9 @@ func (d *detector) object(id int32, p place) error {
 			q.at = step(p.at, t.name(c))
 			q.rule = govern(q.rule, best(q.at))
 		}
-		if k := t.nodes[c].kind; k >= kString {
+		if i++; i < len(classes) {
+			q.class = classes[i]
+		} else if t.nodes[c].kind >= kString {
 			q.class = d.classOf(c)
 		}
 		if p.class == keyShell && q.class == keyOther && q.rule == nil {
@@ -156,19 +160,21 @@ func (d *detector) object(id int32, p place) error {
 	return nil
 }
 
-// hasPath reports an object with an argument that is a path by its name.
-func (d *detector) hasPath(id int32) bool {
-	if d.tool.mode != ModeStrict {
-		return false
-	}
+// classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
+func (d *detector) classesOf(id int32, classes []keyClass) (path bool) {
+	i := 0
 	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
-		if k := d.t.nodes[c].kind; k >= kString {
-			if class := d.classOf(c); class == keyPath || class == keySource {
-				return true
-			}
+		class := keyOther
+		if d.t.nodes[c].kind >= kString && (i < len(classes) || !path) {
+			class = d.classOf(c)
 		}
+		if i < len(classes) {
+			classes[i] = class
+		}
+		path = path || class == keyPath || class == keySource
+		i++
 	}
-	return false
+	return path && d.tool.mode == ModeStrict
 }
 
 // segments judges a path given as a list of its components: ["src", "main.go"].

@@ -126,8 +126,7 @@ func lastWord(t *tree, key int32) string {
 	if key < 0 {
 		return ""
 	}
-	var room wordRoom
-	list := room.split(t.name(key))
+	list := t.room.split(t.name(key))
 	if len(list) == 0 {
 		return ""
 	}
