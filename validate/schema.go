@@ -210,6 +210,24 @@ func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map
 	}
 }
 
+// eachName yields the name of every member that the schema declares, at any depth.
+func (s *schema) eachName(yield func(string)) {
+	seen := map[*jsonschema.Schema]bool{s.hints: true}
+	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for name := range at.Properties {
+			yield(name)
+		}
+		subschemas(at, func(sub *jsonschema.Schema) {
+			if !seen[sub] {
+				seen[sub] = true
+				todo = append(todo, sub)
+			}
+		})
+	}
+}
+
 // subschemas yields every schema that s refers to or holds.
 func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	one := func(sub *jsonschema.Schema) {
