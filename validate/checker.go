@@ -240,16 +240,14 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var value any
-	if t.schema != nil {
-		value = tr.value(0)
-		if err := t.schema.validate(value); err != nil {
+	if t.schema != nil && !t.schema.plainly(tr) {
+		if err := t.schema.validate(tr.value(0)); err != nil {
 			return nil, err
 		}
 	}
 	s, err := c.search(t, tr)
-	if err == nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
-		s.value = value
+	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
+		s.value = tr.value(0)
 	}
 	return s, err
 }

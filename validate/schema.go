@@ -72,6 +72,7 @@ type instance struct {
 // arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
 type schema struct {
 	doc     any
+	quick   *quick // says yes where that is plain; never no
 	plain   *instance
 	spare   chan *instance
 	hints   *jsonschema.Schema
@@ -94,6 +95,7 @@ func (s *schema) load() error {
 		return err
 	}
 	s.hints, s.formats = first.root, formats
+	s.quick = quickOf(s.doc, true)
 	if costly(s.doc) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
