@@ -29,6 +29,7 @@ type server struct {
 	asks  map[string]chan json.RawMessage // answers to come, by our id; the whole message
 	calls map[string]chan struct{}        // calls under way, by their raw id; closed when cancelled
 	added []string                        // tools that add_tool added
+	set   string                          // entries that set_tools set, raw
 }
 
 // output orders what is written: one whole line at a time.
