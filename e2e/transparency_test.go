@@ -275,14 +275,14 @@ func (g grammar) text() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom(g.pieces), 0, 6), func(p []string) string { return `"` + strings.Join(p, "") + `"` })
 }
 
-var plain = rapid.SampledFrom([]string{"null", "true", "false", "0", "-0", "1", "1.0", "1.50", "1E+2", "1e-400", "1e400", "-7", "9007199254740993",
+var atoms = rapid.SampledFrom([]string{"null", "true", "false", "0", "-0", "1", "1.0", "1.50", "1E+2", "1e-400", "1e400", "-7", "9007199254740993",
 	"123456789012345678901234567890", "0.1234567890123456789"})
 
 func (g grammar) value(depth int) *rapid.Generator[string] {
 	if depth == 0 {
-		return rapid.OneOf(plain, g.text())
+		return rapid.OneOf(atoms, g.text())
 	}
-	return rapid.OneOf(plain, g.text(), g.array(depth), g.object(depth))
+	return rapid.OneOf(atoms, g.text(), g.array(depth), g.object(depth))
 }
 
 func (g grammar) array(depth int) *rapid.Generator[string] {
