@@ -27,7 +27,7 @@ func TestTransparencyProperty(t *testing.T) {
 	must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
 	for name, open := range map[string]func(*world) carrier{
 		"stdio": func(w *world) carrier {
-			s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
+			s := w.serve(w.config(obj{"rec": w.recorder("rec", "-offers")}), ide.Folders(w.project))
 			s.initialize()
 			s.awaitTool("rec__say")
 			return &lines{s, "rec__"}
@@ -50,6 +50,7 @@ func TestTransparencyProperty(t *testing.T) {
 				x.taken[strconv.Itoa(id)] = true
 			}
 			t.Run("answers", rapid.MakeCheck(x.answers))
+			t.Run("other answers", rapid.MakeCheck(x.otherAnswers))
 			t.Run("params", rapid.MakeCheck(x.params))
 			t.Run("lists", x.lists)
 		})
@@ -71,30 +72,51 @@ type exchanges struct {
 }
 
 func (x *exchanges) answers(t *rapid.T) {
-	outcome := `"result":` + wild.value(3).Draw(t, "result")
-	if rapid.Bool().Draw(t, "fails") {
-		outcome = `"error":` + failure().Draw(t, "error")
-	}
+	told := outcome().Draw(t, "outcome")
 	before := rapid.SliceOfN(report(), 0, 4).Draw(t, "progress")
-	token, args := x.id(t, "token"), obj{"hex": hex.EncodeToString([]byte(outcome))}
 	coded := []string{}
 	for _, members := range before {
 		coded = append(coded, hex.EncodeToString([]byte(members)))
 	}
-	args["before"] = coded
-	params := fmt.Sprintf(`{"name":"%ssay","_meta":{"progressToken":%s},"arguments":%s}`, x.c.prefix(), token, encode(t, args))
-	got := x.request(t, "tools/call", params)
+	token, args := x.id(t, "token"), encode(t, obj{"hex": hex.EncodeToString([]byte(told)), "before": coded})
+	got := x.request(t, "tools/call", fmt.Sprintf(`{"name":"%ssay","_meta":{"progressToken":%s},"arguments":%s}`, x.c.prefix(), token, args))
 	if len(got) != len(before)+1 {
 		t.Fatalf("%d messages came, want %d and the answer, which is %s", len(got), len(before), got[len(got)-1].Raw)
 	}
 	for i, members := range before {
 		check(t, "progress", got[i].Params, `{"progressToken":`+token+`,`+members+`}`)
 	}
-	last := got[len(before)]
-	check(t, "answer", cmp.Or(string(last.Result), string(last.Error)), outcome[strings.IndexByte(outcome, ':')+1:])
-	if (last.Error != nil) != strings.HasPrefix(outcome, `"error"`) {
-		t.Fatalf("a result became an error, or the other way round: %s", last.Raw)
+	checkOutcome(t, got[len(before)], told)
+}
+
+// otherAnswers are those to what is no call of a tool.
+func (x *exchanges) otherAnswers(t *rapid.T) {
+	told := outcome().Draw(t, "outcome")
+	digits := hex.EncodeToString([]byte(told))
+	var got []ide.Message
+	switch method := rapid.SampledFrom([]string{"prompts/get", "resources/read", "completion/complete"}).Draw(t, "method"); method {
+	case "prompts/get":
+		got = x.request(t, method, fmt.Sprintf(`{"name":"%smade_up","arguments":{"hex":"%s"}}`, x.c.prefix(), digits))
+	case "resources/read":
+		got = x.request(t, method, fmt.Sprintf(`{"uri":"made:up:%s"}`, digits))
+	case "completion/complete":
+		got = x.request(t, method, fmt.Sprintf(`{"ref":{"type":"ref/prompt","name":"%smade_up"},"argument":{"name":"hex","value":"%s"}}`, x.c.prefix(), digits))
 	}
+	checkOutcome(t, got[len(got)-1], told)
+}
+
+// outcome is the member of an envelope that holds a result or an error.
+func outcome() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.Map(wild.value(3), func(s string) string { return `"result":` + s }),
+		rapid.Map(failure(), func(s string) string { return `"error":` + s }))
+}
+
+func checkOutcome(t *rapid.T, m ide.Message, told string) {
+	member, value, _ := strings.Cut(told, ":")
+	if (m.Error != nil) != (member == `"error"`) {
+		t.Fatalf("a result became an error, or the other way round: %s", m.Raw)
+	}
+	check(t, "answer", cmp.Or(string(m.Result), string(m.Error)), value)
 }
 
 // params is the other direction: what stands in a call reaches the child, which gives it back.
@@ -395,7 +417,7 @@ func (l *lines) request(id, method, params string) ([]ide.Message, error) {
 func (w *world) web() string {
 	w.t.Helper()
 	return w.listen("front", mcphub(w.t), "serve", "--http", "127.0.0.1:0", "--config",
-		w.write("front.json", raw(w.t, obj{"mcpServers": obj{"rec": w.recorder("rec")}})))
+		w.write("front.json", raw(w.t, obj{"mcpServers": obj{"rec": w.recorder("rec", "-offers")}})))
 }
 
 // posts carries over HTTP.

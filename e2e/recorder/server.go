@@ -108,7 +108,9 @@ func (s *server) request(id json.RawMessage, method string, m message) {
 			s.fail(id, -32601, "method not found")
 		}
 	default:
-		s.fail(id, -32601, "method not found: "+method)
+		if !s.habits.offers || !s.offered(id, method, m["params"]) {
+			s.fail(id, -32601, "method not found: "+method)
+		}
 	}
 }
 
@@ -121,8 +123,12 @@ func (s *server) initialize(id json.RawMessage, m message) {
 	default:
 		version = "2025-11-25"
 	}
-	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},`+
-		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version))
+	more := ""
+	if s.habits.offers {
+		more = offersCapabilities
+	}
+	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}%s},`+
+		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version, more))
 }
 
 func (s *server) notified(method string, m message) {
