@@ -118,8 +118,8 @@ scenario that it lists as a requirement of a revision of the specification. This
 stand in e2e/conformance_list_test.go. An exception that passes after all fails the test.
 
 As a server: the suite calls e2e/fixture, a child that offers all that the suite asks for, first directly over HTTP and then
-through ` + "`mcphub serve --http`" + ` with the fixture as a child on stdio whose names have no prefix. "passes" through the hub means that
-every check that succeeds directly succeeds there, too.
+through ` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
+"passes" through the hub means that every check that succeeds directly succeeds there, both times.
 
 As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
 what the scenario wants.

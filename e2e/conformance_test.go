@@ -65,14 +65,24 @@ func TestConformance(t *testing.T) {
 
 func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 	w := newWorld(t)
-	direct := w.suite(n, "server", "--requirements", l.revision, "--url", w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0"))
+	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0")
+	direct := w.suite(n, "server", "--requirements", l.revision, "--url", fixture)
 	for _, complaint := range judge(scenarios, missed(nil, direct), l.direct) {
 		t.Errorf("directly: %s", complaint)
 	}
-	config := w.config(obj{"fixture": obj{"command": bin.fixture, "prefix": ""}})
-	through := w.suite(n, "server", "--requirements", l.revision, "--url", w.listen("mcphub", mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config))
-	for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
-		t.Errorf("through the hub: %s", complaint)
+	for _, child := range []struct {
+		transport string
+		entry     obj
+	}{
+		{"stdio", obj{"command": bin.fixture, "prefix": ""}},
+		{"http", obj{"url": fixture, "prefix": ""}},
+	} {
+		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}}))
+		hub := w.listen("hub-"+child.transport, mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+		through := w.suite(n, "server", "--requirements", l.revision, "--url", hub)
+		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
+			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
+		}
 	}
 }
 
