@@ -28,13 +28,14 @@ type Root struct {
 	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
 	Given     string // absolute, cleaned, before symlinks were resolved
 	Redundant bool   // lies below another root
-	Flag      string // "", FlagFilesystem or FlagHome: more than a project
+	Flag      string // "" or one of the Flag constants: perhaps more than was meant
 }
 
 // Values of Root.Flag.
 const (
 	FlagFilesystem = "filesystem root"
 	FlagHome       = "home folder"
+	FlagLinked     = "through a link inside another root" // which what is in that root may have planted
 )
 
 // Skipped is an entry that gave no root, and why. Raw may hold anything that a
@@ -213,6 +214,11 @@ func (b *builder) finish() *Snapshot {
 			_, inside = b.index.findFolded(&b.eyes, p.parent(path), true)
 		}
 		b.roots[i].Redundant = inside
+		if given := b.roots[i].Given; !inside && given != path && b.roots[i].Flag == "" {
+			if at, ok := b.index.find(p, p.parent(given), false); ok && at.root != i {
+				b.roots[i].Flag = FlagLinked
+			}
+		}
 	}
 	if b.unlisted > 0 {
 		b.overflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))

@@ -112,13 +112,14 @@ type chain struct {
 	eyes eyes
 }
 
-// env is a variable that is set to something.
+// env is a variable that is set to something. One of blanks is: what was meant
+// to be a boundary must not be taken for none.
 func (c *chain) env(name string) (string, bool) {
 	if c.in.Env == nil {
 		return "", false
 	}
 	v, _ := c.in.Env(name)
-	return v, strings.TrimSpace(v) != ""
+	return v, v != ""
 }
 
 // absolute expands "~" and puts a relative path below base.
