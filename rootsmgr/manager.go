@@ -21,6 +21,10 @@ type Settings struct {
 	Debounce time.Duration // quiet after list_changed before asking again
 	Stale    time.Duration // how long roots that cannot be refreshed are kept
 	When     When
+	// Ceiling are directories that the session never leaves, whoever vouches for
+	// its roots: absolute paths. nil is no ceiling; one of which nothing can be
+	// used leaves nothing open.
+	Ceiling []Entry
 }
 
 // DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
@@ -218,7 +222,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 func (m *Manager) impatient(s *state, now time.Time) View {
 	v := s.at(now, m.settings)
 	if !s.settled {
-		v = FallbackView(m.fsys, 0, m.fallback, CaseFailed, m.settings.When, ErrNoAnswer)
+		v = m.settings.fallbackView(m.fsys, 0, m.fallback, CaseFailed, ErrNoAnswer)
 		v.waiting = !s.greeted
 		return v
 	}
@@ -268,7 +272,7 @@ func (s *state) mayReconsider() bool {
 func (s *state) at(now time.Time, settings Settings) View {
 	v := s.view
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed}
+		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed && settings.Ceiling == nil, Ceiling: v.Ceiling}
 	}
 	return v
 }

@@ -131,7 +131,7 @@ func (l *loop) greet(g greeting) {
 	s := l.m.settings
 	l.attempted = never
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseUnsupported, s.When, nil)
+	l.view = s.fallbackView(l.m.fsys, l.generation, l.m.fallback, CaseUnsupported, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
@@ -189,14 +189,13 @@ func (l *loop) answered(e event) {
 	l.asked = e.snapshot
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
-	l.view = answeredView(e.snapshot, s.When)
+	l.view = answeredView(e.snapshot, s.When).under(e.top)
 	if l.view.unusable > 0 {
 		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
 		if !l.m.fallback.None() {
 			unusable := l.view.unusable
 			l.generation++
-			l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, s.When, errUnusable,
-				e.snapshot.Skipped()...)
+			l.view = s.fallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, errUnusable, e.snapshot.Skipped()...)
 			l.view.unusable = unusable
 		}
 	}
@@ -239,7 +238,7 @@ func (l *loop) expire() {
 
 func (l *loop) fallBack(err error) {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, l.m.settings.When, err)
+	l.view = l.m.settings.fallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, err)
 }
 
 // publish replaces what everybody sees and wakes who waits for that.
