@@ -295,7 +295,9 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	c.s = f.h.newSession()
 	c.s.client, c.s.principal = c, owner
-	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, f.h.cfg.Fallback, f.h.cfg.Roots, f.h.cfg.FS, c.s.log)
+	settings := f.h.cfg.Roots
+	settings.Ceiling = f.guard.ceilings[owner]
+	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, f.h.cfg.Fallback, settings, f.h.cfg.FS, c.s.log)
 	f.lives.Go(func() {
 		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
 		f.forget(c)
