@@ -160,12 +160,8 @@ func hostname(host string) string {
 }
 
 func addrOf(a net.Addr) netip.Addr {
-	if a == nil {
-		return netip.Addr{}
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
 	}
-	p, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return p.Addr().Unmap()
+	return netip.Addr{}
 }

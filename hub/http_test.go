@@ -297,7 +297,7 @@ func TestHTTPBrokenStreamGoesOnWhereItWas(t *testing.T) {
 
 func TestHTTPRefusesStrangers(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
-	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{"alice", "a-secret"}, {"bob", "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
 	alice := []string{"Authorization", "Bearer a-secret"}
 	c := w.initialize(`{}`, alice...)
 	list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
