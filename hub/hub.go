@@ -90,6 +90,7 @@ type Hub struct {
 	own      []ownTool         // definitions of the hub's own tools
 	byName   map[string]*Child // cfg.Children by name
 	progress routes
+	catalogs catalogMemo
 	subs     subscriptions
 	common   func() []rootsmgr.Root // what a child that serves everybody is served
 
