@@ -60,11 +60,8 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
-	var b bytes.Buffer
-	b.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
-	in := http.MaxBytesReader(w, r.Body, limit)
-	held := &holding{r: in, c: c, most: heldBodies * int64(f.h.cfg.Limits.Frame)}
-	_, err := b.ReadFrom(held)
+	held := &holding{r: http.MaxBytesReader(w, r.Body, limit), c: c, most: heldBodies * int64(f.h.cfg.Limits.Frame)}
+	body, err := readBody(held, r.ContentLength)
 	if err != nil {
 		held.release()
 	}
@@ -81,7 +78,7 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		return nil, nil
 	}
 	split := &jsonrpc.Message{}
-	if err := jsonrpc.Split(b.Bytes(), true, split); err != nil {
+	if err := jsonrpc.Split(body, true, split); err != nil {
 		held.release()
 		code := int64(jsonrpc.CodeParse)
 		var syntax *jsonrpc.SyntaxError
@@ -92,6 +89,20 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		return nil, nil
 	}
 	return split, held
+}
+
+// readBody reads to the end. length is what the request says of itself, -1 for
+// nothing: memory is taken at once only for a short one.
+func readBody(r io.Reader, length int64) ([]byte, error) {
+	if length >= 0 && length <= 64<<10 {
+		b := make([]byte, length)
+		_, err := io.ReadFull(r, b)
+		return b, err
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(max(length, 0), 1<<20)) + bytes.MinRead)
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }
 
 var errHeld = errors.New("the requests of this session hold too much already")
