@@ -353,7 +353,9 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 		var all sync.WaitGroup
 		codes := make(chan int, 100)
 		for range 30 {
-			all.Go(func() { codes <- s.request("tools/call", `{"name":"kid__progress","arguments":{"steps":1,"every":1000000000},"_meta":{"progressToken":1}}`, "Accept", "application/json").StatusCode })
+			all.Go(func() {
+				codes <- s.request("tools/call", `{"name":"kid__progress","arguments":{"steps":1,"every":1000000000},"_meta":{"progressToken":1}}`, "Accept", "application/json").StatusCode
+			})
 		}
 		synctest.Wait()
 		if r := s.send(`{"jsonrpc":"2.0","id":77,"result":{}}`); r.StatusCode != http.StatusAccepted {

@@ -121,7 +121,7 @@ func (h *holding) Read(b []byte) (int, error) {
 	if h.c != nil && n > 0 {
 		h.n += int64(n)
 		if h.c.held.Add(int64(n)) > h.most {
-			return n, errHeld
+			return 0, errHeld
 		}
 	}
 	return n, err
