@@ -50,6 +50,7 @@ type httpFront struct {
 	o     HTTPOptions
 	guard *gate
 	log   zerolog.Logger
+	watch watch
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
@@ -232,7 +233,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newHTTPClient(rand.Text(), owner, f.h.cfg.Limits.Calls)
+	c := newHTTPClient(rand.Text(), owner, f.h.cfg.Limits.Calls, &f.watch)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))

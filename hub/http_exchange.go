@@ -21,7 +21,7 @@ type exchange struct {
 	w        http.ResponseWriter
 	protocol string
 	began    time.Time
-	late     *time.Timer
+	late     lateness
 
 	mu      sync.Mutex
 	st      *stream       // nil until something is said before the answer
@@ -36,7 +36,7 @@ func newExchange(c *httpClient, id []byte, events bool) *exchange {
 // begin gives the exchange the connection that its request came on.
 func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol string) {
 	x.ctx, x.w, x.protocol, x.began = ctx, w, protocol, time.Now()
-	x.late = time.AfterFunc(upgradeTime, x.tarry)
+	x.c.watch.add(x)
 }
 
 // tarry notes that the answer takes its time: the time for reading the request
@@ -76,7 +76,7 @@ func (x *exchange) flow() *stream {
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
 func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
-	x.late.Stop()
+	x.c.watch.remove(x)
 	x.mu.Lock()
 	x.over = true
 	st := x.st

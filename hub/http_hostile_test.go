@@ -257,7 +257,7 @@ func clientOf(t *testing.T, h *Hub, s *webClient) *httpClient {
 // TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
-	c := newHTTPClient("s", "", 1)
+	c := newHTTPClient("s", "", 1, &watch{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {

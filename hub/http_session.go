@@ -31,6 +31,7 @@ type httpClient struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	slots  chan struct{} // one token for each request being served
+	watch  *watch        // of the front
 	held   atomic.Int64  // bytes of requests being read or served
 	unsent atomic.Int64  // bytes that wait in all its streams
 
@@ -52,8 +53,8 @@ type httpTables struct {
 	used     time.Time
 }
 
-func newHTTPClient(id, owner string, limit int) *httpClient {
-	c := &httpClient{id: id, owner: owner, slots: make(chan struct{}, limit)}
+func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
+	c := &httpClient{id: id, owner: owner, watch: w, slots: make(chan struct{}, limit)}
 	c.own = newStream("0", &c.unsent)
 	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
