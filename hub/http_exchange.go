@@ -85,7 +85,7 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 		return false
 	}
 	if !cancelled {
-		st.put(event{parts: answerParts(x.id, a)}, answer)
+		st.put(event{parts: answerParts(x.id, a)}, asReply)
 	}
 	st.end()
 	<-x.written
@@ -115,14 +115,14 @@ func (x *exchange) lend() (back func()) {
 // where this request can have none.
 func (x *exchange) TryNotify(method string, params ...[]byte) bool {
 	if st := x.flow(); st != nil {
-		return st.put(frameOf(nil, method, params), note)
+		return st.put(frameOf(nil, method, params), asNote)
 	}
 	return x.c.TryNotify(method, params...)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (x *exchange) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := x.flow(); st != nil && st.put(frameOf(nil, method, params), question) {
+	if st := x.flow(); st != nil && st.put(frameOf(nil, method, params), asQuestion) {
 		return nil
 	}
 	return x.c.Notify(ctx, method, params...)

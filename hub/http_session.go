@@ -102,12 +102,12 @@ func (c *httpClient) idle() (since time.Time, ok bool) {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (c *httpClient) TryNotify(method string, params ...[]byte) bool {
-	return c.own.put(frameOf(nil, method, params), note)
+	return c.own.put(frameOf(nil, method, params), asNote)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (c *httpClient) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !c.own.put(frameOf(nil, method, params), question) {
+	if !c.own.put(frameOf(nil, method, params), asQuestion) {
 		return c.stuck()
 	}
 	return nil
@@ -184,7 +184,7 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 		defer c.mu.Unlock()
 		delete(c.tab.asked, id)
 	}()
-	if !st.put(frameOf([]byte(id), method, params), question) {
+	if !st.put(frameOf([]byte(id), method, params), asQuestion) {
 		return nil, c.stuck()
 	}
 	select {
@@ -193,7 +193,7 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 	case <-c.ctx.Done():
 		return nil, errSessionOver
 	case <-ctx.Done():
-		st.put(frameOf(nil, "notifications/cancelled", [][]byte{[]byte(`{"requestId":` + id + `}`)}), question)
+		st.put(frameOf(nil, "notifications/cancelled", [][]byte{[]byte(`{"requestId":` + id + `}`)}), asQuestion)
 		return nil, context.Cause(ctx)
 	}
 }

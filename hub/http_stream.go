@@ -57,18 +57,18 @@ func newStream(id string, waiting *atomic.Int64) *stream {
 type weight int
 
 const (
-	note     weight = iota // dropped where there is no room
-	question               // fails where the client has not read for long
-	answer                 // always taken in: its number is that of the requests
+	asNote     weight = iota // dropped where there is no room
+	asQuestion               // fails where the client has not read for long
+	asReply                  // always taken in: its number is that of the requests
 )
 
 // room reports whether there is room for an event. The caller holds mu.
 func (st *stream) room(size int, w weight) bool {
 	waiting := st.waiting.Load()
 	switch w {
-	case answer:
+	case asReply:
 		return true
-	case question:
+	case asQuestion:
 		return waiting <= 2*streamWaiting
 	}
 	if st.lonely > 0 && st.kick == nil && st.unsent+size > st.lonely {
