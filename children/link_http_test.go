@@ -583,3 +583,35 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 		})
 	}
 }
+
+// TestRemoteSessionForgottenWhileNothingIsCalled: the child's own stream finds
+// out, and a new session is begun before anybody calls.
+func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
+	s := newRemote(t)
+	var began atomic.Int32
+	s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
+		plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+	}
+	listened := make(chan struct{})
+	s.get = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Session-Id") == "s1" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if last := r.Header.Get("Last-Event-ID"); last != "" {
+			t.Errorf("it asks for event %s of the old session", last)
+		}
+		events(w)("", "")
+		close(listened)
+		<-r.Context().Done()
+	}
+	l, _, stop := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+	greet(t, l)
+	<-listened
+	s.until("initialize", 2)
+	s.until("notifications/initialized", 2)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

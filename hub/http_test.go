@@ -338,6 +338,30 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 	}
 }
 
+// TestHTTPInitializeInASession: the second one is refused, and who comes with a
+// session that is no more is told so.
+func TestHTTPInitializeInASession(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	c := w.initialize(`{}`)
+	again := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
+	if r := c.send(again); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("in its own session: %d", r.StatusCode)
+	}
+	c.do("DELETE", "", headerSession, c.session)
+	if r := c.send(again); r.StatusCode != http.StatusNotFound {
+		t.Errorf("in one that has ended: %d", r.StatusCode)
+	}
+	if r := w.do("POST", again); r.StatusCode != http.StatusOK || len(r.Header.Get(headerSession)) < 26 {
+		t.Errorf("in none: %d, session %q", r.StatusCode, r.Header.Get(headerSession))
+	}
+	for _, neither := range []string{`{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`} {
+		c := w.initialize(`{}`)
+		if r := c.send(neither); r.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d", neither, r.StatusCode)
+		}
+	}
+}
+
 func TestHTTPBounds(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
 	h.cfg.Limits.Frame = 1 << 16
