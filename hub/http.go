@@ -71,7 +71,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	}
 	guard, err := newGate(o)
 	if err != nil {
-		return err
+		return errors.Join(err, ln.Close())
 	}
 	f := &httpFront{h: h, o: o, guard: guard, log: h.cfg.Log, sessions: map[string]*httpClient{}}
 	server := &http.Server{

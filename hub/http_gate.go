@@ -61,7 +61,13 @@ func newGate(o HTTPOptions) (*gate, error) {
 		for _, dir := range t.Roots {
 			g.ceilings[t.Name] = append(g.ceilings[t.Name], rootsmgr.Entry{URI: dir})
 		}
-		g.tokens = append(g.tokens, digest{t.Name, sha256.Sum256([]byte(t.Secret))})
+		sum := sha256.Sum256([]byte(t.Secret))
+		for _, other := range g.tokens {
+			if other.sum == sum || other.name == t.Name {
+				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.name, t.Name)
+			}
+		}
+		g.tokens = append(g.tokens, digest{t.Name, sum})
 	}
 	return g, nil
 }

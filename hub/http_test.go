@@ -362,6 +362,23 @@ func TestHTTPInitializeInASession(t *testing.T) {
 	}
 }
 
+// TestHTTPTokensThatCannotBeTold: a front with them is not served at all.
+func TestHTTPTokensThatCannotBeTold(t *testing.T) {
+	for name, tokens := range map[string][]Token{
+		"no secret":  {{Name: "a"}},
+		"no name":    {{Secret: "s"}},
+		"one secret": {{Name: "a", Secret: "s"}, {Name: "b", Secret: "s"}},
+		"one name":   {{Name: "a", Secret: "s"}, {Name: "a", Secret: "t"}},
+	} {
+		if _, err := newGate(HTTPOptions{Tokens: tokens}); err == nil {
+			t.Errorf("%s: served", name)
+		}
+	}
+	if _, err := newGate(HTTPOptions{Tokens: []Token{{Name: "a", Secret: "s"}, {Name: "b", Secret: "t"}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHTTPBounds(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
 	h.cfg.Limits.Frame = 1 << 16

@@ -55,6 +55,12 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 			at.Text = err.Error()
 			return o, exitf(exitConfig, "%s", at.String())
 		}
+		for _, other := range o.Tokens {
+			if other.Secret == secret {
+				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
+				return o, exitf(exitConfig, "%s", at.String())
+			}
+		}
 		token := hub.Token{Name: t.Name, Secret: secret}
 		for j, dir := range t.Roots {
 			dir = fromFile(f, dir, home, false)
