@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -101,6 +102,28 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if v := d.View(); v.Open || show(v) != "known /a by ceiling" {
 			t.Errorf("%s", show(v))
+		}
+	})
+}
+
+// TestCeilingStaysThroughAReload: new terms of the operator know nothing of one
+// session's ceiling, and lift it for nobody.
+func TestCeilingStaysThroughAReload(t *testing.T) {
+	open := Settings{Timeout: time.Second, When: When{Unsupported: true, Empty: true, Failed: true}}
+	s := setup{settings: open}
+	s.settings.Ceiling = ceiling("/a")
+	bubble(t, s, func(t *testing.T, d *desk) {
+		d.known("file:///a/sub", "file:///fb")
+		d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, open)
+		synctest.Wait()
+		if v := d.View(); v.Open || show(v) != "known /a/sub by asked" {
+			t.Errorf("%s", show(v))
+		}
+	})
+	bubble(t, setup{settings: open}, func(t *testing.T, d *desk) { // the control
+		d.known("file:///a/sub", "file:///fb")
+		if v := d.View(); show(v) != "known /a/sub /fb by asked" {
+			t.Errorf("without a ceiling: %s", show(v))
 		}
 	})
 }
