@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -124,10 +125,10 @@ func TestAnErrandIsJudgedAndRunByOneGeneration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, again := s.errand(t.Context(), errand{gen: former, child: "kid", method: "prompts/get", scan: scan,
+		a, err := s.errand(t.Context(), errand{gen: former, child: "kid", method: "prompts/get", scan: scan,
 			params: func([]byte) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} }})
-		if again != replaced || (a.Error != nil) != replaced {
-			t.Errorf("replaced %t: again %t, %s", replaced, again, a.Error)
+		if again := errors.Is(err, errSuperseded); again != replaced || (a.Error != nil) != replaced {
+			t.Errorf("replaced %t: %v, %s", replaced, err, a.Error)
 		}
 		if a.Release != nil {
 			a.Release()

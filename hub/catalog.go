@@ -164,7 +164,7 @@ func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
-		c.schemes[name] = map[string]bool{}
+		c.schemes[name], c.templates[name] = map[string]bool{}, templatesOf(offer.raw)
 		for _, k := range []kind{kindResources, kindTemplates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][scheme(it.remote)] = true

@@ -25,27 +25,36 @@ type errand struct {
 	// before, where set, is called with the instance that is sent the request, and
 	// then nothing is sent where it returns an error.
 	before func(children.Key) error
+	// anew, where set, makes the scan again by what the child offers now; nil where
+	// that is what it was made by.
+	anew func(*children.Offer) (*validate.Scan, error)
 }
 
-// errand judges an errand and, where it is allowed, has the child do it. again:
-// a reload has replaced the child, nothing was sent, and the request has to
-// begin anew with what it named.
-func (s *Session) errand(ctx context.Context, e errand) (a jsonrpc.Answer, again bool) {
+var errRestless = errors.New("it changes what it offers again and again")
+
+// errDenied comes with the answer to a request that was judged and denied.
+var errDenied = errors.New("the request was denied")
+
+// errand judges an errand and, where it is allowed, has the child do it. There
+// is an answer always. errSuperseded: a reload has replaced the child, nothing
+// was sent, and the request has to begin anew with what it named. errDenied: it
+// is not for any other child either.
+func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) {
 	j, err := s.considerErrand(ctx, e)
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
-		return refuseErrand(ctx, e, err), true
+		return refuseErrand(ctx, e, err), errSuperseded
 	}
 	if err != nil {
-		return refuseErrand(ctx, e, err), false
+		return refuseErrand(ctx, e, err), nil
 	}
 	defer j.lease.Release()
 	if v := j.verdict; v.Decision != validate.Allow {
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), false
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), errDenied
 	}
 	if e.before != nil {
 		if err := e.before(j.lease.Key()); err != nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), false
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}
 	}
 	var own []byte
@@ -55,13 +64,14 @@ func (s *Session) errand(ctx context.Context, e errand) (a jsonrpc.Answer, again
 	}
 	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), e.method, e.params(own)...)
 	if err != nil {
-		return refuseErrand(ctx, e, err), false
+		return refuseErrand(ctx, e, err), nil
 	}
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, false
+	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
 }
 
 // considerErrand judges an errand. The caller releases the lease.
 func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, error) {
+	rounds := 0
 	for {
 		j := &judgement{gen: e.gen, child: e.child}
 		var patience *rootsmgr.Wait
@@ -80,7 +90,11 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		}
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
-		if err == nil && j.lease.Key() == before {
+		var other *validate.Scan
+		if err == nil && e.anew != nil {
+			other, err = e.anew(j.lease.Offer())
+		}
+		if err == nil && other == nil && j.lease.Key() == before {
 			return j, nil
 		}
 		if j.lease != nil {
@@ -89,7 +103,14 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if err != nil {
 			return nil, err
 		}
-		// Asking again has moved the session to another instance.
+		// The child has other templates than those that were remembered, or asking
+		// again has moved the session to another instance.
+		if other != nil {
+			e.scan = other
+		}
+		if rounds++; rounds == mostDefinitions {
+			return nil, errRestless
+		}
 	}
 }
 

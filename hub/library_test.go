@@ -139,3 +139,43 @@ func TestPagesAndTheirCursors(t *testing.T) {
 		t.Errorf("the cursor of another list: %v", e)
 	}
 }
+
+// TestLookAlikesOfMembersAreRefused: a server that reads names without regard
+// for letter case would take the second one.
+func TestLookAlikesOfMembersAreRefused(t *testing.T) {
+	c := libraries(t, t.TempDir(), childtest.Script{})
+	for _, tc := range []struct{ method, params string }{
+		{"resources/read", `{"uri":"note://1","%s":"file:///etc/passwd"}`},
+		{"resources/subscribe", `{"uri":"note://1","%s":"file:///etc/passwd"}`},
+	} {
+		for _, name := range []string{"Uri", "URI", `ur\u0131`, `u\u0000ri`, "_Meta"} {
+			if e := c.refused(tc.method, fmt.Sprintf(tc.params, name)); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "almost like") {
+				t.Errorf("%s %s: %v", tc.method, name, e)
+			}
+		}
+		c.raw(tc.method, fmt.Sprintf(tc.params, "x-new")) // the control
+	}
+	for _, params := range []string{
+		`{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"x","value":"v","Value":"/etc/passwd"}}`,
+		`{"ref":{"type":"ref/prompt","name":"one__greet","Name":"y"},"argument":{"name":"x","value":"v"}}`,
+		`{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"x","value":"v"},"Context":{}}`,
+		`{"ref":{"type":"ref/prompt","name":"one__greet"},"argument":{"name":"x","value":"v"},"context":{"Arguments":{}}}`,
+	} {
+		if e := c.refused("completion/complete", params); !strings.Contains(e.Message, "almost like") {
+			t.Errorf("%s: %v", params, e)
+		}
+	}
+	if e := c.refused("prompts/get", `{"name":"one__greet","Arguments":{"path":"/etc/passwd"}}`); !strings.Contains(e.Message, "almost like") {
+		t.Errorf("%v", e)
+	}
+}
+
+// TestADeniedResourceIsOfferedToNobodyElse: what is outside for one server is
+// not tried at the next.
+func TestADeniedResourceIsOfferedToNobodyElse(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	c := libraries(t, root, childtest.Script{})
+	if e := c.refused("resources/read", fmt.Sprintf(`{"uri":"file://local/%s/x"}`, outside)); !strings.HasPrefix(e.Message, "Access denied") {
+		t.Errorf("%v", e)
+	}
+}

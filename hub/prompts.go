@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -22,6 +23,9 @@ func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.
 
 // getPrompt answers prompts/get.
 func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := checkParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
 	quoted := m.Param("name")
 	name, ok := jsonrpc.String(quoted)
 	if !ok {
@@ -43,8 +47,8 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return refuseErrand(ctx, e, err)
 	}
-	a, again := s.errand(ctx, e)
-	if again {
+	a, err := s.errand(ctx, e)
+	if errors.Is(err, errSuperseded) {
 		return s.getPrompt(ctx, m)
 	}
 	return a
@@ -75,6 +79,9 @@ func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
 
 // complete answers completion/complete.
 func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := checkParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -110,8 +117,8 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err != nil {
 		return refuseErrand(ctx, e, err)
 	}
-	a, again := s.errand(ctx, e)
-	if again {
+	a, err := s.errand(ctx, e)
+	if errors.Is(err, errSuperseded) {
 		return s.complete(ctx, m)
 	}
 	return a

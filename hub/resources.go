@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -90,6 +91,9 @@ const mostSources = 16
 // readResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := checkParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
 	quoted := m.Param("uri")
 	uri, ok := jsonrpc.String(quoted)
 	if !ok {
@@ -106,6 +110,8 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		switch {
 		case errors.Is(err, errSuperseded):
 			return s.readResource(ctx, m)
+		case errors.Is(err, errDenied):
+			return a
 		case err != nil:
 			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
 		}
@@ -122,24 +128,45 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	return last
 }
 
-// aboutResource sends a request about one resource to one child. After an error
-// nothing was sent: errSuperseded, or what is wrong with the URI.
+// aboutResource sends a request about one resource to one child. With
+// errSuperseded or what is wrong with the URI nothing was sent; with errDenied
+// there is an answer.
 func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(children.Key) error) (jsonrpc.Answer, error) {
-	scan, err := from.gen.cfg.Checker.ScanURI(from.child, from.uri, s.tools().templates[from.child]...)
+	checker, by := from.gen.cfg.Checker, s.tools().templates[from.child]
+	scan, err := checker.ScanURI(from.child, from.uri, by...)
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
-	a, again := s.errand(ctx, errand{gen: from.gen, child: from.child, method: m.Method, scan: scan, token: token, before: before, params: func(own []byte) [][]byte {
-		edits := []edit{{quoted, jsonrpc.AppendString(nil, from.uri)}}
-		if own != nil {
-			edits = append(edits, edit{token, own})
+	return s.errand(ctx, errand{
+		gen: from.gen, child: from.child, method: m.Method, scan: scan, token: token, before: before,
+		anew: func(o *children.Offer) (*validate.Scan, error) {
+			now := templatesOf(o)
+			if slices.Equal(now, by) {
+				return nil, nil
+			}
+			by = now
+			return checker.ScanURI(from.child, from.uri, by...)
+		},
+		params: func(own []byte) [][]byte {
+			edits := []edit{{quoted, jsonrpc.AppendString(nil, from.uri)}}
+			if own != nil {
+				edits = append(edits, edit{token, own})
+			}
+			return splice(m.Params, edits...)
+		},
+	})
+}
+
+// templatesOf are all templates of an offer, those too that are not listed: the
+// child reads by them.
+func templatesOf(o *children.Offer) []string {
+	var all []string
+	for _, raw := range o.Templates {
+		if t, ok := jsonrpc.String(jsonrpc.Get(raw, listing[kindTemplates].key)); ok {
+			all = append(all, t)
 		}
-		return splice(m.Params, edits...)
-	}})
-	if again {
-		return a, errSuperseded
 	}
-	return a, nil
+	return all
 }
 
 // notFound reports whether an error says that a child does not have a resource.
@@ -282,6 +309,9 @@ func (t *subscriptions) relay(k children.Key, m *jsonrpc.Message) {
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := checkParams(m); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
 	quoted := m.Param("uri")
 	uri, ok := jsonrpc.String(quoted)
 	if !ok {
@@ -299,6 +329,8 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		switch {
 		case errors.Is(err, errSuperseded):
 			return s.subscribe(ctx, m)
+		case errors.Is(err, errDenied):
+			return a
 		case err != nil:
 			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
 		}
@@ -336,6 +368,8 @@ func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from sour
 	switch {
 	case errors.Is(err, errSuperseded):
 		return jsonrpc.ResultAnswer([]byte(`{}`)) // the one that was to be told is no more
+	case errors.Is(err, errDenied):
+		return a
 	case err != nil:
 		return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
 	}
