@@ -108,9 +108,9 @@ func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
 	return out
 }
 
-// buildCatalog makes the view of the offers of one session's children. Offers
+// makeCatalog makes the view of the offers of one session's children. Offers
 // are looked at in the order of hub.json, so the same offers give the same view.
-func (g *generation) buildCatalog(offers map[string]*childOffer) *Catalog {
+func (g *generation) makeCatalog(offers map[string]*childOffer) *Catalog {
 	c := &Catalog{gen: g, byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
 	for _, own := range g.own {
 		o := &offered{name: own.name, remote: own.name, def: own.def}

@@ -12,8 +12,8 @@ import (
 )
 
 // A generation is all of a Hub that a reload replaces, so that one atomic load
-// gives parts that belong together. Immutable but for its two channels and
-// lastRead.
+// gives parts that belong together. Immutable but for its two channels,
+// lastRead and the catalogues that its sessions share.
 type generation struct {
 	number  uint64
 	cfg     Config
@@ -24,6 +24,7 @@ type generation struct {
 	next    chan struct{}          // closed once the supervisor follows a newer one
 
 	lastRead map[*Child]*childOffer // guarded by Hub.mu
+	catalogs catalogMemo
 }
 
 // newGeneration makes what cfg describes. Specs that are as in old keep their

@@ -21,6 +21,10 @@ type Settings struct {
 	Debounce time.Duration // quiet after list_changed before asking again
 	Stale    time.Duration // how long roots that cannot be refreshed are kept
 	When     When
+	// Ceiling are directories that the session never leaves, whoever vouches for
+	// its roots: absolute paths. nil is no ceiling; one of which nothing can be
+	// used leaves nothing open.
+	Ceiling []Entry
 }
 
 // DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
@@ -221,7 +225,7 @@ func (m *Manager) impatient(s *state, now time.Time) View {
 	v := s.at(now)
 	if !s.settled {
 		now := m.terms.Load()
-		v = FallbackView(m.fsys, 0, now.fallback, CaseFailed, now.settings.When, ErrNoAnswer)
+		v = now.settings.fallbackView(m.fsys, 0, now.fallback, CaseFailed, ErrNoAnswer)
 		v.waiting = !s.greeted
 		return v
 	}
@@ -271,7 +275,7 @@ func (s *state) mayReconsider() bool {
 func (s *state) at(now time.Time) View {
 	v, settings := s.view, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed}
+		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed && settings.Ceiling == nil, Ceiling: v.Ceiling}
 	}
 	return v
 }

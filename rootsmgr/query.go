@@ -29,6 +29,7 @@ type event struct {
 	at       time.Time
 	asOf     uint64
 	snapshot *Snapshot
+	top      *Snapshot // the ceiling that it is under, nil for none
 	err      error
 }
 
@@ -57,8 +58,9 @@ func (m *Manager) fly(ctx context.Context, f *flight) {
 		f.events <- event{ended: true, at: time.Now(), asOf: asOf, err: err}
 		return
 	}
-	snapshot := NewSnapshot(m.fsys, f.generation, OriginAsked, entries, skipped...)
-	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: snapshot}
+	top := m.terms.Load().settings.ceiling(m.fsys, f.generation)
+	snapshot := newSnapshot(m.fsys, f.generation, OriginAsked, entries, top, skipped)
+	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: snapshot, top: top}
 }
 
 // listAll follows the pages of one answer. A rejected cursor starts over once;

@@ -27,6 +27,7 @@ type loop struct {
 	flight     *flight
 	asOf       uint64    // of the last question sent
 	asked      *Snapshot // the last answer, while it counts
+	askedUnder *Snapshot // the ceiling that it is under, nil for none
 	generation uint64
 }
 
@@ -140,7 +141,7 @@ func (l *loop) greet(g greeting) {
 // unsupported is the view for a client that cannot give roots.
 func (l *loop) unsupported() {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseUnsupported, l.terms.settings.When, nil)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
@@ -192,7 +193,7 @@ func (l *loop) heard(e event) {
 
 // answered replaces what was known (R6).
 func (l *loop) answered(e event) {
-	l.asked = e.snapshot
+	l.asked, l.askedUnder = e.snapshot, e.top
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
 	l.reckon()
@@ -202,15 +203,13 @@ func (l *loop) answered(e event) {
 
 // reckon makes the view of the last answer.
 func (l *loop) reckon() {
-	when := l.terms.settings.When
-	l.view = answeredView(l.asked, when)
+	l.view = answeredView(l.asked, l.terms.settings.When).under(l.askedUnder)
 	if l.view.unusable > 0 {
 		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
 		if !l.terms.fallback.None() {
 			unusable := l.view.unusable
 			l.generation++
-			l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, when, errUnusable,
-				l.asked.Skipped()...)
+			l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, errUnusable, l.asked.Skipped()...)
 			l.view.unusable = unusable
 		}
 	}
@@ -251,7 +250,7 @@ func (l *loop) expire() {
 
 func (l *loop) fallBack(err error) {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, l.terms.settings.When, err)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, err)
 }
 
 // publish replaces what everybody sees and wakes who waits for that.

@@ -217,10 +217,10 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// snapshot is the Fallback as the filesystem is now.
-func (f Fallback) snapshot(fsys FS, generation uint64, skipped ...Skipped) *Snapshot {
+// snapshot is the Fallback as the filesystem is now, under a ceiling; nil is none.
+func (f Fallback) snapshot(fsys FS, generation uint64, top *Snapshot, skipped []Skipped) *Snapshot {
 	if f.None() {
-		return NewSnapshot(fsys, generation, OriginNone, nil, skipped...)
+		return newSnapshot(fsys, generation, OriginNone, nil, top, skipped)
 	}
-	return NewSnapshot(fsys, generation, f.Origin, f.Entries, slices.Clone(skipped)...)
+	return newSnapshot(fsys, generation, f.Origin, f.Entries, top, slices.Clone(skipped))
 }

@@ -9,14 +9,18 @@ type terms struct {
 }
 
 func (t *terms) equal(o *terms) bool {
-	return t.settings == o.settings && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
+	a, b := t.settings, o.settings
+	// The ceiling is the session's own, and never another.
+	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
 }
 
 // Reconfigure changes what the operator says while the session lives. It
 // returns at once; a call that begins afterwards is judged by it, whatever was
 // asked before: a fallback and roots.when at once, timeouts from the next
-// question and the next call on. The client is not asked again for it.
+// question and the next call on. The client is not asked again for it. The
+// ceiling that the session began with stays, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
+	s.Ceiling = m.terms.Load().settings.Ceiling
 	next := &terms{fallback, s.withDefaults()}
 	if m.terms.Load().equal(next) {
 		return

@@ -207,7 +207,8 @@ type HTTP struct {
 // Token admits one client.
 type Token struct {
 	Name  string   `koanf:"name"`
-	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here
+	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here; "" with File
+	File  string   `koanf:"file"`  // path of the file that holds it, not read here; "" with Env
 	Roots []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
 }
 

@@ -202,7 +202,8 @@ var httpTable = object(
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
 	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
-		key{name: "env", required: true, guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token."},
+		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
+		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
 		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it."},
 	))},
 )

@@ -313,6 +313,9 @@ func (p *parser) tokens(f *File) {
 	}
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
+		if (t.Env == "") == (t.File == "") {
+			p.fail([]string{"http", "tokens", index(i)}, n.elems[i].off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
+		}
 		if line, again := seen[t.Name]; again {
 			p.fail([]string{"http", "tokens", index(i), "name"}, n.elems[i].off, fmt.Sprintf("another token on line %d is called %s", line, quote(t.Name)), "rename one of them")
 			continue
