@@ -13,7 +13,7 @@ import (
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
 // mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
-// its answer shows the pattern, "! told" until it does not; "hangup" sends SIGHUP; "finishes" wants it to end well.
+// its answer shows the pattern, "! told" until it does not; "logged PATTERN" waits for it on the hub's stderr, "! logged" wants it not to be there; "hangup" sends SIGHUP; "finishes" wants it to end well.
 func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	hubs := map[*testscript.TestScript]*ide.Client{}
 	hub := func(ts *testscript.TestScript) *ide.Client {
@@ -61,8 +61,22 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			}
 			_, err = ts.Stdout().Write([]byte(last))
 			ts.Check(err)
-			_, err = ts.Stderr().Write([]byte(hub(ts).Stderr()))
+		},
+		"logged": func(ts *testscript.TestScript, neg bool, args []string) {
+			if len(args) != 1 {
+				ts.Fatalf("usage: logged PATTERN")
+			}
+			pattern, err := regexp.Compile(args[0])
 			ts.Check(err)
+			if neg && pattern.MatchString(hub(ts).Stderr()) {
+				ts.Fatalf("logged %q:\n%s", args[0], hub(ts).Stderr())
+			}
+			if neg {
+				return
+			}
+			if !within(patience, func() bool { return pattern.MatchString(hub(ts).Stderr()) }) {
+				ts.Fatalf("logged %q: in vain:\n%s", args[0], hub(ts).Stderr())
+			}
 		},
 		"finishes": func(ts *testscript.TestScript, neg bool, args []string) {
 			if e := hub(ts).Close(patience); e.Killed || e.Code != 0 || e.Held {
