@@ -212,7 +212,7 @@ func (q *quick) fitsNumber(raw []byte) bool {
 	switch {
 	case !q.integer && !q.value.set():
 		return true
-	case bytes.IndexAny(raw, ".eE") >= 0:
+	case bytes.ContainsAny(raw, ".eE"):
 		return false
 	case !q.value.set():
 		return true
