@@ -60,6 +60,7 @@ type wire struct {
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
+	asked   asked         // those requests
 	skipped atomic.Uint64
 	lastID  atomic.Uint64
 	jobs    jobs
@@ -264,10 +265,25 @@ func (w *wire) take(ctx context.Context, raw []byte, send func(ctx context.Conte
 			})
 			return nil, nil
 		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		s := &served{cancel: cancel}
+		if !w.asked.enter(string(m.ID), s) { // here, so that a cancellation that comes next finds it
+			<-w.served
+			cancel(nil)
+			w.jobs.start(func() {
+				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "a request with this id is still being served")))
+			})
+			return nil, nil
+		}
 		w.jobs.start(func() {
 			defer func() { <-w.served }()
-			a := w.h.ServeRequest(ctx, m)
-			if ctx.Err() != nil {
+			a, ok := w.answer(ctx, m, s)
+			if a.Release != nil {
+				defer a.Release()
+			}
+			// Where the call is over that the request came on, the child is answered
+			// all the same; where the connection is, it is not.
+			if !ok || errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
 				return
 			}
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
@@ -275,10 +291,9 @@ func (w *wire) take(ctx context.Context, raw []byte, send func(ctx context.Conte
 			if err := send(late, answerFrame(m.ID, a)); err != nil {
 				w.log.Warn().Err(err).Str("method", Plain(m.Method)).Msg("an answer did not reach the child")
 			}
-			if a.Release != nil {
-				a.Release()
-			}
 		})
+	case m.Method == methodCancelled:
+		w.asked.cancel(m)
 	case m.IsNotification():
 		w.hmu.Lock()
 		defer w.hmu.Unlock()

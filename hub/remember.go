@@ -50,7 +50,7 @@ func (s *Session) recall() {
 	for range min(len(all), runtime.GOMAXPROCS(0)) {
 		readers.Go(func() {
 			for i := range next {
-				if raw := s.hub.sup.Recall(all[i].Spec.Name); raw != nil {
+				if raw := s.hub.sup.Recall(s.keyFor(&all[i], nil)); raw != nil {
 					found[i] = s.hub.readAndKeep(&all[i], raw)
 				}
 			}
