@@ -117,7 +117,7 @@ func (p *patience) release() {
 	if p.held--; p.held > 0 {
 		return
 	}
-	for s := range p.open {
+	for s := p.open.next; s != &p.open; s = s.next {
 		from := p.since
 		if heard := s.until.Add(-s.limit); heard.After(from) {
 			from = heard

@@ -134,7 +134,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: specs, Observer: observer{h}, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
+		Specs: specs, Observer: observer{h}, Client: h.clientOf, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
 		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil

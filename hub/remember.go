@@ -40,9 +40,15 @@ func (h *Hub) readAndKeep(child *Child, raw *children.Offer) *childOffer {
 }
 
 // recall fills the catalogue with what is remembered. Lists and names that are
-// not known wait for it: it takes milliseconds.
-func (s *Session) recall() {
+// not known wait for it: it takes milliseconds. What a server offers depends on
+// what the client can do.
+func (s *Session) recall(ctx context.Context) {
 	defer close(s.recalled)
+	select {
+	case <-s.introduced:
+	case <-ctx.Done():
+		return
+	}
 	all := s.hub.cfg.Children
 	found := make([]*childOffer, len(all))
 	next := make(chan int)

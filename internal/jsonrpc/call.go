@@ -150,11 +150,21 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 // TryNotify sends a notification if there is room for it, and never blocks;
 // false means that it was dropped and counted.
 func (c *Conn) TryNotify(method string, params ...[]byte) bool {
+	return c.tryNotify(0, method, params)
+}
+
+// TrySpare is TryNotify that leaves half of the room to whatever else there is
+// to send.
+func (c *Conn) TrySpare(method string, params ...[]byte) bool {
+	return c.tryNotify(-c.w.limit/2, method, params)
+}
+
+func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
 	defer f.free()
 	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
 	f.method(method, params)
-	if c.w.trySend(0, f.parts) {
+	if c.w.trySend(beyond, f.parts) {
 		return true
 	}
 	c.dropped.Add(1)
