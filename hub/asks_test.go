@@ -246,7 +246,7 @@ func TestAFloodOfQuestionsIsBounded(t *testing.T) {
 			return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
 		}
 		c.handshake(everything)
-		const calls = 40
+		const calls = mostAskedEach + 24
 		answers := make(chan string, calls)
 		var wg sync.WaitGroup
 		for range calls {

@@ -12,8 +12,8 @@ import (
 
 // Bounds of what the children of one session may ask at a time.
 const (
-	mostAsked     = 64 // questions under way, all children together
-	mostAskedEach = 16 // of one of them
+	mostAsked     = 128// questions under way, all children together
+	mostAskedEach = 64 // of one of them
 	progressHeld  = 64 // progress of the client that waits for a child
 )
 
