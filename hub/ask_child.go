@@ -33,7 +33,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	q := &question{key: k, cancel: cancel, token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
+	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
 	came, _ := ctx.Value(tripKey{}).(*trip)
 	to, text := s.trips.ask(q, came)
 	if text != "" {

@@ -20,11 +20,12 @@ import (
 type askingServer struct {
 	mu        sync.Mutex
 	asked     map[string]chan string
+	answered  chan string // what its questions were answered with
 	cancelled chan string // params of notifications/cancelled
 }
 
 func serveAsking(t *testing.T) (*askingServer, children.Spec) {
-	a := &askingServer{asked: map[string]chan string{}, cancelled: make(chan string, 100)}
+	a := &askingServer{asked: map[string]chan string{}, answered: make(chan string, 100), cancelled: make(chan string, 100)}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	return a, children.Spec{Name: "far", URL: server.URL, Transport: children.TransportHTTP, StartTimeout: 20 * time.Second}
@@ -57,6 +58,7 @@ func (a *askingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c := a.asked[string(m.ID)]
 		delete(a.asked, string(m.ID))
 		a.mu.Unlock()
+		a.answered <- string(m.Result) + string(m.Error)
 		if c != nil {
 			c <- string(m.Result) + string(m.Error)
 		}
@@ -126,14 +128,11 @@ func TestHTTPQuestionEndsWithItsCall(t *testing.T) {
 	c.frames(c.request("tools/call", call("far__ask", `{"tag":"x"}`)), func(m *jsonrpc.Message, _ string) {
 		seen = append(seen, m.Method)
 		if m.Method == "elicitation/create" {
-			far.mu.Lock()
-			answered := far.asked[`"x"`]
-			far.mu.Unlock()
 			c.mu.Lock()
 			id := c.id
 			c.mu.Unlock()
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"never mind"}}`, id))
-			if got := <-answered; !strings.Contains(got, `"code":-32603`) {
+			if got := <-far.answered; !strings.Contains(got, `"code":-32603`) {
 				t.Errorf("the server's question was answered with %s", got)
 			}
 		}

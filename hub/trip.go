@@ -12,9 +12,9 @@ import (
 
 // Bounds of what the children of one session may ask at a time.
 const (
-	mostAsked     = 128// questions under way, all children together
-	mostAskedEach = 64 // of one of them
-	progressHeld  = 64 // progress of the client that waits for a child
+	mostAsked     = 128 // questions under way, all children together
+	mostAskedEach = 64  // of one of them
+	progressHeld  = 64  // progress of the client that waits for a child
 )
 
 // trips are the requests of one session that are with a child, and what the
@@ -44,6 +44,7 @@ type question struct {
 	token  []byte // the child's progress token, raw; nil where it gave none
 	own    []byte // what the client is given in its place
 	news   chan []byte
+	over   chan struct{} // closed when nothing is sent for it any more
 }
 
 var errTripOver = errors.New("the request that this belongs to is over")
@@ -55,7 +56,11 @@ type tripKey struct{}
 func (s *Session) travel(ctx context.Context, k children.Key) (_ context.Context, back func()) {
 	t := &trip{key: k, to: s.peerOf(ctx)}
 	s.trips.begin(t)
-	return context.WithValue(ctx, tripKey{}, t), func() { s.trips.end(t) }
+	return context.WithValue(ctx, tripKey{}, t), func() {
+		for _, q := range s.trips.end(t) {
+			<-q.over // its end has to be told before the request is answered
+		}
+	}
 }
 
 func (ts *trips) begin(t *trip) {
@@ -68,8 +73,8 @@ func (ts *trips) begin(t *trip) {
 	ts.last = t
 }
 
-// end takes a trip out and ends what is asked on it.
-func (ts *trips) end(t *trip) {
+// end takes a trip out and ends what is asked on it, which is returned.
+func (ts *trips) end(t *trip) (over []*question) {
 	ts.mu.Lock()
 	if t.newer != nil {
 		t.newer.older = t.older
@@ -80,7 +85,6 @@ func (ts *trips) end(t *trip) {
 		t.older.newer = t.newer
 	}
 	t.older, t.newer, t.under = nil, nil, false
-	var over []*question
 	for q := range ts.asked {
 		if q.on == t {
 			over = append(over, q)
@@ -90,6 +94,7 @@ func (ts *trips) end(t *trip) {
 	for _, q := range over {
 		q.cancel(errTripOver)
 	}
+	return over
 }
 
 // whose finds the request that something of a child belongs to: the one that it
@@ -167,6 +172,7 @@ func (ts *trips) answered(q *question) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	delete(ts.asked, q)
+	close(q.over)
 	if q.news != nil {
 		delete(ts.by, string(q.own))
 		close(q.news)
