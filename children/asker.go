@@ -94,21 +94,6 @@ func (w *wire) answer(ctx context.Context, m *jsonrpc.Message, s *served) (a jso
 	return a, !s.unwanted.Load()
 }
 
-// unwanted is the params of a cancellation with the reason that the client gave,
-// or the hub's own.
-func unwanted(id string, cause error) []byte {
-	text := cause.Error()
-	var given *jsonrpc.CancelledError
-	if errors.As(cause, &given) {
-		text = given.Reason
-	}
-	b := append([]byte(`{"requestId":`), id...)
-	if text != "" {
-		b = jsonrpc.AppendString(append(b, `,"reason":`...), text)
-	}
-	return append(b, '}')
-}
-
 // levelTime bounds how long a child may take to answer logging/setLevel.
 const levelTime = 2 * time.Second
 

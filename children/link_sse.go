@@ -164,7 +164,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, frame(0, methodCancelled, [][]byte{unwanted(key, context.Cause(ctx))}))
+				_ = l.post(late, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)

@@ -232,7 +232,7 @@ func (l *httpLink) broke(err error) error {
 func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{unwanted(strconv.FormatUint(id, 10), cause)}))
+	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // answer reads the answer to the request id: as JSON, or at the end of events.

@@ -165,15 +165,11 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 	if !st.put(frameOf([]byte(id), method, params), true) {
 		return nil, errSessionOver
 	}
-	select {
-	case r := <-answer:
-		return r, nil
-	case <-c.ctx.Done():
-		return nil, errSessionOver
-	case <-ctx.Done():
-		st.put(frameOf(nil, "notifications/cancelled", [][]byte{[]byte(`{"requestId":` + id + `}`)}), true)
-		return nil, context.Cause(ctx)
+	r, err := c.answerTo(ctx, answer)
+	if err != nil {
+		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), true)
 	}
+	return r, err
 }
 
 // answered hands over what the client answered. One that nobody waits for, late

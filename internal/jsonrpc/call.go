@@ -87,22 +87,30 @@ func closedBy(err error) error {
 
 // cancelPeer tells the peer that nobody waits for its answer any more.
 func (c *Conn) cancelPeer(n uint64, cause error) {
+	f := newFrame()
+	defer f.free()
+	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":`...)
+	f.head = AppendCancel(f.head, strconv.AppendUint(nil, n, 10), cause)
+	f.parts = append(f.parts, append(f.head, '}'))
+	if !c.w.trySend(controlGap, f.parts) {
+		c.dropped.Add(1)
+	}
+}
+
+// AppendCancel appends the params of notifications/cancelled for the request
+// with a raw id. The reason is the one that came with the cancellation where
+// cause is one, else the cause itself.
+func AppendCancel(b, id []byte, cause error) []byte {
 	text := cause.Error()
 	var asked *CancelledError
 	if errors.As(cause, &asked) {
 		text = asked.Reason
 	}
-	f := newFrame()
-	defer f.free()
-	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":{"requestId":`...)
-	f.head = strconv.AppendUint(f.head, n, 10)
+	b = append(append(b, `{"requestId":`...), id...)
 	if text != "" {
-		f.head = AppendString(append(f.head, `,"reason":`...), text)
+		b = AppendString(append(b, `,"reason":`...), text)
 	}
-	f.parts = append(f.parts, append(f.head, "}}"...))
-	if !c.w.trySend(controlGap, f.parts) {
-		c.dropped.Add(1)
-	}
+	return append(b, '}')
 }
 
 // forget takes a pending call out of the table; nil when there is none.

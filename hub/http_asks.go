@@ -1,0 +1,68 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// spare reports whether half of a stream's room is free.
+func (st *stream) spare() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.unsent <= streamWaiting/2
+}
+
+// TrySpare is TryNotify where half of the room of the client's own stream is
+// free.
+func (c *httpClient) TrySpare(method string, params ...[]byte) bool {
+	return c.own.spare() && c.TryNotify(method, params...)
+}
+
+// TrySpare is TryNotify where half of the room of the stream is free.
+func (x *exchange) TrySpare(method string, params ...[]byte) bool {
+	if st := x.flow(); st != nil {
+		return st.spare() && st.put(frameOf(nil, method, params), false)
+	}
+	return x.c.TrySpare(method, params...)
+}
+
+// awayTime is how long a client that was asked something may be without any
+// connection: whoever answers has one, or comes back to go on with its stream.
+const awayTime = 5 * time.Minute
+
+var errAway = errors.New("the client has left its question without an answer, and has no connection any more")
+
+// connected reports whether the client has any connection.
+func (c *httpClient) connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tab.open > 0
+}
+
+// answerTo waits for the answer to a question of the hub, as long as ctx lasts
+// and the client is there.
+func (c *httpClient) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+	const looks = 5
+	watch := time.NewTicker(awayTime / looks)
+	defer watch.Stop()
+	for away := 0; ; {
+		select {
+		case r := <-answer:
+			return r, nil
+		case <-c.ctx.Done():
+			return nil, errSessionOver
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-watch.C:
+			if away++; c.connected() {
+				away = 0
+			}
+			if away == looks {
+				return nil, errAway
+			}
+		}
+	}
+}
