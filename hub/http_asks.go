@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -29,17 +31,19 @@ func (x *exchange) TrySpare(method string, params ...[]byte) bool {
 	return x.c.TrySpare(method, params...)
 }
 
-// awayTime is how long a client that was asked something may be without any
-// connection: whoever answers has one, or comes back to go on with its stream.
+// awayTime is how long a client that was asked something may follow no stream:
+// whoever answers has one, or comes back to go on with its stream.
 const awayTime = 5 * time.Minute
 
-var errAway = errors.New("the client has left its question without an answer, and has no connection any more")
+var errAway = errors.New("the client has left its question without an answer, and follows no stream any more")
 
-// connected reports whether the client has any connection.
+// connected reports whether the client follows any stream. That a request of it
+// is being served tells nothing: its connection may have broken.
 func (c *httpClient) connected() bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tab.open > 0
+	streams := slices.Collect(maps.Values(c.tab.streams))
+	c.mu.Unlock()
+	return c.own.live() || slices.ContainsFunc(streams, (*stream).live)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,18 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 		if _, err := c.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {
 			t.Errorf("a client without a connection: %v after %s", err, time.Since(began))
 		}
-		c.enter()
+		st := c.flow()
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			st.follow(ctx, httptest.NewRecorder(), 1, false, nil)
+		}()
 		time.AfterFunc(time.Hour, func() { answer <- &jsonrpc.Response{Result: []byte(`1`)} })
 		if r, err := c.answerTo(context.Background(), answer); err != nil || string(r.Result) != "1" {
 			t.Errorf("a client with one: %v", err)
 		}
-		c.leave()
+		cancel()
+		<-done
 	})
 }
