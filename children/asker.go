@@ -3,8 +3,6 @@ package children
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -39,59 +37,6 @@ func (c carried) Value(key any) any {
 		return v
 	}
 	return c.call.Value(key)
-}
-
-// asked are the requests of a child over HTTP that are being served, by raw id.
-type asked struct {
-	mu sync.Mutex
-	by map[string]*served
-}
-
-// served is one of them.
-type served struct {
-	cancel   context.CancelCauseFunc
-	unwanted atomic.Bool // the child has cancelled it
-}
-
-// enter registers a request; false where its id is in use.
-func (a *asked) enter(id string, s *served) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.by[id] != nil {
-		return false
-	}
-	if a.by == nil {
-		a.by = map[string]*served{}
-	}
-	a.by[id] = s
-	return true
-}
-
-func (a *asked) leave(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.by, id)
-}
-
-// cancel ends a request that the child does not want any more.
-func (a *asked) cancel(m *jsonrpc.Message) {
-	reason, _ := jsonrpc.String(m.Param("reason"))
-	a.mu.Lock()
-	s := a.by[string(m.Param("requestId"))]
-	a.mu.Unlock()
-	if s != nil {
-		s.unwanted.Store(true)
-		s.cancel(&jsonrpc.CancelledError{Reason: reason})
-	}
-}
-
-// answer serves a request of the child; ok false: it has cancelled it, and
-// expects no answer.
-func (w *wire) answer(ctx context.Context, m *jsonrpc.Message, s *served) (a jsonrpc.Answer, ok bool) {
-	defer w.asked.leave(string(m.ID))
-	defer s.cancel(nil)
-	a = w.h.ServeRequest(ctx, m)
-	return a, !s.unwanted.Load()
 }
 
 // levelTime bounds how long a child may take to answer logging/setLevel.

@@ -38,6 +38,7 @@ type nest struct {
 	machine  host
 	turns    turns
 	memory   memory
+	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
@@ -58,8 +59,11 @@ type child struct {
 	settled chan struct{} // ready and listed, or failed its first start
 	loose   atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
-	cancel  context.CancelCauseFunc // ends live
-	ctx     context.Context
+	cancel  context.CancelCauseFunc // ends live, calls under way too
+	retire  context.CancelCauseFunc // ends live once calls under way have ended
+	life    context.Context         // ended by cancel
+	ctx     context.Context         // ended by either
+	machine host
 
 	mu   sync.Mutex
 	want want
@@ -112,8 +116,9 @@ func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child 
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args}, changed: make(chan struct{})})
+	c.life, c.cancel = context.WithCancelCause(context.Background())
+	c.ctx, c.retire = context.WithCancelCause(c.life)
+	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
 
@@ -165,7 +170,7 @@ func (c *child) demand() {
 
 // acquire waits until the child is ready with the roots set last.
 func (c *child) acquire(ctx context.Context) (*Lease, error) {
-	gen := c.wanted().gen
+	gen, over := c.wanted().gen, c.ctx.Done()
 	first := c.view.Load()
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.enter() {
@@ -180,6 +185,11 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 		select {
 		case <-v.changed:
 			v = c.view.Load()
+		case <-over:
+			if cause := context.Cause(c.ctx); errors.Is(cause, ErrReplaced) {
+				return nil, &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Err: cause}
+			}
+			over = nil // its last view will say how it ended
 		case <-ctx.Done():
 			return nil, c.notYet(ctx)
 		}
@@ -284,6 +294,7 @@ func (c *child) state(s State, why string) {
 func (c *child) live() {
 	defer c.finish()
 	c.recall()
+	c.machine = c.host.machineFor(c.spec, c.log)
 	for c.mayStart() {
 		c.once()
 	}
@@ -403,7 +414,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
 	c.past.starts++
 	c.state(Starting, c.past.last)
-	l, err := plan(c.spec, w.roots, c.host.machine)
+	l, err := plan(c.spec, w.roots, c.machine)
 	c.past.badPlan = err != nil
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
@@ -481,19 +492,6 @@ func (c *child) unstarted(r *run, cause error) *UnavailableError {
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err
 	case errors.Is(cause, errStartTimeout):
 		e.Reason = fmt.Sprintf("did not start within %s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout)
-	}
-	return e
-}
-
-// gone is what a call gets when its run has ended under it.
-func (r *run) gone(cause error) *UnavailableError {
-	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
-	if r.endedWithin(0) {
-		e.Reason = "was stopped during the call"
-		if r.err != nil {
-			e.Reason, e.Err = r.err.Error(), r.err
-		}
-		e.Reason += "; the next call starts it again"
 	}
 	return e
 }

@@ -19,9 +19,11 @@
 //	Ready ------idle--------> Draining
 //	Ready ------evicted-----> Draining    another needs its place
 //	Ready ------dropped-----> Draining    its session, or the hub, has ended
+//	Ready ------retired-----> Draining    its Spec has changed or gone; calls under way take their time
 //	Draining ---replaced----> Waiting     started again at once
 //	Draining ---idle--------> Stopped     started by the next call; so when evicted
 //	Draining ---dropped-----> Stopped     for good
+//	Draining ---retired-----> Stopped     for good
 //	BackingOff -its delay---> Waiting     see below
 //
 // The delay grows from 250 ms to a minute with the failures in a row, spread

@@ -73,7 +73,7 @@ func (e *eventReader) next() (serverEvent, error) {
 	}
 }
 
-// line reads up to LF, CR LF or CR; the result is valid until the next call
+// line reads up to LF or CR LF (nobody ends lines by CR alone); the result is valid until the next call
 // unless it had to be put together.
 func (e *eventReader) line(held int) ([]byte, error) {
 	var whole []byte

@@ -85,6 +85,11 @@ func (s *Supervisor) drop(match func(Key) bool) {
 			delete(s.children, k)
 		}
 	}
+	for c := range s.retired {
+		if match(c.key) {
+			gone = append(gone, c)
+		}
+	}
 	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
 		if match(c.key) {
 			unborn = append(unborn, c)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rs/zerolog"
 )
 
 // A launcher is a command that finds its program by a name: npx, uvx, node.
@@ -189,3 +191,24 @@ if [ "$npm_lifecycle_event" = npx ] && [ -n "$MCPHUB_WORKDIR" ]; then
 fi
 exec /bin/sh "$@"
 `
+
+// machineFor returns the machine as a child of this Spec is planned on: with
+// the directory in which launchers start that are not trusted with the working
+// directory, and the shell that leads them there (C4), where it needs them.
+// Where they cannot be made, that child fails with the reason; nothing else does.
+func (n *nest) machineFor(spec Spec, log zerolog.Logger) host {
+	h := n.machine
+	if t, err := tame(spec, spec.Args, "x", "x"); err != nil || !t.neutral {
+		return h
+	}
+	p, err := n.shelter()
+	if err != nil {
+		log.Warn().Err(err).Msg("no private directory for launchers")
+		return h
+	}
+	h.scratch, h.shell = p.dir, p.shell
+	return h
+}
+
+// shelter is what launchers start in and with.
+type shelter struct{ dir, shell string }

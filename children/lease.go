@@ -33,6 +33,9 @@ func (l *Lease) Key() Key { return l.r.c.key }
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *Offer { return l.v.offer }
 
+// Revision is that of the Spec by which the child runs.
+func (l *Lease) Revision() uint64 { return l.r.c.spec.Revision }
+
 // Notify sends a notification to the child.
 func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if err := l.r.link.Notify(ctx, method, params...); err != nil {

@@ -60,13 +60,13 @@ type wire struct {
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
-	asked   asked         // those requests
 	skipped atomic.Uint64
 	lastID  atomic.Uint64
 	jobs    jobs
 
-	hmu sync.Mutex // notifications are handed on one at a time
-	h   jsonrpc.Handler
+	hmu  sync.Mutex // notifications are handed on one at a time
+	h    jsonrpc.Handler
+	asks asks
 
 	words atomic.Pointer[string] // what went wrong last
 }
@@ -247,9 +247,53 @@ func answerFrame(id []byte, a jsonrpc.Answer) [][]byte {
 	return answerFrame(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
 }
 
+// errAnswered ends the stream of a call that was answered.
+var errAnswered = errors.New("the call was answered")
+
+// asks are the child's requests being served, by raw id, for cancellation.
+type asks struct {
+	mu sync.Mutex
+	by map[string]context.CancelCauseFunc
+}
+
+// begin registers a request; false: one with that id is being served.
+func (a *asks) begin(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by == nil {
+		a.by = map[string]context.CancelCauseFunc{}
+	}
+	if a.by[string(id)] != nil {
+		cancel(nil)
+		return nil, nil, false
+	}
+	a.by[string(id)] = cancel
+	return ctx, cancel, true
+}
+
+func (a *asks) end(id []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.by, string(id))
+}
+
+// cancelled ends a request that the child no longer wants.
+func (a *asks) cancelled(m *jsonrpc.Message) {
+	reason, _ := jsonrpc.String(m.Param("reason"))
+	a.mu.Lock()
+	cancel := a.by[string(m.Param("requestId"))]
+	a.mu.Unlock()
+	if cancel != nil {
+		cancel(&jsonrpc.CancelledError{Reason: reason})
+	}
+}
+
 // take hands on one message of the child. It returns m where that answers a
-// request of ours; send is how the child's own requests are answered.
-func (w *wire) take(ctx context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+// request of ours; send is how the child's own requests are answered. They live
+// as long as ctx, that of the whole connection: one may outlive the call on
+// whose stream, on, it came, but not one that was given up.
+func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
 		w.skipped.Add(1)
@@ -265,35 +309,38 @@ func (w *wire) take(ctx context.Context, raw []byte, send func(ctx context.Conte
 			})
 			return nil, nil
 		}
-		ctx, cancel := context.WithCancelCause(ctx)
-		s := &served{cancel: cancel}
-		if !w.asked.enter(string(m.ID), s) { // here, so that a cancellation that comes next finds it
+		asked, stop, fresh := w.asks.begin(carried{ctx, on}, m.ID)
+		if !fresh {
 			<-w.served
-			cancel(nil)
-			w.jobs.start(func() {
-				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "a request with this id is still being served")))
-			})
+			w.skipped.Add(1)
 			return nil, nil
 		}
 		w.jobs.start(func() {
 			defer func() { <-w.served }()
-			a, ok := w.answer(ctx, m, s)
+			defer context.AfterFunc(on, func() {
+				if cause := context.Cause(on); !errors.Is(cause, errAnswered) {
+					stop(fmt.Errorf("the call is over: %v", cause))
+				}
+			})()
+			a := w.h.ServeRequest(asked, m)
 			if a.Release != nil {
 				defer a.Release()
 			}
-			// Where the call is over that the request came on, the child is answered
-			// all the same; where the connection is, it is not.
-			if !ok || errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
+			var unwanted *jsonrpc.CancelledError
+			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
+			w.asks.end(m.ID)
+			stop(nil)
+			if over { // nobody waits for the answer
 				return
 			}
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+			late, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
-			if err := send(late, answerFrame(m.ID, a)); err != nil {
+			if err := send(late, answerFrame(m.ID, a)); err != nil && ctx.Err() == nil {
 				w.log.Warn().Err(err).Str("method", Plain(m.Method)).Msg("an answer did not reach the child")
 			}
 		})
-	case m.Method == methodCancelled:
-		w.asked.cancel(m)
+	case m.Method == "notifications/cancelled":
+		w.asks.cancelled(m)
 	case m.IsNotification():
 		w.hmu.Lock()
 		defer w.hmu.Unlock()
@@ -325,9 +372,20 @@ func isEvents(resp *http.Response) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
 
-// retryAfter is the pause before a broken stream is opened again.
+// Bounds of the pause that a server may ask for before a broken stream is
+// opened again.
+const (
+	leastPause = 20 * time.Millisecond
+	mostPause  = 5 * time.Minute
+)
+
+// retryAfter is the pause before a broken stream is opened again: the server's,
+// where it named one, else ours.
 func retryAfter(ctx context.Context, told, own time.Duration) bool {
-	t := time.NewTimer(max(told, own))
+	if told > 0 {
+		own = min(max(told, leastPause), mostPause)
+	}
+	t := time.NewTimer(own)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -32,10 +32,11 @@ type httpLink struct {
 	protocol string
 	hello    []byte // params of initialize
 	older    *sseLink
+	renewing chan struct{} // a token: one at a time begins a new session
 }
 
 func newHTTPLink(w *wire, guess bool) *httpLink {
-	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), ended: make(chan struct{})}
+	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
@@ -169,25 +170,37 @@ func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Res
 }
 
 // again begins a new session in place of one that the server does not know any
-// more, unless somebody else has done so.
+// more, unless somebody else has done so; whoever comes meanwhile waits for that.
 func (l *httpLink) again(ctx context.Context, old string) error {
+	select {
+	case l.renewing <- struct{}{}:
+		defer func() { <-l.renewing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	l.mu.Lock()
 	if l.session != old {
 		l.mu.Unlock()
 		return nil
 	}
 	hello := l.hello
-	l.session, l.protocol = "", ""
 	l.mu.Unlock()
 	l.log.Info().Msg("the server has forgotten the session; a new one is begun")
 	res, err := l.introduce(ctx, [][]byte{hello})
-	if err != nil {
-		return err
+	if err == nil {
+		if e := res.Err(); e != nil {
+			err = e
+		}
 	}
-	if e := res.Err(); e != nil {
-		return e
+	if err == nil {
+		err = l.Notify(ctx, "notifications/initialized")
 	}
-	return l.Notify(ctx, "notifications/initialized")
+	if err != nil { // who comes next finds the old session, and tries again
+		l.mu.Lock()
+		l.session = old
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // exchange POSTs one request and reads until its answer is there.
@@ -200,6 +213,10 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 	if err != nil {
 		stop(nil)
 		return nil, err
+	}
+	if method == "initialize" { // of a new session, even in the place of another
+		req.Header.Del(headerSession)
+		req.Header.Del(headerProtocol)
 	}
 	resp, err := l.client.Do(req)
 	if err == nil {
@@ -249,13 +266,13 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	if isEvents(resp) {
 		return l.awaited(ctx, stop, id, resp)
 	}
-	defer stop(nil)
+	defer stop(errAnswered)
 	defer drain(resp.Body)
 	raw, err := l.whole(resp)
 	if err != nil {
 		return nil, err
 	}
-	m, err := l.take(ctx, raw, l.post)
+	m, err := l.take(l.ctx, ctx, raw, l.post)
 	if err != nil {
 		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
 	}
@@ -290,17 +307,17 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			if len(ev.data) == 0 {
 				continue
 			}
-			m, err := l.take(ctx, oneLine(ev.data), l.post)
+			m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post)
 			switch {
 			case err != nil:
 				l.log.Warn().Err(err).Msg("an event is no message")
 			case m != nil && string(m.ID) == want:
 				// The end of the body comes soon, or the connection is given up.
 				l.jobs.start(func() {
-					late := time.AfterFunc(endTime, func() { stop(nil) })
+					late := time.AfterFunc(endTime, func() { stop(errAnswered) })
 					drain(resp.Body)
 					late.Stop()
-					stop(nil)
+					stop(errAnswered)
 				})
 				return m, nil
 			case m != nil:
@@ -308,11 +325,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			}
 		}
 		for {
-			own := pause
-			if told > 0 {
-				own = 0
-			}
-			if !retryAfter(ctx, told, own) {
+			if !retryAfter(ctx, told, pause) {
 				return nil, context.Cause(ctx)
 			}
 			next, err := l.resume(ctx, last)
@@ -361,6 +374,9 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 func (l *httpLink) listen(ctx context.Context) {
 	last, pause := "", firstRetry
 	for ctx.Err() == nil {
+		l.mu.Lock()
+		used := l.session
+		l.mu.Unlock()
 		resp, err := l.resume(ctx, last)
 		var bad *StatusError
 		told := time.Duration(0)
@@ -369,15 +385,17 @@ func (l *httpLink) listen(ctx context.Context) {
 			if bad.Code != http.StatusNotFound && bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
 				return // there is no such stream, which it may well not have
 			}
+			if bad.Code == http.StatusNotFound && used != "" {
+				last = "" // an event of a session that is no more
+				if l.again(ctx, used) == nil {
+					continue
+				}
+			}
 		case err == nil:
 			pause = firstRetry
 			last, told = l.heard(ctx, resp, last)
 		}
-		own := pause
-		if told > 0 {
-			own = 0
-		}
-		if !retryAfter(ctx, told, own) {
+		if !retryAfter(ctx, told, pause) {
 			return
 		}
 		pause = min(2*pause, lastRetry)
@@ -397,7 +415,7 @@ func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) 
 		if len(ev.data) == 0 {
 			continue
 		}
-		if m, err := l.take(ctx, oneLine(ev.data), l.post); err != nil || m != nil {
+		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil {
 			l.skipped.Add(1)
 		}
 	}

@@ -247,3 +247,16 @@ func poke(c chan struct{}) {
 	default:
 	}
 }
+
+// gone is what a call gets when its run has ended under it.
+func (r *run) gone(cause error) *UnavailableError {
+	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	if r.endedWithin(0) {
+		e.Reason = "was stopped during the call"
+		if r.err != nil {
+			e.Reason, e.Err = r.err.Error(), r.err
+		}
+		e.Reason += "; the next call starts it again"
+	}
+	return e
+}

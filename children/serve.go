@@ -94,20 +94,34 @@ func (r *run) reason() string {
 func (c *child) end(r *run, why string) {
 	r.leases.close()
 	c.state(Draining, why)
-	if c.ctx.Err() == nil {
-		t := time.NewTimer(drainWait)
-		select {
-		case <-r.leases.idle:
-		case <-r.ended:
-		case <-t.C:
-			c.log.Warn().Msg("calls are still under way in a child that must be replaced; they are ended")
-		case <-c.ctx.Done():
-		}
-		t.Stop()
-	}
+	c.drain(r)
 	r.cancel(errors.New(why))
 	<-r.ended
 	c.publish(func(v *view) { v.status.Stderr = r.link.Facts().Stderr })
+}
+
+// drain waits until calls under way have ended, but not longer than may be:
+// where the same instance is to start again, drainWait; a retired one, which
+// stands in nobody's way, until its life ends.
+func (c *child) drain(r *run) {
+	t := time.NewTimer(drainWait)
+	defer t.Stop()
+	late, retired := t.C, c.ctx.Done()
+	for c.life.Err() == nil {
+		select {
+		case <-r.leases.idle:
+			return
+		case <-r.ended:
+			return
+		case <-c.life.Done():
+			return
+		case <-retired:
+			late, retired = nil, nil
+		case <-late:
+			c.log.Warn().Msg("calls are still under way in a child that must be replaced; they are ended")
+			return
+		}
+	}
 }
 
 // loop returns why the run must end: "" when it has ended by itself.
@@ -188,7 +202,7 @@ func (s *serving) review() (why string) {
 	if s.a != nil && s.a.gen == w.gen {
 		return ""
 	}
-	next, err := plan(c.spec, w.roots, c.host.machine)
+	next, err := plan(c.spec, w.roots, c.machine)
 	change := rootsChange{
 		early:       r.early && w.known,
 		sameLaunch:  err != nil || next.sameAs(r.launch),

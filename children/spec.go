@@ -121,6 +121,11 @@ type Spec struct {
 	// directories that the child has applied. "" uses none, except for the
 	// official filesystem server, whose tool is known.
 	Probe string
+
+	// Revision tells two configurations of one name apart. Equal does not look at
+	// it: who makes Specs keeps it for as long as they are equal. Status and Lease
+	// carry it.
+	Revision uint64
 }
 
 // Key names one instance of a child: Instance is the session for
@@ -155,9 +160,9 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// Equal reports whether s and o run the same child in the same way, defaults
-// and the difference between empty and absent left aside. Start is no part of
-// that: it says when, and not what.
+// Equal reports whether s and o run the same child in the same way, defaults,
+// the difference between empty and absent, and Revision left aside. Start is no
+// part of that: it says when, and not what.
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.withDefaults(), o.withDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&

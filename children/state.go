@@ -65,6 +65,7 @@ type Status struct {
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
+	Revision uint64 // of the Spec that it runs by
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set

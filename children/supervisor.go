@@ -54,8 +54,9 @@ type Supervisor struct {
 	mu       sync.Mutex
 	specs    map[string]Spec
 	children map[Key]*child
-	held     map[Key]int // how many sessions joined
-	serial   uint64      // of the newest instance
+	retired  map[*child]struct{} // out of children, and not yet ended
+	held     map[Key]int         // how many sessions joined
+	serial   uint64              // of the newest instance
 	unborn   []*child
 	closed   bool
 }
@@ -63,7 +64,7 @@ type Supervisor struct {
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), specs: map[string]Spec{}, children: map[Key]*child{}, held: map[Key]int{},
+		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, held: map[Key]int{},
 		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client},
 	}
 	if s.nest.launcher == nil {
@@ -78,20 +79,24 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	s.nest.turns = newTurns(o.MaxStarting)
 	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
-	for _, spec := range o.Specs {
-		s.specs[spec.Name] = spec.withDefaults()
-	}
+	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
+		dir, shell, err := scratch(s.nest.machine)
+		return shelter{dir, shell}, err
+	})
+	s.specs = byName(o.Specs)
 	return s
 }
 
 // Run keeps the children until ctx ends, then stops them, all at once. It
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
-	s.prepare()
 	var lives sync.WaitGroup
 	for {
 		for _, c := range s.takeUnborn() {
-			lives.Go(c.live)
+			lives.Go(func() {
+				c.live()
+				s.forget(c)
+			})
 		}
 		select {
 		case <-s.fresh:
@@ -120,10 +125,7 @@ func (s *Supervisor) close() []*child {
 	s.closed = true
 	unborn := s.unborn
 	s.unborn = nil
-	all := make([]*child, 0, len(s.children))
-	for _, c := range s.children {
-		all = append(all, c)
-	}
+	all := s.everybody()
 	s.mu.Unlock()
 	for _, c := range unborn {
 		c.cancel(errShutdown)
@@ -223,13 +225,11 @@ func (s *Supervisor) Drop(instance string) {
 	s.drop(func(k Key) bool { return k.Instance == instance })
 }
 
-// Status returns the state of every instance, by name.
+// Status returns the state of every instance, by name; of one that a reload
+// has replaced too, for as long as calls are under way in it.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
-	all := make([]*child, 0, len(s.children))
-	for _, c := range s.children {
-		all = append(all, c)
-	}
+	all := s.everybody()
 	s.mu.Unlock()
 	out := make([]Status, 0, len(all))
 	for _, c := range all {
@@ -251,29 +251,6 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
-}
-
-// prepare makes the directory in which launchers start that are not trusted
-// with the working directory, and the shell that leads them there (C4). Where
-// that fails, those children fail with the reason; nothing else does.
-func (s *Supervisor) prepare() {
-	s.mu.Lock()
-	needed := false
-	for _, spec := range s.specs {
-		if t, err := tame(spec, spec.Args, "x", "x"); err == nil && t.neutral {
-			needed = true
-		}
-	}
-	s.mu.Unlock()
-	if !needed {
-		return
-	}
-	dir, shell, err := scratch(s.nest.machine)
-	if err != nil {
-		s.log.Warn().Err(err).Msg("no private directory for launchers")
-		return
-	}
-	s.nest.machine.scratch, s.nest.machine.shell = dir, shell
 }
 
 // scratch makes an empty directory below the cache folder, and the shell

@@ -53,15 +53,15 @@ func TestSDKClientIsAskedThroughTheHub(t *testing.T) {
 		t.Fatalf("the control: %+v", direct)
 	}
 	// A server that is shown roots, which the hub declares for itself, offers one more tool.
-	through.Tools = without(through.Tools, "get-roots-list")
-	direct.Tools = without(direct.Tools, "get-roots-list")
+	through.Tools = allBut(through.Tools, "get-roots-list")
+	direct.Tools = allBut(direct.Tools, "get-roots-list")
 	direct.Logs, through.Logs = min(direct.Logs, 1), min(through.Logs, 1)
 	if diff := cmp.Diff(direct, through); diff != "" {
 		t.Errorf("through the hub (+) it is not as without (-):\n%s", diff)
 	}
 }
 
-func without(all []string, name string) []string {
+func allBut(all []string, name string) []string {
 	var rest []string
 	for _, s := range all {
 		if s != name {

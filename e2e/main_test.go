@@ -24,6 +24,7 @@ var bin struct {
 	dir      string // on PATH in the scripts
 	mcphub   string
 	recorder string
+	fixture  string
 	hubError error // why there is no mcphub binary
 }
 
@@ -46,6 +47,10 @@ func testMain(m *testing.M) (code int) {
 	}()
 	bin.dir = dir
 	if bin.recorder, err = build("recorder", "./recorder", false); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	if bin.fixture, err = build("fixture", "./fixture", false); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}

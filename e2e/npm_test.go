@@ -35,6 +35,7 @@ func (n node) script(name string) string {
 		"mcp-server-sequential-thinking": "@modelcontextprotocol/server-sequential-thinking/dist/index.js",
 		"mcp-inspector":                  "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 		"playwright-mcp":                 "@playwright/mcp/cli.js",
+		"conformance":                    "@modelcontextprotocol/conformance/dist/index.js",
 	}[name]))
 }
 

@@ -22,6 +22,9 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	mcphub(t)
+	cmds := scriptHubs()
+	cmds["shows"], cmds["exits"] = shows, exits
+	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -48,8 +51,7 @@ func TestScripts(t *testing.T) {
 			e.Defer(func() { wantNone(t, "HOME="+home) })
 			return shortFolder(e)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"shows": shows, "exits": exits,
-			"serves": serves, "ends": ends, "kills": kills, "until": until},
+		Cmds: cmds,
 	})
 }
 

@@ -21,9 +21,10 @@ type toolCall struct {
 	// params builds what the child is sent: the judged bytes, with the edits that
 	// the verdict made of args, and the hub's own progress token.
 	params func(token []byte, edits []edit) [][]byte
-	token  []byte // the client's progress token, raw; nil when it gave none
-	task   bool   // the client asks for a task in place of the result
-	at     string // pointer of args within the arguments that the client sent
+	token  []byte                                   // the client's progress token, raw; nil when it gave none
+	at     string                                   // pointer of args within the arguments that the client sent
+	task   bool                                     // the client asks for a task in place of the result
+	again  func(ctx context.Context) jsonrpc.Answer // makes the call from the start, the tool looked up anew
 
 	scanned *scanned // of args, where that was done already
 	current bool     // tool is what the child's instance defines, and not the catalogue
@@ -50,6 +51,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
+		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
 		params: func(own []byte, edits []edit) [][]byte {
 			edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
 			if own != nil {
@@ -88,7 +90,7 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
-	owners := s.hub.owners(name)
+	owners := s.hub.now().owners(name)
 	back := lend(ctx) // what the children wait for may be the roots
 	s.awaitStart(ctx, owners)
 	back()
@@ -106,7 +108,7 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
-	for _, b := range s.hub.cfg.Broken {
+	for _, b := range s.hub.now().cfg.Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
 			return nil, refuseBroken(b)
 		}
@@ -118,8 +120,9 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 // not longer than the slowest of them may take to start (V2).
 func (s *Session) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
+	g := s.hub.now()
 	for _, name := range names {
-		limit = max(limit, s.hub.startLimit(name))
+		limit = max(limit, g.startLimit(name))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -131,12 +134,12 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 
 // startLimit is how long a child may take from being wanted to being ready: it
 // may have to wait for the roots first.
-func (h *Hub) startLimit(name string) time.Duration {
-	start := h.byName[name].Spec.StartTimeout
-	if start <= 0 {
-		start = children.DefaultStartTimeout
+func (g *generation) startLimit(name string) time.Duration {
+	start := children.DefaultStartTimeout
+	if c := g.byName[name]; c != nil && c.Spec.StartTimeout > 0 {
+		start = c.Spec.StartTimeout
 	}
-	return start + h.cfg.Roots.Timeout
+	return start + g.cfg.Roots.Timeout
 }
 
 // revive sees to it that a child which has not listed its tools in this
@@ -147,10 +150,14 @@ func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answ
 	if st.Listed {
 		return jsonrpc.Answer{}, true
 	}
-	lease, err := s.acquire(ctx, name)
+	lease, err := s.acquire(ctx, s.hub.now(), name)
 	if err != nil {
 		if ctx.Err() != nil {
 			return gone(ctx, nil), false
+		}
+		if errors.Is(err, errSuperseded) { // the one that takes its place may list it
+			s.awaitStart(ctx, []string{name})
+			return jsonrpc.Answer{}, true
 		}
 		var down *children.UnavailableError
 		if errors.As(err, &down) {
@@ -166,6 +173,9 @@ func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answ
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	j, err := s.consider(ctx, c)
+	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+		return c.again(ctx) // nothing was sent yet
+	}
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
@@ -186,6 +196,7 @@ func preparedScan(m *jsonrpc.Message) *scanned {
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
+	gen     *generation
 	child   string
 	tool    *offered // that it was judged by; nil where it is no call of a tool
 	verdict *validate.Verdict
@@ -202,7 +213,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if s.hub.byRoots(c.tool.child) {
+	if c.tool.gen.byRoots(c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -213,11 +224,11 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			}
 		}
 	}
-	j := &judgement{child: c.tool.child, tool: c.tool}
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool}
 	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
-	} else if scan, err = s.hub.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
+	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
 	switch {
@@ -259,7 +270,7 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 	if err != nil {
 		return view, err
 	}
-	return view, s.awaitServed(ctx, view, s.hub.cfg.Roots.Timeout-time.Since(began))
+	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
 }
 
 // judge decides; a denial that a newer answer of the client might lift is
@@ -268,7 +279,7 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
 		cwd, served := j.lease.Where()
-		j.verdict = s.hub.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
 	if j.verdict.Decision != validate.Deny || patience == nil {
@@ -280,12 +291,12 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if err != nil || !asked {
 		return err
 	}
-	if err := s.awaitServed(ctx, again, s.hub.cfg.Roots.Timeout); err != nil {
+	if err := s.awaitServed(ctx, again, j.gen.cfg.Roots.Timeout); err != nil {
 		return err
 	}
 	j.lease.Release()
 	if j.tool == nil {
-		j.lease, err = s.acquire(ctx, j.child)
+		j.lease, err = s.acquire(ctx, j.gen, j.child)
 	} else {
 		j.lease, err = s.acquireFor(ctx, j.tool)
 	}
@@ -326,7 +337,7 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 	}
 	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
 	if c.task {
-		return s.adopt(ctx, j.lease, a, drop)
+		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()
 	return a

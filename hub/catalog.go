@@ -20,6 +20,7 @@ type Catalog struct {
 	tools   []*offered // in the order listed
 	pages   func() *pages
 	odd     map[string][]oddity
+	gen     *generation
 
 	shelves      [kinds]*shelf              // but for tools
 	templates    map[string][]string        // each child's, as the child has them
@@ -46,6 +47,7 @@ type offered struct {
 	from   *children.Offer
 	tool   *validate.Tool // what it is judged by
 	costly bool           // its schema may take time to check: it has patterns
+	gen    *generation    // by which it is judged and run
 }
 
 // An oddity is a tool that is not offered, and why.
@@ -64,6 +66,7 @@ const (
 // childOffer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type childOffer struct {
+	gen   *generation // by which it was read
 	raw   *children.Offer
 	tools []*offered
 	odd   []oddity
@@ -71,12 +74,12 @@ type childOffer struct {
 }
 
 // readOffer reads a child's list: it compiles schemas, so it may take a while.
-func (h *Hub) readOffer(child *Child, raw *children.Offer) *childOffer {
-	out := &childOffer{raw: raw}
+func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
+	out := &childOffer{gen: g, raw: raw}
 	seen := map[string]bool{}
 	bytes := 0
 	for i, entry := range raw.Tools {
-		o, reason := h.offer(child, raw, entry)
+		o, reason := g.offer(child, raw, entry)
 		bytes += len(entry)
 		switch {
 		case reason == hidden:
@@ -99,24 +102,24 @@ func (h *Hub) readOffer(child *Child, raw *children.Offer) *childOffer {
 		out.tools = append(out.tools, o)
 	}
 	for k, entries := range map[kind][][]byte{kindPrompts: raw.Prompts, kindResources: raw.Resources, kindTemplates: raw.Templates} {
-		items, odd := h.readItems(k, child, entries)
+		items, odd := g.readItems(k, child, entries)
 		out.items[k], out.odd = items, append(out.odd, odd...)
 	}
 	return out
 }
 
-// buildCatalog makes the view of the offers of one session's children. Offers
+// makeCatalog makes the view of the offers of one session's children. Offers
 // are looked at in the order of hub.json, so the same offers give the same view.
-func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
-	c := &Catalog{byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
-	for _, own := range h.own {
+func (g *generation) makeCatalog(offers map[string]*childOffer) *Catalog {
+	c := &Catalog{gen: g, byName: map[string]*offered{}, byChild: map[string]map[string]*offered{}, odd: map[string][]oddity{}}
+	for _, own := range g.own {
 		o := &offered{name: own.name, remote: own.name, def: own.def}
 		c.byName[o.name] = o
 		c.tools = append(c.tools, o)
 	}
 	wanted := map[string]int{}
-	for i := range h.cfg.Children {
-		name := h.cfg.Children[i].Spec.Name
+	for i := range g.cfg.Children {
+		name := g.cfg.Children[i].Spec.Name
 		offer := offers[name]
 		if offer == nil {
 			continue
@@ -130,25 +133,27 @@ func (h *Hub) buildCatalog(offers map[string]*childOffer) *Catalog {
 			wanted[o.name]++
 		}
 	}
-	h.settle(c, wanted)
+	g.settle(c, wanted)
+	all := c.tools // ghosts too
 	c.pages = sync.OnceValue(func() *pages {
-		defs := make([][]byte, len(c.tools))
-		for i, o := range c.tools {
+		defs := make([][]byte, len(all))
+		for i, o := range all {
 			defs[i] = o.def
 		}
 		return paginate(listing[kindTools].member, defs)
 	})
-	h.stock(c, offers)
+	g.stock(c, offers)
+	c.dropGhosts()
 	return c
 }
 
 // stock fills the shelves, and notes what tells whose a resource may be.
-func (h *Hub) stock(c *Catalog, offers map[string]*childOffer) {
+func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 	c.templates, c.schemes = map[string][]string{}, map[string]map[string]bool{}
 	c.resourceful, c.subscribable = map[string]bool{}, map[string]bool{}
 	var all [kinds][][]*item
-	for i := range h.cfg.Children {
-		name := h.cfg.Children[i].Spec.Name
+	for i := range g.cfg.Children {
+		name := g.cfg.Children[i].Spec.Name
 		offer := offers[name]
 		if offer == nil {
 			continue
@@ -163,14 +168,14 @@ func (h *Hub) stock(c *Catalog, offers map[string]*childOffer) {
 		for _, k := range []kind{kindResources, kindTemplates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][scheme(it.remote)] = true
-				if k == kindTemplates {
+				if k == kindTemplates && it.gen == g { // calls are judged by it
 					c.templates[name] = append(c.templates[name], it.remote)
 				}
 			}
 		}
 	}
 	for k := kindPrompts; k < kinds; k++ {
-		c.shelves[k] = h.fill(k, all[k])
+		c.shelves[k] = g.fill(k, all[k])
 	}
 }
 
@@ -178,7 +183,7 @@ func (h *Hub) stock(c *Catalog, offers map[string]*childOffer) {
 const hidden = "excluded by hub.json"
 
 // offer makes one entry of a child's list a tool of the hub, or says why not.
-func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
+func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
 	if len(raw) > maxDefinition {
 		return nil, fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
 	}
@@ -190,17 +195,17 @@ func (h *Hub) offer(child *Child, offer *children.Offer, raw []byte) (*offered, 
 	if !unambiguous(raw) {
 		return nil, "its definition has a member twice"
 	}
-	o := &offered{child: child.Spec.Name, remote: remote, entry: raw, from: offer}
+	o := &offered{gen: g, child: child.Spec.Name, remote: remote, entry: raw, from: offer}
 	if !wanted(child, remote) {
 		return o, hidden
 	}
-	tool, err := h.cfg.Checker.Tool(child.Spec.Name, offer.ServerName, raw)
+	tool, err := g.cfg.Checker.Tool(child.Spec.Name, offer.ServerName, raw)
 	if err != nil {
 		return o, err.Error()
 	}
 	o.tool = tool
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
-	o.name = h.cfg.Names.exposed(o.child, child.Prefix, remote)
+	o.name = g.cfg.Names.exposed(o.child, child.Prefix, remote)
 	o.def = renamed(withoutEscapes(raw), o.name)
 	return o, ""
 }
@@ -240,7 +245,7 @@ func wanted(child *Child, tool string) bool {
 // settle gives every tool its final name: where two want the same one, or one
 // of the hub's own, all of them are marked, so that none shadows another. A
 // mark that some other tool has for a name of its own grows until it is unique.
-func (h *Hub) settle(c *Catalog, wanted map[string]int) {
+func (g *generation) settle(c *Catalog, wanted map[string]int) {
 	for _, o := range c.tools {
 		if _, own := c.byName[o.name]; o.child != "" && !own && wanted[o.name] == 1 {
 			c.byName[o.name] = o
@@ -251,7 +256,7 @@ func (h *Hub) settle(c *Catalog, wanted map[string]int) {
 			continue
 		}
 		for size := markSize; ; size++ {
-			name := h.cfg.Names.marked(o.child, h.byName[o.child].Prefix, o.remote, size)
+			name := g.cfg.Names.marked(o.child, g.byName[o.child].Prefix, o.remote, size)
 			if c.byName[name] == nil {
 				o.name = name
 				break

@@ -55,6 +55,8 @@
 // goroutine of that session has ended and its children have been told to stop. A Session's
 // tables are guarded by one leaf mutex; its Catalog is replaced, never changed,
 // and so are its seats, under Hub.mu.
+// [Hub.Apply] replaces the generation, one immutable value of all that hub.json
+// decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
 //
 // # What it refuses to do

@@ -80,6 +80,9 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		Roots: []string{}, Findings: []ExplainedFinding{},
 	}
 	j, err := s.consider(ctx, toolCall{tool: tool, args: m.Param("arguments")})
+	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+		return s.explain(ctx, m)
+	}
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var down *children.UnavailableError
@@ -89,7 +92,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
-		e.Share = s.hub.byName[tool.child].Spec.Share.String()
+		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):

@@ -32,11 +32,11 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if tool == nil || tool.child == "" || tool.costly || m.Param("task") != nil {
 		return false
 	}
-	scan, err := s.hub.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
+	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || s.hub.byRoots(tool.child) {
+	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
@@ -45,7 +45,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if !ok {
 		return false
 	}
-	if lease.Offer() != tool.from {
+	if lease.Offer() != tool.from || lease.Revision() != tool.gen.byName[tool.child].Spec.Revision {
 		lease.Release() // another definition, perhaps: the long way looks closer
 		return false
 	}

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -24,6 +25,8 @@ func poke(c chan struct{}) {
 func (s *Session) herald(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	for {
 		select {
 		case <-s.stirred:
@@ -44,7 +47,7 @@ func (s *Session) herald(ctx context.Context) {
 		s.tab.restarted = nil
 		s.mu.Unlock()
 		for _, child := range again {
-			s.resubscribe(ctx, child)
+			wg.Go(func() { s.resubscribe(ctx, child) }) // which may have to start it
 		}
 	}
 }
@@ -83,8 +86,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.hub.cfg.Children {
-		name := s.hub.cfg.Children[i].Spec.Name
+	for _, name := range s.tab.gen.names() {
 		offer := s.tab.offers[name]
 		if offer == nil || offer.raw.Instructions == "" {
 			continue

@@ -1,21 +1,19 @@
 package hub
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
@@ -39,10 +37,11 @@ const (
 	headerLast     = "Last-Event-ID"
 
 	headerTime  = 10 * time.Second // for the head of a request
-	bodyTime    = 60 * time.Second // for its body
+	bodyTime    = 60 * time.Second // for head and body
 	keepAlive   = 2 * time.Minute  // of a connection without a request
 	upgradeTime = 5 * time.Second  // a request that takes longer is answered as a stream, which shows life
 	endpoint    = "/mcp"
+	maxHeader   = 64 << 10
 )
 
 // httpFront serves Streamable HTTP (MCP 2025-03-26 to 2025-11-25, Transports).
@@ -51,11 +50,13 @@ type httpFront struct {
 	o     HTTPOptions
 	guard *gate
 	log   zerolog.Logger
+	watch watch
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
-	closing  bool
-	lives    sync.WaitGroup // sessions
+	closing  bool           // no session begins any more
+	over     bool           // no request either
+	lives    sync.WaitGroup // sessions and requests
 }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
@@ -70,12 +71,14 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	}
 	guard, err := newGate(o)
 	if err != nil {
-		return err
+		return errors.Join(err, ln.Close())
 	}
-	f := &httpFront{h: h, o: o, guard: guard, log: h.cfg.Log, sessions: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, log: h.now().cfg.Log, sessions: map[string]*httpClient{}}
 	server := &http.Server{
-		Handler: f.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: 64 << 10,
-		ErrorLog: nil,
+		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		// Both hold until a handler says otherwise, so for every refusal too.
+		ReadTimeout: bodyTime, WriteTimeout: writePatience,
+		ErrorLog: stdlog.New(f.log, "", 0),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -84,13 +87,14 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	for {
 		select {
 		case err := <-ended:
+			_ = server.Close()
 			f.closeAll()
 			return err
 		case <-sweep.C:
 			f.sweep()
 		case <-ctx.Done():
 			f.drain()
-			over, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.cfg.Limits.Grace)
+			over, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.now().cfg.Limits.Grace)
 			if err := server.Shutdown(over); err != nil {
 				_ = server.Close()
 			}
@@ -102,18 +106,19 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	}
 }
 
-func (f *httpFront) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if f.draining() {
-			http.Error(w, "stopping", http.StatusServiceUnavailable)
-			return
-		}
+// ServeHTTP serves the endpoint, and tells whoever looks after the process that
+// it is well.
+func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
+	case r.URL.Path == endpoint:
+		f.serve(w, r)
+	case r.URL.Path == "/healthz" && look, r.URL.Path == "/readyz" && look && !f.draining():
 		_, _ = io.WriteString(w, "ok\n")
-	})
-	mux.HandleFunc(endpoint, f.serve)
-	return mux
+	case r.URL.Path == "/readyz" && look:
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, "there is only "+endpoint+" here", http.StatusNotFound)
+	}
 }
 
 // serve admits and routes one request to the endpoint.
@@ -122,6 +127,11 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if !f.begin() {
+		refuseHTTP(w, http.StatusServiceUnavailable, jsonrpc.CodeInternal, "the hub is stopping")
+		return
+	}
+	defer f.lives.Done()
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, owner)
@@ -135,17 +145,6 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuseHTTP answers with a status and a JSON-RPC error without an id.
-func refuseHTTP(w http.ResponseWriter, status int, code int64, text string) {
-	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))
-}
-
-func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(join(answerParts(id, a)))
-}
-
 // post takes one message of the client.
 func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	plain, events := accepts(r.Header)
@@ -153,25 +152,34 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
-	m, ok := f.message(w, r)
-	if !ok {
+	// Whoever is of no session has nothing long to say.
+	var c *httpClient
+	if r.Header.Get(headerSession) != "" {
+		if c = f.find(w, r, owner); c == nil {
+			return
+		}
+		if !c.enter() {
+			refuseBusy(w, "too many requests of this session are open at once")
+			return
+		}
+		defer c.leave()
+	}
+	m, held := f.message(w, r, c)
+	if m == nil {
 		return
 	}
+	defer held.release()
 	if a, other := otherEra(m); other {
 		refuseRequest(w, http.StatusBadRequest, m.ID, a)
 		return
 	}
-	if m.IsRequest() && m.Method == string(mcp.MethodInitialize) {
+	switch {
+	case m.IsRequest() && m.Method == string(mcp.MethodInitialize):
 		f.initialize(w, r, m, owner)
 		return
-	}
-	c := f.find(w, r, owner)
-	if c == nil {
+	case c == nil:
+		f.find(w, r, owner) // says what is missing
 		return
-	}
-	c.enter()
-	defer c.leave()
-	switch {
 	case m.IsRequest():
 		f.request(w, r, c, m, events)
 		return
@@ -179,10 +187,10 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		c.cancelled(m)
 	case m.IsNotification():
 		f.notification(c, m)
-	case m.IsResponse():
+	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.answered(m)
 	default:
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a message needs a method, or an id with a result or an error")
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -195,68 +203,6 @@ func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
 		}
 	}()
 	c.s.ServeNotification(m)
-}
-
-// accepts tells which kinds of answer the client takes. No Accept is any.
-func accepts(h http.Header) (plain, events bool) {
-	values := h.Values("Accept")
-	if len(values) == 0 {
-		return true, false
-	}
-	for _, v := range values {
-		for _, kind := range strings.Split(v, ",") {
-			kind, _, _ = strings.Cut(kind, ";")
-			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "application/json", "application/*":
-				plain = true
-			case "text/event-stream", "text/*":
-				events = true
-			case "*/*":
-				plain, events = true, true
-			}
-		}
-	}
-	return plain, events
-}
-
-// message reads the one message of a POST, bounded in size and time.
-func (f *httpFront) message(w http.ResponseWriter, r *http.Request) (*jsonrpc.Message, bool) {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
-		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json")
-		return nil, false
-	}
-	limit := int64(f.h.cfg.Limits.Frame)
-	if r.ContentLength > limit {
-		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
-		return nil, false
-	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
-	var b bytes.Buffer
-	b.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	_ = c.SetReadDeadline(time.Time{})
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
-		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", limit))
-		return nil, false
-	case err != nil:
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
-		return nil, false
-	}
-	m := &jsonrpc.Message{}
-	if err := jsonrpc.Split(b.Bytes(), true, m); err != nil {
-		code := int64(jsonrpc.CodeParse)
-		var syntax *jsonrpc.SyntaxError
-		if errors.As(err, &syntax) {
-			code = int64(syntax.Code)
-		}
-		refuseHTTP(w, http.StatusBadRequest, code, err.Error())
-		return nil, false
-	}
-	return m, true
 }
 
 // find returns the session that a request names, if it is the caller's.
@@ -287,7 +233,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
-	c := newHTTPClient(uuid.NewString(), owner, f.h.cfg.Limits.Calls)
+	c := newHTTPClient(rand.Text(), owner, f.h.now().cfg.Limits.Calls, &f.watch)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
@@ -295,8 +241,11 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	c.s = f.h.newSession()
 	c.s.client, c.s.principal = c, owner
-	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, f.h.cfg.Fallback, f.h.cfg.Roots, f.h.cfg.FS, c.s.log)
-	f.lives.Go(func() {
+	cfg := &f.h.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling = f.guard.ceilings[owner]
+	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, cfg.Fallback, settings, cfg.FS, c.s.log)
+	f.lives.Go(func() { // this request is one of lives, so nobody has waited for them yet
 		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
 		f.forget(c)
 		c.close()
@@ -327,17 +276,21 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 // the end of the request: only notifications/cancelled is (2025-11-25).
 func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool) {
 	id := string(m.ID)
-	ctx, cancel, text := c.admit(id)
-	if text != "" {
-		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+	ctx, cancel, refusal := c.admit(id)
+	if refusal != nil {
+		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
 		return
 	}
 	select {
 	case c.slots <- struct{}{}:
-	case <-r.Context().Done():
-		cancel(nil)
-		c.served(id)
-		return
+	default:
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		if !c.turn(ctx, r.Context()) {
+			cancel(nil)
+			c.served(id)
+			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
+			return
+		}
 	}
 	x := newExchange(c, m.ID, events)
 	x.begin(r.Context(), w, c.s.capabilities().protocol)
@@ -354,6 +307,9 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 
 // plain answers a request before whose answer nothing had to be said.
 func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
+	if time.Since(x.began) > writePatience/2 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
+	}
 	if a.Release != nil {
 		defer a.Release()
 	}
@@ -365,82 +321,6 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, 
 	default:
 		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
-}
-
-// primes reports whether a client of a protocol version expects streams to
-// begin with an event without a message (2025-11-25; older ones may not read it).
-func primes(protocol string) bool { return protocol >= "2025-11-25" }
-
-func writeEvents(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-}
-
-func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
-	parts := answerParts(id, a)
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-	if size <= 4<<10 {
-		_, _ = w.Write(join(parts))
-		return
-	}
-	c := http.NewResponseController(w)
-	for _, p := range parts {
-		if !writeChunks(w, c, p) {
-			return
-		}
-	}
-}
-
-// get opens the client's own stream, or goes on with one that broke.
-func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
-	if _, events := accepts(r.Header); !events {
-		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
-		return
-	}
-	c := f.find(w, r, owner)
-	if c == nil {
-		return
-	}
-	st, from := c.own, uint64(0)
-	if last := r.Header.Get(headerLast); last != "" {
-		flow, number, _ := strings.Cut(last, "-")
-		n, err := strconv.ParseUint(number, 10, 64)
-		if st = c.stream(flow); st == nil || err != nil || n == 1<<64-1 {
-			refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "nothing is known of the event in "+headerLast+" any more; send the request again")
-			return
-		}
-		from = n + 1
-	} else {
-		from = c.own.unread()
-	}
-	c.enter()
-	defer c.leave()
-	writeEvents(w)
-	if http.NewResponseController(w).Flush() != nil {
-		return
-	}
-	over, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	st.follow(over, w, from, primes(c.s.capabilities().protocol), c.news)
-}
-
-// delete ends a session.
-func (f *httpFront) delete(w http.ResponseWriter, r *http.Request, owner string) {
-	c := f.find(w, r, owner)
-	if c == nil {
-		return
-	}
-	c.cancel(errSessionOver)
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // enter takes a session in, where there is room. The one that has been idle
@@ -486,6 +366,16 @@ func (f *httpFront) sweep() {
 	}
 }
 
+// begin counts a request, unless nobody waits for it any more.
+func (f *httpFront) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		f.lives.Add(1)
+	}
+	return !f.over
+}
+
 func (f *httpFront) draining() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -507,10 +397,11 @@ func (f *httpFront) drain() {
 	}
 }
 
-// closeAll ends every session and waits for it.
+// closeAll ends every session and waits for it, and for every request.
 func (f *httpFront) closeAll() {
 	f.drain()
 	f.mu.Lock()
+	f.over = true
 	for _, c := range f.sessions {
 		c.cancel(errSessionOver)
 	}

@@ -10,12 +10,8 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// spare reports whether half of a stream's room is free.
-func (st *stream) spare() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.unsent <= streamWaiting/2
-}
+// spare reports whether half of the session's room is free.
+func (st *stream) spare() bool { return st.waiting.Load() <= streamWaiting/2 }
 
 // TrySpare is TryNotify where half of the room of the client's own stream is
 // free.
@@ -26,7 +22,7 @@ func (c *httpClient) TrySpare(method string, params ...[]byte) bool {
 // TrySpare is TryNotify where half of the room of the stream is free.
 func (x *exchange) TrySpare(method string, params ...[]byte) bool {
 	if st := x.flow(); st != nil {
-		return st.spare() && st.put(frameOf(nil, method, params), false)
+		return st.spare() && st.put(frameOf(nil, method, params), asNote)
 	}
 	return x.c.TrySpare(method, params...)
 }

@@ -12,13 +12,16 @@ import (
 	"strings"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 )
 
 // A Token admits one client. Its Secret is what the client sends as a bearer
-// token (RFC 6750).
+// token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
+// client may touch: absolute paths.
 type Token struct {
 	Name   string
 	Secret string
+	Roots  []string
 }
 
 // A gate decides who may speak to the HTTP front at all: by the name the
@@ -28,6 +31,8 @@ type gate struct {
 	origins map[string]bool
 	cross   *http.CrossOriginProtection
 	tokens  []digest
+	// ceilings of the tokens that have one, by name
+	ceilings map[string][]rootsmgr.Entry
 }
 
 type digest struct {
@@ -36,7 +41,7 @@ type digest struct {
 }
 
 func newGate(o HTTPOptions) (*gate, error) {
-	g := &gate{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+	g := &gate{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection(), ceilings: map[string][]rootsmgr.Entry{}}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -47,10 +52,22 @@ func newGate(o HTTPOptions) (*gate, error) {
 		g.origins[strings.ToLower(origin)] = true
 	}
 	for _, t := range o.Tokens {
-		if t.Secret == "" {
-			return nil, fmt.Errorf("http.tokens: the token of %q is empty", t.Name)
+		if t.Secret == "" || t.Name == "" {
+			return nil, fmt.Errorf("http.tokens: the token of %q is empty, or nobody's", t.Name)
 		}
-		g.tokens = append(g.tokens, digest{t.Name, sha256.Sum256([]byte(t.Secret))})
+		if t.Roots != nil {
+			g.ceilings[t.Name] = []rootsmgr.Entry{}
+		}
+		for _, dir := range t.Roots {
+			g.ceilings[t.Name] = append(g.ceilings[t.Name], rootsmgr.Entry{URI: dir})
+		}
+		sum := sha256.Sum256([]byte(t.Secret))
+		for _, other := range g.tokens {
+			if other.sum == sum || other.name == t.Name {
+				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.name, t.Name)
+			}
+		}
+		g.tokens = append(g.tokens, digest{t.Name, sum})
 	}
 	return g, nil
 }
@@ -149,12 +166,8 @@ func hostname(host string) string {
 }
 
 func addrOf(a net.Addr) netip.Addr {
-	if a == nil {
-		return netip.Addr{}
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
 	}
-	p, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return p.Addr().Unmap()
+	return netip.Addr{}
 }

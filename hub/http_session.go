@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -15,6 +16,8 @@ import (
 // Bounds of what a session keeps for a client that may come back.
 const (
 	finishedStreams = 8                // ended streams of requests, for a client whose connection broke
+	finishedBytes   = 16 << 20         // that they hold, all together
+	waitingPosts    = 4                // requests that wait for their turn, for each that is served
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
@@ -28,6 +31,9 @@ type httpClient struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	slots  chan struct{} // one token for each request being served
+	watch  *watch        // of the front
+	held   atomic.Int64  // bytes of requests being read or served
+	unsent atomic.Int64  // bytes that wait in all its streams
 
 	mu  sync.Mutex
 	tab httpTables
@@ -47,8 +53,10 @@ type httpTables struct {
 	used     time.Time
 }
 
-func newHTTPClient(id, owner string, limit int) *httpClient {
-	c := &httpClient{id: id, owner: owner, own: newStream("0"), slots: make(chan struct{}, limit)}
+func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
+	c := &httpClient{id: id, owner: owner, watch: w, slots: make(chan struct{}, limit)}
+	c.own = newStream("0", &c.unsent)
+	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.tab = httpTables{
 		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
@@ -64,11 +72,16 @@ func (c *httpClient) Serving() int {
 	return len(c.tab.serving)
 }
 
-// enter counts a connection of the client, leave ends it.
-func (c *httpClient) enter() {
+// enter counts a connection of the client, leave ends it. There is room for
+// more than requests may wait: a client must be able to answer what they wait for.
+func (c *httpClient) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.tab.open >= (waitingPosts+2)*cap(c.slots) {
+		return false
+	}
 	c.tab.open++
+	return true
 }
 
 func (c *httpClient) leave() {
@@ -89,15 +102,23 @@ func (c *httpClient) idle() (since time.Time, ok bool) {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (c *httpClient) TryNotify(method string, params ...[]byte) bool {
-	return c.own.put(frameOf(nil, method, params), false)
+	return c.own.put(frameOf(nil, method, params), asNote)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (c *httpClient) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !c.own.put(frameOf(nil, method, params), true) {
-		return errSessionOver
+	if !c.own.put(frameOf(nil, method, params), asQuestion) {
+		return c.stuck()
 	}
 	return nil
+}
+
+// stuck is why nothing can be said.
+func (c *httpClient) stuck() error {
+	if c.ctx.Err() != nil {
+		return errSessionOver
+	}
+	return errNotReading
 }
 
 // Call asks the client on its own stream, or where it has none open, on one
@@ -113,6 +134,7 @@ func (c *httpClient) Call(ctx context.Context, method string, params ...[]byte) 
 var (
 	errSessionOver = &jsonrpc.ClosedError{Reason: errors.New("the session has ended")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
+	errNotReading  = errors.New("the client does not read what it is sent")
 )
 
 // way waits for a stream that a question of the hub can go on.
@@ -162,12 +184,12 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 		defer c.mu.Unlock()
 		delete(c.tab.asked, id)
 	}()
-	if !st.put(frameOf([]byte(id), method, params), true) {
-		return nil, errSessionOver
+	if !st.put(frameOf([]byte(id), method, params), asQuestion) {
+		return nil, c.stuck()
 	}
 	r, err := c.answerTo(ctx, answer)
 	if err != nil {
-		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), true)
+		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
 	}
 	return r, err
 }
@@ -184,18 +206,39 @@ func (c *httpClient) answered(m *jsonrpc.Message) {
 	}
 }
 
-// admit registers a request of the client for cancellation; the text says why
-// it cannot be taken.
-func (c *httpClient) admit(id string) (context.Context, context.CancelCauseFunc, string) {
+// A refusal is why a request is not taken.
+type refusal struct {
+	status int
+	text   string
+}
+
+// admit registers a request of the client for cancellation.
+func (c *httpClient) admit(id string) (context.Context, context.CancelCauseFunc, *refusal) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, twice := c.tab.serving[id]; twice {
+	_, twice := c.tab.serving[id]
+	switch {
+	case twice:
 		cancel(nil)
-		return nil, nil, "a request with this id is still being served"
+		return nil, nil, &refusal{http.StatusBadRequest, "a request with this id is still being served"}
+	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
+		cancel(nil)
+		return nil, nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
 	}
 	c.tab.serving[id] = cancel
-	return ctx, cancel, ""
+	return ctx, cancel, nil
+}
+
+// turn waits until the request may be served; false: nobody wants it any more.
+func (c *httpClient) turn(ctx, conn context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-conn.Done():
+	}
+	return false
 }
 
 func (c *httpClient) served(id string) {
@@ -222,7 +265,7 @@ func (c *httpClient) flow() *stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.lastFlow++
-	st := newStream(strconv.FormatUint(c.tab.lastFlow, 10))
+	st := newStream(strconv.FormatUint(c.tab.lastFlow, 10), &c.unsent)
 	c.tab.streams[st.id] = st
 	return st
 }
@@ -231,15 +274,21 @@ func (c *httpClient) flow() *stream {
 // case the client's connection broke before it had everything.
 func (c *httpClient) finish(st *stream) {
 	c.mu.Lock()
-	var old *stream
-	c.tab.finished = append(c.tab.finished, st)
-	if len(c.tab.finished) > finishedStreams {
-		old = c.tab.finished[0]
-		c.tab.finished = append(c.tab.finished[:0:0], c.tab.finished[1:]...)
-		delete(c.tab.streams, old.id)
+	all := append(c.tab.finished, st)
+	total := 0
+	for _, old := range all {
+		total += old.holds()
 	}
+	var gone []*stream
+	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
+		gone = append(gone, all[0])
+		total -= all[0].holds()
+		delete(c.tab.streams, all[0].id)
+		all = append(all[:0:0], all[1:]...)
+	}
+	c.tab.finished = all
 	c.mu.Unlock()
-	if old != nil {
+	for _, old := range gone {
 		old.drop()
 	}
 }
@@ -265,6 +314,7 @@ func (c *httpClient) close() {
 	for _, st := range streams {
 		st.end()
 	}
+	c.news() // who waits for a way to the client waits in vain
 }
 
 // askHTTP is the rootsmgr.Source of a session over HTTP: a question needs a
@@ -280,140 +330,4 @@ var _ rootsmgr.Source = askHTTP{}
 func (a askHTTP) Ready(ctx context.Context) error {
 	_, err := a.c.way(ctx)
 	return err
-}
-
-// An exchange is one request of the client and everything that is said on its
-// account. It is the peer of whatever the request causes. The goroutine of the
-// POST serves the request; what has to be said before the answer opens a stream,
-// written by a goroutine of its own.
-type exchange struct {
-	c        *httpClient
-	id       []byte          // raw
-	events   bool            // the client takes a stream of events as the answer
-	ctx      context.Context // of the connection
-	w        http.ResponseWriter
-	protocol string
-	late     *time.Timer
-	quiet    func() bool // ends the watch on the connection
-
-	mu      sync.Mutex
-	st      *stream       // nil until something is said before the answer
-	gone    bool          // the connection broke before there was a stream
-	over    bool          // it was answered
-	written chan struct{} // closed when nothing writes to w any more; nil without a stream
-}
-
-func newExchange(c *httpClient, id []byte, events bool) *exchange {
-	return &exchange{c: c, id: id, events: events}
-}
-
-// begin gives the exchange the connection that its request came on.
-func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol string) {
-	x.ctx, x.w, x.protocol = ctx, w, protocol
-	if !x.events {
-		return
-	}
-	x.late = time.AfterFunc(upgradeTime, func() { x.flow() })
-	x.quiet = context.AfterFunc(ctx, x.leave)
-}
-
-// flow returns the stream of the exchange, opened now if need be; nil where
-// there can be none.
-func (x *exchange) flow() *stream {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case x.over || !x.events || x.st == nil && x.gone:
-		return nil
-	case x.st != nil:
-		return x.st
-	}
-	x.st, x.written = x.c.flow(), make(chan struct{})
-	go func() {
-		defer close(x.written)
-		writeEvents(x.w)
-		x.st.follow(x.ctx, x.w, 1, primes(x.protocol), nil)
-	}()
-	return x.st
-}
-
-// leave notes that the connection broke; what has no stream by then gets none.
-func (x *exchange) leave() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.gone = true
-}
-
-// finish answers the request on its stream, which ends, and returns when that
-// is written or the connection gone; false: there is none. Nothing is said for
-// a request that was cancelled.
-func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
-	if x.late != nil {
-		x.late.Stop()
-		x.quiet()
-	}
-	x.mu.Lock()
-	x.over = true
-	st := x.st
-	x.mu.Unlock()
-	if st == nil {
-		return false
-	}
-	if !cancelled {
-		st.put(event{parts: answerParts(x.id, a)}, true)
-	}
-	st.end()
-	<-x.written
-	x.c.finish(st)
-	return true
-}
-
-// lend lets the hub's own questions go on the exchange (R2).
-func (x *exchange) lend() (back func()) {
-	x.c.mu.Lock()
-	x.c.tab.lent = append(x.c.tab.lent, x)
-	x.c.mu.Unlock()
-	x.c.news()
-	return func() {
-		x.c.mu.Lock()
-		defer x.c.mu.Unlock()
-		for i, l := range x.c.tab.lent {
-			if l == x {
-				x.c.tab.lent = append(x.c.tab.lent[:i:i], x.c.tab.lent[i+1:]...)
-				return
-			}
-		}
-	}
-}
-
-// TryNotify puts a notification before the answer; on the client's own stream
-// where this request can have none.
-func (x *exchange) TryNotify(method string, params ...[]byte) bool {
-	if st := x.flow(); st != nil {
-		return st.put(frameOf(nil, method, params), false)
-	}
-	return x.c.TryNotify(method, params...)
-}
-
-// Notify is TryNotify for one that must arrive.
-func (x *exchange) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := x.flow(); st != nil && st.put(frameOf(nil, method, params), true) {
-		return nil
-	}
-	return x.c.Notify(ctx, method, params...)
-}
-
-// Call asks the client before the answer. Where the request can have no stream
-// the question goes on the client's own; one that is not opened in time ends it.
-func (x *exchange) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if st := x.flow(); st != nil {
-		return x.c.ask(ctx, st, method, params)
-	}
-	wait, cancel := context.WithTimeout(ctx, streamWait)
-	defer cancel()
-	st, err := x.c.way(wait)
-	if err != nil {
-		return nil, err
-	}
-	return x.c.ask(ctx, st, method, params)
 }

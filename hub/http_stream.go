@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -13,7 +14,8 @@ import (
 
 // Bounds of one stream of server-sent events, in bytes and time.
 const (
-	streamWaiting = 8 << 20          // waiting to be written; beyond it notifications are dropped
+	streamWaiting = 8 << 20          // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
+	streamAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
 	streamReplay  = 64 << 10         // written and kept, should the client ask for it again
 	heartbeat     = 15 * time.Second // of a stream on which nothing happens
 	writePatience = 30 * time.Second // without the client taking anything
@@ -25,7 +27,9 @@ const (
 // broke can go on where it was (Last-Event-ID). One connection at a time
 // follows it; who comes later takes it over.
 type stream struct {
-	id string // of this stream within its session
+	id      string        // of this stream within its session
+	waiting *atomic.Int64 // unsent of all streams of the session
+	lonely  int           // most bytes unsent while no connection follows; 0: streamWaiting
 
 	mu     sync.Mutex
 	events []event
@@ -45,24 +49,48 @@ type event struct {
 	size  int
 }
 
-func newStream(id string) *stream {
-	return &stream{id: id, first: 1, sent: 1, news: make(chan struct{})}
+func newStream(id string, waiting *atomic.Int64) *stream {
+	return &stream{id: id, waiting: waiting, first: 1, sent: 1, news: make(chan struct{})}
 }
 
-// put adds an event. One that must not be lost is taken in whatever waits
-// already; another only where there is room.
-func (st *stream) put(e event, must bool) bool {
+// weight is how much an event matters.
+type weight int
+
+const (
+	asNote     weight = iota // dropped where there is no room
+	asQuestion               // fails where the client has not read for long
+	asReply                  // always taken in: its number is that of the requests
+)
+
+// room reports whether there is room for an event. The caller holds mu.
+func (st *stream) room(size int, w weight) bool {
+	waiting := st.waiting.Load()
+	switch w {
+	case asReply:
+		return true
+	case asQuestion:
+		return waiting <= 2*streamWaiting
+	}
+	if st.lonely > 0 && st.kick == nil && st.unsent+size > st.lonely {
+		return false
+	}
+	return waiting == 0 || waiting+int64(size) <= streamWaiting
+}
+
+// put adds an event; false: the stream has ended, or there was no room.
+func (st *stream) put(e event, w weight) bool {
 	for _, p := range e.parts {
 		e.size += len(p)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.ended || !must && st.unsent+e.size > streamWaiting {
+	if st.ended || !st.room(e.size, w) {
 		return false
 	}
 	st.events = append(st.events, e)
 	st.held += e.size
 	st.unsent += e.size
+	st.waiting.Add(int64(e.size))
 	st.wake()
 	return true
 }
@@ -87,6 +115,21 @@ func (st *stream) unread() uint64 {
 	return st.sent
 }
 
+// knows reports whether an event number was given out, or is the one before the
+// first, which streams begin with.
+func (st *stream) knows(n uint64) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return n < st.first+uint64(len(st.events))
+}
+
+// holds is how many bytes the stream keeps.
+func (st *stream) holds() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.held
+}
+
 // live reports whether a connection follows the stream.
 func (st *stream) live() bool {
 	st.mu.Lock()
@@ -98,6 +141,7 @@ func (st *stream) live() bool {
 func (st *stream) drop() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.waiting.Add(-int64(st.unsent))
 	st.events, st.held, st.unsent, st.ended = nil, 0, 0, true
 	st.first = st.sent
 	st.wake()
@@ -142,15 +186,20 @@ func (st *stream) follow(ctx context.Context, w http.ResponseWriter, from uint64
 		st.mu.Unlock()
 		if len(next) > 0 {
 			for _, e := range next {
+				select {
+				case <-kick: // what is left belongs to who took over
+					return false
+				default:
+				}
 				if !out.event(from, e) {
 					return false
 				}
 				from++
+				st.written(from)
 			}
 			if !out.flush() {
 				return false
 			}
-			st.written(from)
 			continue
 		}
 		if over {
@@ -178,6 +227,7 @@ func (st *stream) written(below uint64) {
 	defer st.mu.Unlock()
 	for n := max(st.sent, st.first); n < below && n-st.first < uint64(len(st.events)); n++ {
 		st.unsent -= st.events[n-st.first].size
+		st.waiting.Add(-int64(st.events[n-st.first].size))
 	}
 	st.sent = max(st.sent, below)
 	for len(st.events) > 0 && st.first < st.sent && st.held-st.unsent > streamReplay {

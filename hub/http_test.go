@@ -297,7 +297,7 @@ func TestHTTPBrokenStreamGoesOnWhereItWas(t *testing.T) {
 
 func TestHTTPRefusesStrangers(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
-	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{"alice", "a-secret"}, {"bob", "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
 	alice := []string{"Authorization", "Bearer a-secret"}
 	c := w.initialize(`{}`, alice...)
 	list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
@@ -338,9 +338,50 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 	}
 }
 
+// TestHTTPInitializeInASession: the second one is refused, and who comes with a
+// session that is no more is told so.
+func TestHTTPInitializeInASession(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	c := w.initialize(`{}`)
+	again := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
+	if r := c.send(again); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("in its own session: %d", r.StatusCode)
+	}
+	c.do("DELETE", "", headerSession, c.session)
+	if r := c.send(again); r.StatusCode != http.StatusNotFound {
+		t.Errorf("in one that has ended: %d", r.StatusCode)
+	}
+	if r := w.do("POST", again); r.StatusCode != http.StatusOK || len(r.Header.Get(headerSession)) < 26 {
+		t.Errorf("in none: %d, session %q", r.StatusCode, r.Header.Get(headerSession))
+	}
+	for _, neither := range []string{`{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`} {
+		c := w.initialize(`{}`)
+		if r := c.send(neither); r.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d", neither, r.StatusCode)
+		}
+	}
+}
+
+// TestHTTPTokensThatCannotBeTold: a front with them is not served at all.
+func TestHTTPTokensThatCannotBeTold(t *testing.T) {
+	for name, tokens := range map[string][]Token{
+		"no secret":  {{Name: "a"}},
+		"no name":    {{Secret: "s"}},
+		"one secret": {{Name: "a", Secret: "s"}, {Name: "b", Secret: "s"}},
+		"one name":   {{Name: "a", Secret: "s"}, {Name: "a", Secret: "t"}},
+	} {
+		if _, err := newGate(HTTPOptions{Tokens: tokens}); err == nil {
+			t.Errorf("%s: served", name)
+		}
+	}
+	if _, err := newGate(HTTPOptions{Tokens: []Token{{Name: "a", Secret: "s"}, {Name: "b", Secret: "t"}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHTTPBounds(t *testing.T) {
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
-	h.cfg.Limits.Frame = 1 << 16
+	h.now().cfg.Limits.Frame = 1 << 16
 	w := serveWeb(t, h, HTTPOptions{Sessions: 2})
 	c := w.initialize(`{}`)
 	w.initialize(`{}`)

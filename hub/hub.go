@@ -2,9 +2,8 @@ package hub
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -15,7 +14,8 @@ import (
 	"mcphub/validate"
 )
 
-// Config is everything a Hub is built from. It is read once, by New.
+// Config is everything a Hub is built from, by New or anew by Apply. It is not
+// changed afterwards.
 type Config struct {
 	Version  string
 	Children []Child // in the order of hub.json
@@ -84,20 +84,19 @@ func (l Limits) withDefaults() Limits {
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	cfg      Config
+	gen      atomic.Pointer[generation] // what a reload replaces
+	turn     chan struct{}              // holds the token of whoever replaces it
+	config   atomic.Pointer[ConfigState]
 	sup      *children.Supervisor
 	control  *server.MCPServer // initialize, ping, the hub's own tools
 	own      []ownTool         // definitions of the hub's own tools
-	byName   map[string]*Child // cfg.Children by name
 	progress routes
 	subs     subscriptions
-	common   func() []rootsmgr.Root // what a child that serves everybody is served
 
 	mu       sync.Mutex
 	sessions map[string]*Session
 	holders  map[children.Key]map[*Session]struct{} // whom an instance serves
 	known    map[children.Key]knownChild
-	lastRead map[*Child]*childOffer
 }
 
 // knownChild is the last that was told of an instance.
@@ -108,34 +107,26 @@ type knownChild struct {
 
 // New builds a Hub. Nothing runs before Run.
 func New(cfg Config) (*Hub, error) {
-	if cfg.Checker == nil {
-		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
-	}
 	if cfg.FS == nil {
 		cfg.FS = rootsmgr.OS{}
 	}
-	cfg.Limits = cfg.Limits.withDefaults()
-	cfg.Names = cfg.Names.withDefaults()
 	h := &Hub{
-		cfg: cfg, byName: map[string]*Child{}, common: sync.OnceValue(func() []rootsmgr.Root { return configuredRoots(&cfg) }),
-		sessions: map[string]*Session{}, holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
-		lastRead: map[*Child]*childOffer{},
+		turn: make(chan struct{}, 1), sessions: map[string]*Session{},
+		holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
 	}
-	specs := make([]children.Spec, 0, len(cfg.Children))
-	for i := range cfg.Children {
-		c := &cfg.Children[i]
-		if h.byName[c.Spec.Name] != nil {
-			return nil, fmt.Errorf("hub: two children are called %q", c.Spec.Name)
-		}
-		h.byName[c.Spec.Name] = c
-		specs = append(specs, c.Spec)
-	}
-	if err := h.buildControl(); err != nil {
+	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}
+	g, err := newGeneration(cfg, h.own, nil)
+	if err != nil {
+		return nil, err
+	}
+	close(g.applied)
+	h.gen.Store(g)
+	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: specs, Observer: observer{h}, Client: h.clientOf, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
-		MaxStarting: cfg.Limits.Starting, MaxChildren: cfg.Limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
+		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil
 }
@@ -146,24 +137,37 @@ func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if g := h.now(); s.tab.gen != g { // it was made under an older one
+		s.adopt(g, nil)
+	}
 	h.sessions[s.id] = s
 }
 
 // told hands a change of one instance to the sessions that it serves. It is
 // called by one goroutine for each instance; what takes time, reading a new
-// offer, is done without the lock and once for each offer.
+// offer, is done without the lock and once for each offer, and again where a
+// reload came in between. News of an instance that was replaced end here.
 func (h *Hub) told(st children.Status, raw *children.Offer) {
 	h.mu.Lock()
-	offer := h.known[st.Key].offer
-	h.mu.Unlock()
-	switch {
-	case raw == nil:
-		offer = nil
-	case offer == nil || offer.raw != raw:
-		offer = h.readAndKeep(h.byName[st.Child], raw)
-	}
-	h.mu.Lock()
 	defer h.mu.Unlock()
+	offer := h.known[st.Key].offer
+	for {
+		g := h.now()
+		c := g.byName[st.Child]
+		if c == nil || c.Spec.Revision != st.Revision {
+			return
+		}
+		if raw == nil {
+			offer = nil
+			break
+		}
+		if offer != nil && offer.gen == g && offer.raw == raw {
+			break
+		}
+		h.mu.Unlock()
+		offer = h.readAndKeep(g, c, raw)
+		h.mu.Lock()
+	}
 	switch {
 	case h.known[st.Key].status.Serial > st.Serial:
 		return // of an instance that another one has followed

@@ -75,14 +75,14 @@ func (n Names) marked(child, prefix, tool string, size int) string {
 
 // owners returns the children to which an unknown name may belong, the longest
 // prefix first.
-func (h *Hub) owners(name string) []string {
+func (g *generation) owners(name string) []string {
 	var out []string
-	for i := range h.cfg.Children {
-		c := &h.cfg.Children[i]
+	for i := range g.cfg.Children {
+		c := &g.cfg.Children[i]
 		if strings.HasPrefix(name, c.Prefix) {
 			out = append(out, c.Spec.Name)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return len(h.byName[out[i]].Prefix) > len(h.byName[out[j]].Prefix) })
+	sort.SliceStable(out, func(i, j int) bool { return len(g.byName[out[i]].Prefix) > len(g.byName[out[j]].Prefix) })
 	return out
 }

@@ -33,19 +33,19 @@ func TestExposedNames(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	h := &Hub{byName: map[string]*Child{}}
-	h.cfg.Children = []Child{
+	g := &generation{byName: map[string]*Child{}}
+	g.cfg.Children = []Child{
 		{Spec: children.Spec{Name: "bare"}, Prefix: ""},
 		{Spec: children.Spec{Name: "a"}, Prefix: "a__"},
 		{Spec: children.Spec{Name: "ab"}, Prefix: "ab__"},
 	}
-	for i := range h.cfg.Children {
-		h.byName[h.cfg.Children[i].Spec.Name] = &h.cfg.Children[i]
+	for i := range g.cfg.Children {
+		g.byName[g.cfg.Children[i].Spec.Name] = &g.cfg.Children[i]
 	}
-	if got := strings.Join(h.owners("ab__x"), " "); got != "ab bare" {
+	if got := strings.Join(g.owners("ab__x"), " "); got != "ab bare" {
 		t.Errorf("owners of ab__x: %q", got)
 	}
-	if got := strings.Join(h.owners("zzz"), " "); got != "bare" {
+	if got := strings.Join(g.owners("zzz"), " "); got != "bare" {
 		t.Errorf("owners of zzz: %q", got)
 	}
 }

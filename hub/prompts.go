@@ -10,7 +10,7 @@ import (
 // have had their time.
 func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitOffers(ctx)
-	if s.hub.cfg.Inspect {
+	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
 	s.mu.Lock()
@@ -32,8 +32,8 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if it == nil {
 		return refusal
 	}
-	scan, err := s.hub.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
-	e := errand{child: it.child, method: m.Method, scan: scan, token: token, params: func(own []byte) [][]byte {
+	scan, err := it.gen.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
+	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, token: token, params: func(own []byte) [][]byte {
 		edits := []edit{{quoted, jsonrpc.AppendString(nil, it.remote)}}
 		if own != nil {
 			edits = append(edits, edit{token, own})
@@ -43,7 +43,11 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err != nil {
 		return refuseErrand(ctx, e, err)
 	}
-	return s.errand(ctx, e)
+	a, again := s.errand(ctx, e)
+	if again {
+		return s.getPrompt(ctx, m)
+	}
+	return a
 }
 
 // findPrompt finds a prompt by its name towards the client, after the children
@@ -57,7 +61,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (*item, jsonrpc.A
 	if it := find(); it != nil {
 		return it, jsonrpc.Answer{}
 	}
-	s.awaitStart(ctx, s.hub.owners(name))
+	s.awaitStart(ctx, s.hub.now().owners(name))
 	if it := find(); it != nil {
 		return it, jsonrpc.Answer{}
 	}
@@ -99,12 +103,16 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	scan, err := s.hub.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
-	e := errand{child: it.child, method: m.Method, scan: scan, params: func([]byte) [][]byte {
+	scan, err := it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, params: func([]byte) [][]byte {
 		return splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, it.remote)})
 	}}
 	if err != nil {
 		return refuseErrand(ctx, e, err)
 	}
-	return s.errand(ctx, e)
+	a, again := s.errand(ctx, e)
+	if again {
+		return s.complete(ctx, m)
+	}
+	return a
 }

@@ -15,33 +15,36 @@ import (
 // This file is about what children offered last (C6): a session is shown it
 // before any of them has started, and no call is made by it alone.
 
-// read returns a child's offer as the hub sees it, from the last reading where
-// it is the same one.
-func (h *Hub) read(child *Child, raw *children.Offer) *childOffer {
+// read returns a child's offer as the hub sees it under g, from the last reading
+// where it is the same one.
+func (h *Hub) read(g *generation, child *Child, raw *children.Offer) *childOffer {
 	h.mu.Lock()
-	last := h.lastRead[child]
+	last := g.lastRead[child]
 	h.mu.Unlock()
 	if last != nil && last.raw == raw {
 		return last
 	}
-	return h.readOffer(child, raw)
+	return g.readOffer(child, raw)
 }
 
 // readAndKeep is read, for an offer that others will want too.
-func (h *Hub) readAndKeep(child *Child, raw *children.Offer) *childOffer {
-	o := h.read(child, raw)
+func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *childOffer {
+	o := h.read(g, child, raw)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if last := h.lastRead[child]; last != nil && last.raw == raw {
+	if last := g.lastRead[child]; last != nil && last.raw == raw {
 		return last // of two readings at a time the first counts
 	}
-	h.lastRead[child] = o
+	g.lastRead[child] = o
 	return o
 }
 
 // recall fills the catalogue with what is remembered. Lists and names that are
-// not known wait for it: it takes milliseconds. What a server offers depends on
-// what the client can do.
+// not known wait for it: it takes milliseconds. Where a reload comes in between,
+// it begins anew: what is remembered of a child that has changed is of no use.
+//
+// What a server offers depends on what the client can do, so that has to be
+// known first.
 func (s *Session) recall(ctx context.Context) {
 	defer close(s.recalled)
 	select {
@@ -49,7 +52,18 @@ func (s *Session) recall(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	all := s.hub.cfg.Children
+	for {
+		g := s.hub.inForce()
+		if s.takeRecalled(g, s.recallAll(g)) {
+			return
+		}
+	}
+}
+
+// recallAll reads what is remembered of the children of g, in their order; nil
+// where nothing is.
+func (s *Session) recallAll(g *generation) []*childOffer {
+	all := g.cfg.Children
 	found := make([]*childOffer, len(all))
 	next := make(chan int)
 	var readers sync.WaitGroup
@@ -57,7 +71,7 @@ func (s *Session) recall(ctx context.Context) {
 		readers.Go(func() {
 			for i := range next {
 				if raw := s.hub.sup.Recall(s.keyFor(&all[i], nil)); raw != nil {
-					found[i] = s.hub.readAndKeep(&all[i], raw)
+					found[i] = s.hub.readAndKeep(g, &all[i], raw)
 				}
 			}
 		})
@@ -67,19 +81,25 @@ func (s *Session) recall(ctx context.Context) {
 	}
 	close(next)
 	readers.Wait()
+	return found
+}
 
+// takeRecalled offers what was found of children that have told nothing yet;
+// false where the session goes by another generation than g.
+func (s *Session) takeRecalled(g *generation, found []*childOffer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news := false
+	if s.tab.gen != g {
+		return false
+	}
 	for i, o := range found {
-		if name := all[i].Spec.Name; o != nil && s.tab.offers[name] == nil {
+		name := g.cfg.Children[i].Spec.Name
+		if had := s.tab.offers[name]; o != nil && (had == nil || s.isGhost(had)) {
 			s.tab.offers[name] = o
-			news = true
+			s.catalog.Store(nil)
 		}
 	}
-	if news {
-		s.catalog.Store(nil)
-	}
+	return true
 }
 
 // awaitRecalled waits until what is remembered is in the catalogue.
@@ -117,7 +137,7 @@ func (s *Session) fits(tool *offered, lease *children.Lease) error {
 	if raw == tool.from {
 		return nil
 	}
-	now := s.hub.read(s.hub.byName[tool.child], raw)
+	now := s.hub.read(tool.gen, tool.gen.byName[tool.child], raw)
 	for _, o := range now.tools {
 		switch {
 		case o.remote != tool.remote:
@@ -137,13 +157,19 @@ func (s *Session) fits(tool *offered, lease *children.Lease) error {
 
 // confirm is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
-// It returns the refusal, or the error of fits.
+// It returns the refusal, the error of fits, or errSuperseded.
 func (s *Session) confirm(ctx context.Context, tool *offered, refusal error) error {
+	if s.hub.superseded(tool.gen.byName[tool.child]) {
+		return errSuperseded
+	}
 	if st, _, _, _ := s.childStatus(tool.child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
 		return refusal
 	}
-	lease, err := s.acquire(ctx, tool.child)
-	if err != nil {
+	lease, err := s.acquire(ctx, tool.gen, tool.child)
+	switch {
+	case errors.Is(err, errSuperseded):
+		return err
+	case err != nil:
 		return refusal
 	}
 	defer lease.Release()

@@ -55,18 +55,24 @@ func (p *past) define(defs ...string) {
 	}
 }
 
-// client is the client of a hub of its own, introduced; end ends both.
-func (p *past) client() (c *testClient, end func()) {
+// config is that of a hub with one child.
+func (p *past) config(spec children.Spec) Config {
 	p.t.Helper()
-	checker, err := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: p.spec.Command}}})
+	checker, err := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: p.t.TempDir(), Children: []validate.ChildConfig{{Name: "kid", Command: spec.Command}}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	h, err := New(Config{
+	return Config{
 		Version: "test", Checker: checker, Roots: rootsmgr.DefaultSettings(), Log: zerolog.Nop(), Environ: os.Environ(),
 		Home: p.t.TempDir(), Dir: p.t.TempDir(), Cache: p.dir, Inspect: true,
-		Children: []Child{{Spec: p.spec, Prefix: "kid__"}},
-	})
+		Children: []Child{{Spec: spec, Prefix: "kid__"}},
+	}
+}
+
+// client is the client of a hub of its own, introduced; end ends both.
+func (p *past) client() (c *testClient, end func()) {
+	p.t.Helper()
+	h, err := New(p.config(p.spec))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -220,12 +226,13 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	for _, s = range c.hub.sessions {
 	}
 	c.hub.mu.Unlock()
-	child := &c.hub.cfg.Children[0]
+	g := c.hub.now()
+	child := &g.cfg.Children[0]
 	current := s.tools().byName["kid__echo"].from
 	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := c.hub.readOffer(child, &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+		stale := g.readOffer(child, &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.tools[0].from = from
-		s.catalog.Store(c.hub.buildCatalog(map[string]*childOffer{"kid": stale}))
+		s.catalog.Store(g.buildCatalog(map[string]*childOffer{"kid": stale}))
 		msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {
 			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)

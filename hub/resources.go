@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 
 // A source is one child that may have a resource, under the child's own URI.
 type source struct {
+	gen   *generation
 	child string
 	uri   string
 }
@@ -29,18 +31,17 @@ func (s *Session) sources(ctx context.Context, uri string) (list []source, sure 
 	s.awaitOffers(ctx)
 	c := s.tools()
 	if it := c.shelves[kindResources].byName[uri]; it != nil {
-		return []source{{it.child, it.remote}}, true
+		return []source{{c.gen, it.child, it.remote}}, true
 	}
-	if child, rest, ok := addressee(uri); ok && s.hub.byName[child] != nil {
-		return []source{{child, rest}}, true
+	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
+		return []source{{c.gen, child, rest}}, true
 	}
 	var fits, same, rest []source
-	for i := range s.hub.cfg.Children {
-		name := s.hub.cfg.Children[i].Spec.Name
+	for _, name := range c.gen.names() {
 		if !c.resourceful[name] {
 			continue
 		}
-		at := source{name, uri}
+		at := source{c.gen, name, uri}
 		switch {
 		case anyTemplate(c.templates[name], uri):
 			fits = append(fits, at)
@@ -77,8 +78,8 @@ func (s *Session) findTemplate(ctx context.Context, uri string) *item {
 			return it
 		}
 	}
-	if child, rest, ok := addressee(uri); ok && s.hub.byName[child] != nil {
-		return &item{name: uri, child: child, remote: rest}
+	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
+		return &item{gen: c.gen, name: uri, child: child, remote: rest}
 	}
 	return nil
 }
@@ -101,8 +102,11 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		if i == mostSources || ctx.Err() != nil {
 			break
 		}
-		a, err := s.aboutResource(ctx, m, from, quoted, token)
-		if err != nil {
+		a, err := s.aboutResource(ctx, m, from, quoted, token, nil)
+		switch {
+		case errors.Is(err, errSuperseded):
+			return s.readResource(ctx, m)
+		case err != nil:
 			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
 		}
 		if a.Error == nil {
@@ -118,19 +122,24 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	return last
 }
 
-// aboutResource sends a request about one resource to one child.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte) (jsonrpc.Answer, error) {
-	scan, err := s.hub.cfg.Checker.ScanURI(from.child, from.uri, s.tools().templates[from.child]...)
+// aboutResource sends a request about one resource to one child. After an error
+// nothing was sent: errSuperseded, or what is wrong with the URI.
+func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(children.Key) error) (jsonrpc.Answer, error) {
+	scan, err := from.gen.cfg.Checker.ScanURI(from.child, from.uri, s.tools().templates[from.child]...)
 	if err != nil {
 		return jsonrpc.Answer{}, err
 	}
-	return s.errand(ctx, errand{child: from.child, method: m.Method, scan: scan, token: token, params: func(own []byte) [][]byte {
+	a, again := s.errand(ctx, errand{gen: from.gen, child: from.child, method: m.Method, scan: scan, token: token, before: before, params: func(own []byte) [][]byte {
 		edits := []edit{{quoted, jsonrpc.AppendString(nil, from.uri)}}
 		if own != nil {
 			edits = append(edits, edit{token, own})
 		}
 		return splice(m.Params, edits...)
-	}}), nil
+	}})
+	if again {
+		return a, errSuperseded
+	}
+	return a, nil
 }
 
 // notFound reports whether an error says that a child does not have a resource.
@@ -186,7 +195,8 @@ type subscription struct {
 // mostSubscriptions bounds those of one session.
 const mostSubscriptions = 10_000
 
-func (t *subscriptions) add(sub subscription, s *Session, uri string) bool {
+// add notes what a session wants; fresh: it did not want it before.
+func (t *subscriptions) add(sub subscription, s *Session, uri string) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil {
@@ -198,14 +208,17 @@ func (t *subscriptions) add(sub subscription, s *Session, uri string) bool {
 			n++
 		}
 	}
+	if _, held := t.by[sub][s]; held {
+		return false, nil
+	}
 	if n >= mostSubscriptions {
-		return false
+		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	if t.by[sub] == nil {
 		t.by[sub] = map[*Session]string{}
 	}
 	t.by[sub][s] = uri
-	return true
+	return true, nil
 }
 
 // drop ends one session's part; last: nobody else wants it.
@@ -282,12 +295,12 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		if m.Method == "resources/unsubscribe" {
 			return s.unsubscribe(ctx, m, from, quoted)
 		}
-		a, err := s.aboutResource(ctx, m, from, quoted, nil)
-		if err != nil {
+		a, err := s.subscribeAt(ctx, m, from, quoted, uri)
+		switch {
+		case errors.Is(err, errSuperseded):
+			return s.subscribe(ctx, m)
+		case err != nil:
 			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
-		}
-		if a.Error == nil && !s.hub.subs.add(subscription{s.seats.Load().by[from.child].key, from.uri}, s, uri) {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "too many subscriptions: end some of them first")
 		}
 		return a
 	}
@@ -297,30 +310,56 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
+// subscribeAt subscribes at one child, for a URI of the client. The session is
+// entered first: an update may be told as soon as the child has answered.
+func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string) (jsonrpc.Answer, error) {
+	var at subscription
+	fresh := false
+	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(k children.Key) (err error) {
+		at = subscription{k, from.uri}
+		fresh, err = s.hub.subs.add(at, s, uri)
+		return err
+	})
+	if fresh && (err != nil || a.Error != nil) {
+		s.hub.subs.drop(at, s)
+	}
+	return a, err
+}
+
 // unsubscribe ends a subscription; the child is told when nobody else of those
 // that share it wants to hear of the resource.
 func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte) jsonrpc.Answer {
 	if !s.hub.subs.drop(subscription{s.seats.Load().by[from.child].key, from.uri}, s) {
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	a, err := s.aboutResource(ctx, m, from, quoted, nil)
-	if err != nil {
+	a, err := s.aboutResource(ctx, m, from, quoted, nil, nil)
+	switch {
+	case errors.Is(err, errSuperseded):
+		return jsonrpc.ResultAnswer([]byte(`{}`)) // the one that was to be told is no more
+	case err != nil:
 		return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
 	}
 	return a
 }
 
 // resubscribe subscribes again at an instance that was started anew, or that
-// the session has moved to. A URI that is outside by now is left out.
+// the session has moved to. A URI that is outside by now is left out. What was
+// wanted of a child that is configured no more waits until it is again.
 func (s *Session) resubscribe(ctx context.Context, child string) {
-	key := s.seats.Load().by[child].key
+	g := s.hub.now()
+	if g.byName[child] == nil {
+		return
+	}
 	for uri, sub := range s.hub.subs.of(s, child) {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), sub.uri), '}')
 		m := &jsonrpc.Message{Method: "resources/subscribe", Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
 		s.hub.subs.drop(sub, s)
-		a, err := s.aboutResource(ctx, m, source{child, sub.uri}, m.Param("uri"), nil)
-		if err == nil && a.Error == nil {
-			s.hub.subs.add(subscription{key, sub.uri}, s, uri)
+		a, err := s.subscribeAt(ctx, m, source{g, child, sub.uri}, m.Param("uri"), uri)
+		switch {
+		case errors.Is(err, errSuperseded):
+			_, _ = s.hub.subs.add(sub, s, uri) // the one that takes its place is told when it is there
+			continue
+		case err == nil && a.Error == nil:
 			continue
 		}
 		s.log.Warn().Str("child", child).Str("uri", shown(uri, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")

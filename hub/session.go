@@ -56,6 +56,7 @@ type Session struct {
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
+	gen         *generation // that the session goes by: its catalogue is made under it
 	offers      map[string]*childOffer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
@@ -70,13 +71,13 @@ type sessionTables struct {
 }
 
 func (h *Hub) newSession() *Session {
-	id := uuid.NewString()
+	id, g := uuid.NewString(), h.now()
 	s := &Session{
 		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), taskNews: make(chan taskNews, statusHeld), recalled: make(chan struct{}),
-		stirred: make(chan struct{}, 1), log: h.cfg.Log.With().Str("session", id[:8]).Logger(),
+		stirred: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
-		offers: map[string]*childOffer{}, status: map[string]children.Status{},
+		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.seats.Store(newSeats(nil))
@@ -136,15 +137,17 @@ func (s *Session) serveRoots(ctx context.Context) {
 		return
 	}
 	for first := true; ; first = false {
+		g := s.hub.inForce()
 		updates := s.roots.Updates()
 		snap := s.roots.View().Snapshot
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(snap, first)
+		s.serve(g, snap, first)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:
+		case <-g.next:
 		case <-ctx.Done():
 			return
 		}
@@ -191,7 +194,8 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	}
 }
 
-// childChanged takes in what is told of one instance. The caller holds Hub.mu.
+// childChanged takes in what is told of one instance. The
+// caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	at, seated := s.seats.Load().by[st.Child]
 	if !seated || at.key != st.Key || st.Serial < at.serial {
@@ -205,15 +209,22 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	defer s.mu.Unlock()
 	again := st.State == children.Ready && s.tab.status[st.Child].State != children.Ready
 	s.tab.status[st.Child] = st
-	fresh := offer != nil && s.tab.offers[st.Child] != offer
-	if fresh {
+	had := s.tab.offers[st.Child]
+	news := true
+	switch {
+	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
+	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
+		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
+		s.catalog.Store(nil)
+	default:
+		news = false
 	}
 	if again {
 		s.tab.restarted = append(s.tab.restarted, st.Child)
 	}
-	if fresh || again {
+	if news || again {
 		poke(s.stirred)
 	}
 	close(s.tab.changed)
@@ -237,10 +248,13 @@ func (s *Session) toolsNow() *Catalog {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
-	c := s.hub.buildCatalog(s.tab.offers)
+	c := s.tab.gen.buildCatalog(s.tab.offers)
 	s.catalog.Store(c)
 	return c
 }
+
+// isGhost reports an offer of a child that is being replaced. s.mu is held.
+func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.tab.gen }
 
 // childStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
@@ -248,7 +262,8 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
-	return st, known, s.tab.offers[name] != nil && !s.seats.Load().by[name].moved, s.tab.changed
+	offer := s.tab.offers[name]
+	return st, known, offer != nil && !s.isGhost(offer) && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
@@ -271,9 +286,10 @@ func begun(st children.Status, known, offered bool) bool {
 // awaitBegun waits until there is something to tell of every child, within the
 // time that a list has.
 func (s *Session) awaitBegun(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	g := s.hub.now()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
 	defer cancel()
-	s.awaitChildren(ctx, s.hub.names(), begun)
+	s.awaitChildren(ctx, g.names(), begun)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -282,7 +298,7 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 	for _, name := range names {
 		for {
 			st, known, offered, changed := s.childStatus(name)
-			if wanted(st, known, offered) {
+			if wanted(st, known, offered) || s.hub.now().byName[name] == nil {
 				break
 			}
 			select {
@@ -297,10 +313,11 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 // awaitOffers gives the children that are still starting their time, and no
 // more: a list is answered with what there is by then.
 func (s *Session) awaitOffers(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.hub.cfg.Limits.ListWait)
+	g := s.hub.now()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
 	defer cancel()
 	s.awaitRecalled(ctx)
-	s.awaitChildren(ctx, s.hub.names(), settled)
+	s.awaitChildren(ctx, g.names(), settled)
 }
 
 // setCaps records what the client declared. Roots that are no object count as

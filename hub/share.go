@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"strconv"
 	"time"
 
@@ -26,6 +27,8 @@ type seats struct {
 type seat struct {
 	key    children.Key
 	serial uint64 // what is told of instances before this one is late news
+	// revision of the Spec that the instance runs by: a reload replaces it.
+	revision uint64
 	// moved: this instance has not listed its tools yet, and those on offer are
 	// from the one that served the session before.
 	moved bool
@@ -80,9 +83,9 @@ func rootSet(principal string, roots []rootsmgr.Root) string {
 
 // rootsFor returns the roots that a child is served: those of the session, but
 // for a child that serves everybody nothing of any one session (C5, R14).
-func (s *Session) rootsFor(c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
+func (s *Session) rootsFor(g *generation, c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
-		return s.hub.common()
+		return g.common()
 	}
 	return snap.Roots()
 }
@@ -96,9 +99,10 @@ func configuredRoots(cfg *Config) []rootsmgr.Root {
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (s *Session) serveAll() {
-	for i := range s.hub.cfg.Children {
-		if c := &s.hub.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, s.hub.common(), true)
+	g := s.hub.inForce()
+	for i := range g.cfg.Children {
+		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
+			s.serveChild(c, g.common(), true)
 		}
 	}
 }
@@ -106,19 +110,27 @@ func (s *Session) serveAll() {
 // prestart starts the session's own children before its roots are known (C4).
 // One that is shared by roots has to wait: they name its instance.
 func (s *Session) prestart() {
-	for i := range s.hub.cfg.Children {
-		if c := &s.hub.cfg.Children[i]; c.Spec.Share == children.ShareSession {
+	g := s.hub.inForce()
+	for i := range g.cfg.Children {
+		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareSession {
 			k := s.keyFor(c, nil)
-			s.sit(k, func() { s.hub.sup.Prestart(k) })
+			s.sit(c, k, func() { s.hub.sup.Prestart(k) })
 		}
 	}
 }
 
-// serve has every child serve the session with the roots of a snapshot.
-func (s *Session) serve(snap *rootsmgr.Snapshot, first bool) {
-	for i := range s.hub.cfg.Children {
-		c := &s.hub.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(c, snap), first)
+// serve has every child of g serve the session with the roots of a snapshot,
+// and no other.
+func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
+	for i := range g.cfg.Children {
+		c := &g.cfg.Children[i]
+		s.serveChild(c, s.rootsFor(g, c, snap), first)
+	}
+	for name, at := range s.seats.Load().by {
+		if g.byName[name] == nil {
+			s.hub.rise(s, at.key)
+			s.hub.sup.Leave(at.key)
+		}
 	}
 }
 
@@ -127,8 +139,8 @@ func (s *Session) serve(snap *rootsmgr.Snapshot, first bool) {
 func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
 	k := s.keyFor(c, roots)
 	at, seated := s.seats.Load().by[k.Child]
-	if first || !seated || at.key != k {
-		s.sit(k, func() { s.hub.sup.Ensure(k, roots) })
+	if first || !seated || at.key != k || at.revision != c.Spec.Revision {
+		s.sit(c, k, func() { s.hub.sup.Ensure(k, roots) })
 		return
 	}
 	s.hub.sup.SetRoots(k, roots)
@@ -137,15 +149,15 @@ func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
 // sit moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (s *Session) sit(k children.Key, start func()) {
+func (s *Session) sit(c *Child, k children.Key, start func()) {
 	old, seated := s.seats.Load().by[k.Child]
-	if seated && old.key == k {
+	if seated && old.key == k && old.revision == c.Spec.Revision {
 		start()
 		return
 	}
 	serial := s.hub.sup.Join(k)
 	start()
-	s.hub.move(s, seat{key: k, serial: serial, moved: seated}, old.key)
+	s.hub.move(s, seat{key: k, serial: serial, revision: c.Spec.Revision, moved: seated && old.key != k}, old.key)
 	if seated {
 		s.hub.sup.Leave(old.key)
 	}
@@ -165,9 +177,21 @@ func (h *Hub) move(s *Session, to seat, from children.Key) {
 	s.reseat(to)
 	known := h.known[to.key]
 	if known.status.Serial != to.serial {
-		known = knownChild{status: children.Status{Key: to.key, Serial: to.serial}}
+		known = knownChild{status: children.Status{Key: to.key, Serial: to.serial, Revision: to.revision}}
 	}
 	s.childChanged(known.status, known.offer)
+}
+
+// rise takes a session from an instance whose child is configured no more.
+func (h *Hub) rise(s *Session, from children.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unhold(s, from)
+	old := s.seats.Load()
+	by := maps.Clone(old.by)
+	delete(by, from.Child)
+	s.seats.Store(newSeats(by))
+	close(old.next)
 }
 
 // unhold is for callers that hold mu.
@@ -192,6 +216,7 @@ func (h *Hub) remove(s *Session) {
 	for _, p := range at {
 		h.sup.Leave(p.key)
 	}
+	h.sup.Drop(s.id) // those of its own that a reload took its seats from
 }
 
 // sharing returns how many sessions an instance serves.
@@ -211,7 +236,7 @@ func (s *Session) reseat(p seat) {
 // acquireFor is acquire for a call of a tool; what fits says of the lease is
 // its error too.
 func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
-	lease, err := s.acquire(ctx, tool.child)
+	lease, err := s.acquire(ctx, tool.gen, tool.child)
 	if err != nil {
 		return nil, err
 	}
@@ -224,19 +249,26 @@ func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Leas
 
 // awaitSeat returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (s *Session) awaitSeat(ctx context.Context, name string) (children.Key, error) {
-	if p, ok := s.seats.Load().by[name]; ok {
+func (s *Session) awaitSeat(ctx context.Context, g *generation, name string) (children.Key, error) {
+	c := g.byName[name]
+	if p, ok := s.seats.Load().by[name]; ok && p.revision == c.Spec.Revision {
 		return p.key, nil
 	}
-	over := time.NewTimer(s.hub.cfg.Roots.Timeout)
+	over := time.NewTimer(g.cfg.Roots.Timeout)
 	defer over.Stop()
+	replaced := g.next
 	for {
 		now := s.seats.Load()
-		if p, ok := now.by[name]; ok {
+		if p, ok := now.by[name]; ok && p.revision == c.Spec.Revision {
 			return p.key, nil
+		}
+		if s.hub.superseded(c) {
+			return children.Key{}, errSuperseded
 		}
 		select {
 		case <-now.next:
+		case <-replaced:
+			replaced = nil // by one in which this child is the same
 		case <-over.C:
 			return children.Key{}, &children.UnavailableError{Child: name, Reason: "the client has not said which folders are open, and they decide which process serves it; call again in a moment"}
 		case <-ctx.Done():
@@ -245,25 +277,44 @@ func (s *Session) awaitSeat(ctx context.Context, name string) (children.Key, err
 	}
 }
 
-// acquire waits for the right to call a child, within its time to start. Where
-// the session moves meanwhile, it is that to call the instance it moved to.
-func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, error) {
-	if p, ok := s.seats.Load().by[name]; ok {
+// acquire waits for the right to call a child as g describes it, within its time
+// to start. Where the session moves meanwhile, it is that to call the instance
+// it moved to. The error is errSuperseded where a reload has replaced the child.
+func (s *Session) acquire(ctx context.Context, g *generation, name string) (*children.Lease, error) {
+	c := g.byName[name]
+	if c == nil {
+		return nil, errSuperseded
+	}
+	lease, err := s.acquireSeat(ctx, g, name)
+	switch {
+	case err != nil && s.hub.superseded(c):
+		return nil, errSuperseded
+	case err != nil:
+		return nil, err
+	case lease.Revision() != c.Spec.Revision:
+		lease.Release()
+		return nil, errSuperseded
+	}
+	return lease, nil
+}
+
+func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (*children.Lease, error) {
+	if p, ok := s.seats.Load().by[name]; ok && p.revision == g.byName[name].Spec.Revision {
 		if lease, ok := s.hub.sup.TryAcquire(p.key); ok {
 			return lease, nil
 		}
 	}
 	defer waiting(ctx, name)()
 	defer lend(ctx)() // which process it is, and its start, may wait for the roots
-	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(name))
+	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {
-		key, err := s.awaitSeat(ctx, name)
+		key, err := s.awaitSeat(ctx, g, name)
 		if err != nil {
 			return nil, err
 		}
 		lease, err := s.hub.sup.Acquire(ctx, key)
-		if s.seats.Load().by[name].key == key || ctx.Err() != nil {
+		if p, ok := s.seats.Load().by[name]; !ok || p.key == key || ctx.Err() != nil {
 			return lease, err
 		}
 		if err == nil {
@@ -274,7 +325,9 @@ func (s *Session) acquire(ctx context.Context, name string) (*children.Lease, er
 
 // byRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well.
-func (h *Hub) byRoots(name string) bool { return h.byName[name].Spec.Share == children.ShareRoots }
+func (g *generation) byRoots(name string) bool {
+	return g.byName[name].Spec.Share == children.ShareRoots
+}
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
@@ -287,6 +340,9 @@ func (s *Session) toolNow(ctx context.Context, tool *offered) (*offered, error) 
 	}
 	if now := s.tools().byChild[tool.child][tool.remote]; now != nil {
 		return now, nil
+	}
+	if s.hub.superseded(tool.gen.byName[tool.child]) {
+		return nil, errSuperseded
 	}
 	return nil, &children.UnavailableError{Child: tool.child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.remote, 100))}
 }

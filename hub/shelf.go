@@ -44,6 +44,7 @@ type item struct {
 	child  string
 	remote string // the child's own
 	def    []byte // definition towards the client
+	gen    *generation
 }
 
 // A shelf holds the items of one kind.
@@ -55,7 +56,7 @@ type shelf struct {
 
 // readItems reads a child's list of one kind. An entry that is none is left
 // out, with the reason.
-func (h *Hub) readItems(k kind, child *Child, entries [][]byte) (items []*item, odd []oddity) {
+func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []*item, odd []oddity) {
 	l := listing[k]
 	seen := map[string]bool{}
 	size := 0
@@ -84,9 +85,9 @@ func (h *Hub) readItems(k kind, child *Child, entries [][]byte) (items []*item, 
 			continue
 		}
 		seen[remote] = true
-		it := &item{name: remote, child: child.Spec.Name, remote: remote, def: withoutEscapes(raw)}
+		it := &item{gen: g, name: remote, child: child.Spec.Name, remote: remote, def: withoutEscapes(raw)}
 		if k == kindPrompts {
-			it.name = h.cfg.Names.exposed(it.child, child.Prefix, remote)
+			it.name = g.cfg.Names.exposed(it.child, child.Prefix, remote)
 			it.def = rekeyed(it.def, l.key, it.name)
 		}
 		items = append(items, it)
@@ -123,7 +124,7 @@ func addressee(uri string) (child, rest string, ok bool) {
 // template that an earlier server has too keeps its content and gets a URI that
 // names its server: what a later server offers never stands before what was
 // there.
-func (h *Hub) fill(k kind, offered [][]*item) *shelf {
+func (g *generation) fill(k kind, offered [][]*item) *shelf {
 	s := &shelf{byName: map[string]*item{}}
 	wanted := map[string]int{}
 	for _, list := range offered {
@@ -144,7 +145,7 @@ func (h *Hub) fill(k kind, offered [][]*item) *shelf {
 		}
 	}
 	for _, it := range marked {
-		it.name = h.markedItem(k, s, it)
+		it.name = g.markedItem(k, s, it)
 		it.def = rekeyed(it.def, listing[k].key, it.name)
 		s.byName[it.name] = it
 	}
@@ -153,15 +154,20 @@ func (h *Hub) fill(k kind, offered [][]*item) *shelf {
 		defs[i] = it.def
 	}
 	s.pages = sync.OnceValue(func() *pages { return paginate(listing[k].member, defs) })
+	for name, it := range s.byName {
+		if it.gen != g {
+			delete(s.byName, name) // its server is being replaced: see dropGhosts
+		}
+	}
 	return s
 }
 
-func (h *Hub) markedItem(k kind, s *shelf, it *item) string {
+func (g *generation) markedItem(k kind, s *shelf, it *item) string {
 	if k != kindPrompts {
 		return addressed(it.child, it.remote)
 	}
 	for size := markSize; ; size++ {
-		if name := h.cfg.Names.marked(it.child, h.byName[it.child].Prefix, it.remote, size); s.byName[name] == nil {
+		if name := g.cfg.Names.marked(it.child, g.byName[it.child].Prefix, it.remote, size); s.byName[name] == nil {
 			return name
 		}
 	}

@@ -46,6 +46,7 @@ type rootsReport struct {
 	Meaning          string          `json:"meaning,omitempty"`
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
+	Config           *ConfigState    `json:"config,omitempty"`
 	Children         []childRoots    `json:"children"`
 }
 
@@ -81,21 +82,23 @@ func (s *Session) rootsReport() rootsReport {
 	if view.Err != nil {
 		r.LastError = view.Err.Error()
 	}
-	for _, name := range s.hub.names() {
-		r.Children = append(r.Children, s.childRoots(name))
+	r.Config = s.hub.ConfigState()
+	g := s.hub.now()
+	for _, name := range g.names() {
+		r.Children = append(r.Children, s.childRoots(g, name))
 	}
 	return r
 }
 
-func (s *Session) childRoots(name string) childRoots {
+func (s *Session) childRoots(g *generation, name string) childRoots {
 	st, _, _, _ := s.childStatus(name)
-	share := s.hub.byName[name].Spec.Share
+	share := g.byName[name].Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
 	if share == children.ShareAll {
-		for _, root := range s.hub.common() {
+		for _, root := range g.common() {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -132,12 +135,13 @@ type serversReport struct {
 func (s *Session) serversReport(only string) serversReport {
 	out := serversReport{Servers: []serverReport{}}
 	c := s.tools()
-	for _, name := range s.hub.names() {
+	g := c.gen
+	for _, name := range g.names() {
 		if only != "" && only != name {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: s.hub.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = st.Stderr
 		}
@@ -151,7 +155,7 @@ func (s *Session) serversReport(only string) serversReport {
 		}
 		out.Servers = append(out.Servers, r)
 	}
-	for _, b := range s.hub.cfg.Broken {
+	for _, b := range g.cfg.Broken {
 		if only == "" || only == b.Name {
 			out.Servers = append(out.Servers, serverReport{Name: b.Name, State: "not configured", Error: b.Reason, Tools: []toolReport{}})
 		}
@@ -247,7 +251,7 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	cfg := &h.cfg
+	cfg := &h.now().cfg
 	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})

@@ -15,11 +15,12 @@ import (
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	s := h.newSession()
+	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
-		Strict: true, FrameLimit: h.cfg.Limits.Frame, MaxRequests: h.cfg.Limits.Calls, Grace: h.cfg.Limits.Grace,
+		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Log: s.log,
 	})
-	s.roots = rootsmgr.NewManager(askRoots{conn}, h.cfg.Fallback, h.cfg.Roots, h.cfg.FS, s.log)
+	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
 	s.client = conn
 	return s.run(ctx, conn.Run)
 }
@@ -72,7 +73,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	case mcp.MethodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	if m.Method == MethodExplain && s.hub.cfg.Inspect {
+	if m.Method == MethodExplain && s.hub.now().cfg.Inspect {
 		s.begin()
 		return s.explain(ctx, m)
 	}

@@ -42,10 +42,10 @@ type task struct {
 	rest func()
 }
 
-// adopt takes in the task that a child made of a call; drop ends the call's
+// adoptTask takes in the task that a child made of a call; drop ends the call's
 // progress. An answer without a task is an ordinary one. A child that gives a
 // task the id of another child's is refused: the first one keeps it.
-func (s *Session) adopt(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	raw := jsonrpc.Get(a.Result, "task")
 	id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId"))
 	if !ok {
@@ -189,7 +189,7 @@ func (s *Session) leaseOf(ctx context.Context, k children.Key) (*children.Lease,
 		return lease, nil
 	}
 	defer lend(ctx)()
-	ctx, cancel := context.WithTimeout(ctx, s.hub.startLimit(k.Child))
+	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
 }
@@ -225,7 +225,7 @@ type taskCursor struct{ child, cursor string }
 // of one child at a time, in the order of hub.json. A child that does not run
 // has no tasks.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	names := s.hub.names()
+	names := s.hub.now().names()
 	at, cursor := 0, []byte(nil)
 	if raw := m.Param("cursor"); raw != nil && string(raw) != "null" {
 		c, ok := readTaskCursor(raw)

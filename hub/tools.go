@@ -27,8 +27,8 @@ type ownTool struct {
 }
 
 // buildControl makes the MCP server of the control plane with the hub's tools.
-func (h *Hub) buildControl() error {
-	h.control = server.NewMCPServer("mcphub", h.cfg.Version, server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
+func (h *Hub) buildControl(version string) error {
+	h.control = server.NewMCPServer("mcphub", version, server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
 		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithLogging(), server.WithTaskCapabilities(true, true, true), server.WithInstructions(instructions))
 	tools := []server.ServerTool{
 		{Tool: mcp.NewTool(toolGetRoots,
@@ -76,14 +76,14 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.names()))
+		return toolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + quotedList(s.hub.now().names()))
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
 		return toolError(`call-tool needs "toolName", the tool's own name (a string)`)
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
-	if h := s.hub.byName[child]; h == nil {
+	if c := s.hub.now().byName[child]; c == nil {
 		return s.noServer(child)
 	}
 	target, refusal := s.lookupRemote(ctx, child, remote)
@@ -91,7 +91,8 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		return refusal
 	}
 	meta := m.Param("_meta")
-	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", params: func(own []byte, edits []edit) [][]byte {
+	again := func(ctx context.Context) jsonrpc.Answer { return s.callOwn(ctx, tool, m, token) }
+	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", again: again, params: func(own []byte, edits []edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)
@@ -110,10 +111,10 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 
 // noServer says why a name is not a server that can be called.
 func (s *Session) noServer(name string) jsonrpc.Answer {
-	if b := s.hub.broken(name); b != nil {
+	if b := s.hub.now().broken(name); b != nil {
 		return refuseBroken(*b)
 	}
-	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.names())))
+	return toolError(fmt.Sprintf("There is no server %q. Servers: %s", shown(name, 100), quotedList(s.hub.now().names())))
 }
 
 // lookupRemote finds a tool by its child and its own name.
@@ -147,15 +148,6 @@ func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offe
 	}
 	sort.Strings(known)
 	return nil, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
-}
-
-// names returns the children's names in the order of hub.json.
-func (h *Hub) names() []string {
-	out := make([]string, 0, len(h.cfg.Children))
-	for i := range h.cfg.Children {
-		out = append(out, h.cfg.Children[i].Spec.Name)
-	}
-	return out
 }
 
 func quotedList(names []string) string {
@@ -208,19 +200,10 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 		return nil, err
 	}
 	only := req.GetString("serverName", "")
-	if only != "" && h.byName[only] == nil && h.broken(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(h.names()))), nil
+	g := h.now()
+	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
+		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
 	}
 	s.awaitBegun(ctx)
 	return structured(s.serversReport(only))
-}
-
-// broken returns the entry of this name that cannot be run, nil for none.
-func (h *Hub) broken(name string) *Broken {
-	for i := range h.cfg.Broken {
-		if h.cfg.Broken[i].Name == name {
-			return &h.cfg.Broken[i]
-		}
-	}
-	return nil
 }

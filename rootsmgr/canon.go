@@ -55,16 +55,8 @@ func (e *eyes) canonical(raw string) (given, path string, err error) {
 // not exist and climbs out again names nothing, whatever is left once it is
 // cleaned.
 func (e *eyes) reaches(raw string) bool {
-	dir := ""
-	for _, part := range strings.Split(raw, string(e.platform.sep())) {
-		if part == ".." {
-			if place, err := e.resolve(dir); err != nil || !place.Exists {
-				return false
-			}
-		}
-		dir += part + string(e.platform.sep())
-	}
-	return true
+	end, why := e.walk(raw)
+	return why == nil && !end.void
 }
 
 // plain shortens an error of resolve for a line that names the path already.

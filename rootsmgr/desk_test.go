@@ -2,6 +2,7 @@ package rootsmgr_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func bubble(t *testing.T, s setup, f func(*testing.T, *desk)) {
 
 func newDesk(t *testing.T, s setup) *desk {
 	fsys := rootstest.NewFS(t, Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
-	if s.settings == (Settings{}) {
+	if reflect.ValueOf(s.settings).IsZero() {
 		s.settings = DefaultSettings()
 	}
 	d := &desk{t: t, client: rootstest.NewClient(), begin: time.Now()}

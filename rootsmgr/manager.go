@@ -21,6 +21,10 @@ type Settings struct {
 	Debounce time.Duration // quiet after list_changed before asking again
 	Stale    time.Duration // how long roots that cannot be refreshed are kept
 	When     When
+	// Ceiling are directories that the session never leaves, whoever vouches for
+	// its roots: absolute paths. nil is no ceiling; one of which nothing can be
+	// used leaves nothing open.
+	Ceiling []Entry
 }
 
 // DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
@@ -60,22 +64,22 @@ func (s Settings) withDefaults() Settings {
 // judged by its answer. A call that arrived before the list_changed noted 0 and
 // is judged by the first answer.
 type Manager struct {
-	src      Source
-	fallback Fallback
-	settings Settings
-	fsys     FS
-	log      zerolog.Logger
+	src   Source
+	terms atomic.Pointer[terms] // those that hold; Run follows
+	fsys  FS
+	log   zerolog.Logger
 
 	announced    atomic.Uint64 // notifications, and second questions before a denial
 	reconsidered atomic.Int64  // UnixNano of the last second question
 	pub          atomic.Pointer[state]
 	started      atomic.Bool // Run was called
 
-	greet sync.Once
-	hello chan greeting // capacity 1
-	kick  chan struct{} // capacity 1: announced was raised
-	poke  chan struct{} // capacity 1: a call waits
-	first chan struct{} // closed when the first question has ended
+	greet   sync.Once
+	hello   chan greeting // capacity 1
+	kick    chan struct{} // capacity 1: announced was raised
+	poke    chan struct{} // capacity 1: a call waits
+	amended chan struct{} // capacity 1: terms were changed
+	first   chan struct{} // closed when the first question has ended
 }
 
 type greeting struct{ supported, listChanged bool }
@@ -83,6 +87,7 @@ type greeting struct{ supported, listChanged bool }
 // state is what Run has published. Immutable but for changed, which is closed
 // when the next state replaces it.
 type state struct {
+	terms     *terms // by which view was made
 	view      View
 	greeting  greeting
 	greeted   bool
@@ -102,17 +107,18 @@ type state struct {
 // and Initialized have been called, calls wait and are then judged as failed.
 func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.Logger) *Manager {
 	m := &Manager{
-		src:      src,
-		fallback: fallback,
-		settings: s.withDefaults(),
-		fsys:     fsys,
-		log:      log,
-		hello:    make(chan greeting, 1),
-		kick:     make(chan struct{}, 1),
-		poke:     make(chan struct{}, 1),
-		first:    make(chan struct{}),
+		src:     src,
+		fsys:    fsys,
+		log:     log,
+		hello:   make(chan greeting, 1),
+		kick:    make(chan struct{}, 1),
+		poke:    make(chan struct{}, 1),
+		amended: make(chan struct{}, 1),
+		first:   make(chan struct{}),
 	}
+	m.terms.Store(&terms{fallback, s.withDefaults()})
 	m.pub.Store(&state{
+		terms:   m.terms.Load(),
 		view:    View{Snapshot: NewSnapshot(fsys, 0, OriginNone, nil), waiting: true},
 		changed: make(chan struct{}),
 	})
@@ -141,7 +147,7 @@ func signal(c chan struct{}) {
 }
 
 // View is what holds now, however old. It never waits.
-func (m *Manager) View() View { return m.pub.Load().at(time.Now(), m.settings) }
+func (m *Manager) View() View { return m.pub.Load().at(time.Now()) }
 
 // First is closed when the first question has ended, well or badly, when there
 // is none to ask, and when Run ends.
@@ -177,7 +183,7 @@ type Wait struct {
 // Begin starts the clock for one call. Use it where a call may both Await and
 // Reconsider.
 func (m *Manager) Begin() *Wait {
-	return &Wait{m: m, until: time.Now().Add(m.settings.Timeout)}
+	return &Wait{m: m, until: time.Now().Add(m.terms.Load().settings.Timeout)}
 }
 
 // Await is [Manager.Await] within what is left of the call's patience.
@@ -192,11 +198,11 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 		s, now := m.pub.Load(), time.Now()
 		switch {
 		case s.closed:
-			return s.at(now, m.settings), ErrClosed
-		case s.covers(want, now):
-			return s.at(now, m.settings), nil
+			return s.at(now), ErrClosed
+		case s.terms == m.terms.Load() && s.covers(want, now):
+			return s.at(now), nil
 		case ctx.Err() != nil:
-			return s.at(now, m.settings), context.Cause(ctx)
+			return s.at(now), context.Cause(ctx)
 		case !now.Before(w.until):
 			return m.impatient(s, now), nil
 		}
@@ -216,9 +222,10 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 
 // impatient is what a call is judged by that will wait no longer.
 func (m *Manager) impatient(s *state, now time.Time) View {
-	v := s.at(now, m.settings)
+	v := s.at(now)
 	if !s.settled {
-		v = FallbackView(m.fsys, 0, m.fallback, CaseFailed, m.settings.When, ErrNoAnswer)
+		now := m.terms.Load()
+		v = now.settings.fallbackView(m.fsys, 0, now.fallback, CaseFailed, ErrNoAnswer)
 		v.waiting = !s.greeted
 		return v
 	}
@@ -233,7 +240,7 @@ func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()
 	if !s.mayReconsider() {
-		return s.at(now, m.settings), false, nil
+		return s.at(now), false, nil
 	}
 	last := m.reconsidered.Load()
 	recent := now.Sub(s.askedAt) < reconsiderGap || last != 0 && now.UnixNano()-last < int64(reconsiderGap)
@@ -242,7 +249,7 @@ func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	}
 	want := m.announced.Load()
 	if want <= s.attempted {
-		return s.at(now, m.settings), false, nil
+		return s.at(now), false, nil
 	}
 	// This call's question, or one that another call asked a moment ago.
 	v, err := w.await(ctx, want)
@@ -265,10 +272,10 @@ func (s *state) mayReconsider() bool {
 
 // at is the view of a state at a time: kept roots expire by themselves, even
 // before Run has noticed.
-func (s *state) at(now time.Time, settings Settings) View {
-	v := s.view
+func (s *state) at(now time.Time) View {
+	v, settings := s.view, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed}
+		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed && settings.Ceiling == nil, Ceiling: v.Ceiling}
 	}
 	return v
 }

@@ -29,6 +29,7 @@ type event struct {
 	at       time.Time
 	asOf     uint64
 	snapshot *Snapshot
+	top      *Snapshot // the ceiling that it is under, nil for none
 	err      error
 }
 
@@ -45,8 +46,9 @@ func (m *Manager) fly(ctx context.Context, f *flight) {
 	// from the answer.
 	asOf := m.announced.Load()
 	f.events <- event{at: time.Now(), asOf: asOf}
-	limit := fmt.Errorf("%w (%v)", ErrNoAnswer, m.settings.Timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, m.settings.Timeout, limit)
+	timeout := m.terms.Load().settings.Timeout
+	limit := fmt.Errorf("%w (%v)", ErrNoAnswer, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limit)
 	defer cancel()
 	entries, skipped, err := listAll(ctx, m.src)
 	if err != nil {
@@ -56,8 +58,9 @@ func (m *Manager) fly(ctx context.Context, f *flight) {
 		f.events <- event{ended: true, at: time.Now(), asOf: asOf, err: err}
 		return
 	}
-	snapshot := NewSnapshot(m.fsys, f.generation, OriginAsked, entries, skipped...)
-	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: snapshot}
+	top := m.terms.Load().settings.ceiling(m.fsys, f.generation)
+	snapshot := newSnapshot(m.fsys, f.generation, OriginAsked, entries, top, skipped)
+	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: snapshot, top: top}
 }
 
 // listAll follows the pages of one answer. A rejected cursor starts over once;

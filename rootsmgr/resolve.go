@@ -1,6 +1,7 @@
 package rootsmgr
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"strings"
@@ -55,10 +56,15 @@ func (e *eyes) resolve(given string) (Place, error) {
 // trail is how far a walk has come.
 type trail struct {
 	path    string      // resolved so far, clean
+	tail    []byte      // missing components below path, which no look at the disk needs as a string
 	mode    fs.FileMode // of the last component that exists
-	missing int         // components of path beyond that one
+	missing int         // components of path and tail beyond that one
 	links   int         // symlinks followed
+	void    bool        // ".." left what is no directory, or not there: to the kernel the path names nothing
 }
+
+// magicDepth is more components than isMagic ever looks at.
+const magicDepth = 8
 
 // refusal is why a walk ended early.
 type refusal struct {
@@ -88,6 +94,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			rest = rest[1:]
 		}
 		if rest == "" {
+			t.settle(p)
 			return t, nil
 		}
 		name := rest
@@ -104,12 +111,20 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			continue
 		}
 		if cause := p.checkName(name); cause != CauseNone {
+			t.settle(p)
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
 		var next string
-		if end := len(path) - len(rest); prefix && t.joined(p, name) == end {
+		switch end := len(path) - len(rest); {
+		case prefix && t.joined(p, name) == end:
 			next = path[:end]
-		} else {
+		case t.missing >= magicDepth:
+			// Nothing will be looked up below here, and building every prefix of a
+			// long tail would cost its square.
+			prefix = false
+			t.extend(p, name)
+			continue
+		default:
 			prefix, next = false, p.Join(t.path, name)
 		}
 		target, why := e.enter(&t, next)
@@ -126,6 +141,21 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 	}
 }
 
+// extend adds a component that is missing, since those above it are.
+func (t *trail) extend(p Platform, name string) {
+	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.sep() {
+		t.tail = append(t.tail, p.sep())
+	}
+	t.tail = append(t.tail, name...)
+	t.missing++
+}
+
+// settle makes one string of path and tail.
+func (t *trail) settle(p Platform) {
+	t.path += string(t.tail)
+	t.tail = nil
+}
+
 // joined is the length that path would have with name below it.
 func (t *trail) joined(p Platform, name string) int {
 	n := len(t.path) + len(name)
@@ -138,7 +168,12 @@ func (t *trail) joined(p Platform, name string) int {
 // up takes one component away: a missing one, or an existing one, which then
 // leaves a directory.
 func (t *trail) up(p Platform) {
-	t.path = p.parent(t.path)
+	t.void = t.void || t.missing > 0 || !t.mode.IsDir()
+	if len(t.tail) > 0 {
+		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.sep()))]
+	} else {
+		t.path = p.parent(t.path)
+	}
 	if t.missing > 0 {
 		t.missing--
 		return

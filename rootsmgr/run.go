@@ -13,7 +13,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
 		return errors.New("rootsmgr: Run was called twice")
 	}
-	l := &loop{m: m, state: *m.pub.Load(), debounce: newDebounce(m.settings.Debounce)}
+	l := &loop{m: m, state: *m.pub.Load()}
+	l.debounce = newDebounce(l.terms.settings.Debounce)
 	l.run(ctx)
 	return nil
 }
@@ -26,6 +27,7 @@ type loop struct {
 	flight     *flight
 	asOf       uint64    // of the last question sent
 	asked      *Snapshot // the last answer, while it counts
+	askedUnder *Snapshot // the ceiling that it is under, nil for none
 	generation uint64
 }
 
@@ -45,6 +47,8 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case g := <-l.m.hello:
 			l.greet(g)
+		case <-l.m.amended:
+			l.amend()
 		case <-l.m.kick:
 			l.debounce.note(time.Now())
 		case <-l.m.poke:
@@ -69,24 +73,24 @@ func (l *loop) due() time.Time {
 	if f := l.flight; f == nil {
 		due = l.debounce.due()
 	} else if !f.sent.IsZero() && !f.late {
-		due = f.sent.Add(l.m.settings.Timeout)
+		due = f.sent.Add(l.terms.settings.Timeout)
 	}
 	if !l.keptSince.IsZero() {
-		due = earlier(due, l.keptSince.Add(l.m.settings.Stale))
+		due = earlier(due, l.keptSince.Add(l.terms.settings.Stale))
 	}
 	return due
 }
 
 // step does what time alone makes due.
 func (l *loop) step(ctx context.Context, now time.Time) {
-	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.m.settings.Timeout)) {
+	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
 		// The Source should have returned by now. Whether it has or not, nobody
 		// waits for it any longer, and what it brings is late.
 		f.late = true
 		f.cancel()
 		l.failed(now, f.asOf, ErrNoAnswer)
 	}
-	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.m.settings.Stale {
+	if !l.keptSince.IsZero() && now.Sub(l.keptSince) >= l.terms.settings.Stale {
 		l.expire()
 	}
 	if !l.greeted || !l.greeting.supported {
@@ -128,15 +132,19 @@ func (l *loop) greet(g greeting) {
 		l.publish() // step asks at once
 		return
 	}
-	s := l.m.settings
 	l.attempted = never
+	l.unsupported()
+	l.settle()
+	l.publish()
+}
+
+// unsupported is the view for a client that cannot give roots.
+func (l *loop) unsupported() {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseUnsupported, s.When, nil)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
-	l.settle()
-	l.publish()
 }
 
 // settle lets everybody go on who waits for the first answer, once it is
@@ -185,23 +193,26 @@ func (l *loop) heard(e event) {
 
 // answered replaces what was known (R6).
 func (l *loop) answered(e event) {
-	s := l.m.settings
-	l.asked = e.snapshot
+	l.asked, l.askedUnder = e.snapshot, e.top
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
-	l.view = answeredView(e.snapshot, s.When)
+	l.reckon()
+	l.settle()
+	l.publish()
+}
+
+// reckon makes the view of the last answer.
+func (l *loop) reckon() {
+	l.view = answeredView(l.asked, l.terms.settings.When).under(l.askedUnder)
 	if l.view.unusable > 0 {
 		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
-		if !l.m.fallback.None() {
+		if !l.terms.fallback.None() {
 			unusable := l.view.unusable
 			l.generation++
-			l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, s.When, errUnusable,
-				e.snapshot.Skipped()...)
+			l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, errUnusable, l.asked.Skipped()...)
 			l.view.unusable = unusable
 		}
 	}
-	l.settle()
-	l.publish()
 }
 
 var errUnusable = errors.New("none of its roots can be used")
@@ -239,7 +250,7 @@ func (l *loop) expire() {
 
 func (l *loop) fallBack(err error) {
 	l.generation++
-	l.view = FallbackView(l.m.fsys, l.generation, l.m.fallback, CaseFailed, l.m.settings.When, err)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, err)
 }
 
 // publish replaces what everybody sees and wakes who waits for that.

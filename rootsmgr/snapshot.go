@@ -28,13 +28,14 @@ type Root struct {
 	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
 	Given     string // absolute, cleaned, before symlinks were resolved
 	Redundant bool   // lies below another root
-	Flag      string // "", FlagFilesystem or FlagHome: more than a project
+	Flag      string // "" or one of the Flag constants: perhaps more than was meant
 }
 
 // Values of Root.Flag.
 const (
 	FlagFilesystem = "filesystem root"
 	FlagHome       = "home folder"
+	FlagLinked     = "through a link inside another root" // which what is in that root may have planted
 )
 
 // Skipped is an entry that gave no root, and why. Raw may hold anything that a
@@ -52,6 +53,7 @@ const (
 	OriginEnvironment               // MCPHUB_ROOTS
 	OriginConfig                    // roots.fallback in hub.json
 	OriginProject                   // MCPHUB_PROJECT_ROOT
+	OriginCeiling                   // nobody but Settings.Ceiling, which is then all there is
 )
 
 func (o Origin) String() string {
@@ -68,6 +70,8 @@ func (o Origin) String() string {
 		return "config"
 	case OriginProject:
 		return "project"
+	case OriginCeiling:
+		return "ceiling"
 	}
 	return "none"
 }
@@ -94,6 +98,11 @@ type Snapshot struct {
 // roots kept, 1,000 reasons listed, each with 1,024 bytes of what was sent, and
 // what is beyond is counted.
 func NewSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, skipped ...Skipped) *Snapshot {
+	return newSnapshot(fsys, generation, origin, entries, nil, skipped)
+}
+
+// newSnapshot is NewSnapshot under a ceiling; nil is none.
+func newSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, top *Snapshot, skipped []Skipped) *Snapshot {
 	if fsys == nil {
 		fsys = noFS{}
 	}
@@ -101,6 +110,7 @@ func NewSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, ski
 		Snapshot: &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(entries)},
 		eyes:     newEyes(fsys),
 		index:    newIndex(),
+		top:      top,
 	}
 	if home := homeOf(fsys); home != "" {
 		b.homeGiven, b.homePath, _ = b.eyes.canonical(home)
@@ -123,6 +133,7 @@ type builder struct {
 	*Snapshot
 	eyes                eyes
 	index               *index
+	top                 *Snapshot // the ceiling, nil for none
 	homeGiven, homePath string
 	unlisted, dropped   int
 }
@@ -158,6 +169,16 @@ func (b *builder) add(entry Entry) {
 		b.skip(Skipped{entry.URI, entry.Name, err.Error()})
 		return
 	}
+	if b.top == nil || b.top.contains(path) {
+		b.open(given, path, entry.Name)
+		return
+	}
+	b.narrow(entry, path)
+}
+
+// open makes a directory a root, or a spelling a further one of a root.
+func (b *builder) open(given, path, name string) {
+	p := b.eyes.platform
 	i := b.known(path)
 	if i < 0 {
 		if len(b.roots) >= maxRoots {
@@ -166,14 +187,14 @@ func (b *builder) add(entry Entry) {
 		}
 		i = len(b.roots)
 		b.roots = append(b.roots, Root{
-			URI: p.FormatURI(path), Name: entry.Name, Path: path, Given: given, Flag: b.flag(given, path),
+			URI: p.FormatURI(path), Name: name, Path: path, Given: given, Flag: b.flag(given, path),
 		})
 		b.index.add(p, path, int32(i), true)
 		for _, alias := range b.eyes.aliases(path, b.homeGiven, b.homePath) {
 			b.index.add(p, alias, int32(i), false)
 		}
 	} else if b.roots[i].Name == "" {
-		b.roots[i].Name = entry.Name
+		b.roots[i].Name = name
 	}
 	b.index.add(p, given, int32(i), false)
 }
@@ -213,6 +234,11 @@ func (b *builder) finish() *Snapshot {
 			_, inside = b.index.findFolded(&b.eyes, p.parent(path), true)
 		}
 		b.roots[i].Redundant = inside
+		if given := b.roots[i].Given; !inside && given != path && b.roots[i].Flag == "" {
+			if at, ok := b.index.find(p, p.parent(given), false); ok && at.root != i {
+				b.roots[i].Flag = FlagLinked
+			}
+		}
 	}
 	if b.unlisted > 0 {
 		b.overflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))

@@ -112,13 +112,14 @@ type chain struct {
 	eyes eyes
 }
 
-// env is a variable that is set to something.
+// env is a variable that is set to something. One of blanks is: what was meant
+// to be a boundary must not be taken for none.
 func (c *chain) env(name string) (string, bool) {
 	if c.in.Env == nil {
 		return "", false
 	}
 	v, _ := c.in.Env(name)
-	return v, strings.TrimSpace(v) != ""
+	return v, v != ""
 }
 
 // absolute expands "~" and puts a relative path below base.
@@ -216,10 +217,10 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// snapshot is the Fallback as the filesystem is now.
-func (f Fallback) snapshot(fsys FS, generation uint64, skipped ...Skipped) *Snapshot {
+// snapshot is the Fallback as the filesystem is now, under a ceiling; nil is none.
+func (f Fallback) snapshot(fsys FS, generation uint64, top *Snapshot, skipped []Skipped) *Snapshot {
 	if f.None() {
-		return NewSnapshot(fsys, generation, OriginNone, nil, skipped...)
+		return newSnapshot(fsys, generation, OriginNone, nil, top, skipped)
 	}
-	return NewSnapshot(fsys, generation, f.Origin, f.Entries, slices.Clone(skipped)...)
+	return newSnapshot(fsys, generation, f.Origin, f.Entries, top, slices.Clone(skipped))
 }

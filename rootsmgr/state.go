@@ -21,11 +21,11 @@ type State struct {
 
 // State describes the Manager now. Word is one of: "waiting" (the client has not
 // said initialized), "asking" (the first question is under way), "refreshing"
-// (a later one is), "known", "stale", "fallback", "empty", "unsupported",
+// (a later one is), "known", "stale", "fallback", "ceiling", "empty", "unsupported",
 // "failed", "closed".
 func (m *Manager) State() State {
 	s := m.pub.Load()
-	v := s.at(time.Now(), m.settings)
+	v := s.at(time.Now())
 	return State{
 		Supported:   s.greeting.supported,
 		ListChanged: s.greeting.listChanged,
@@ -55,6 +55,8 @@ func (s *state) word(v View) string {
 		return "refreshing"
 	case v.Stale:
 		return "stale"
+	case v.Case == CaseKnown && v.Snapshot.Origin() == OriginCeiling:
+		return "ceiling"
 	case v.Case == CaseKnown && !v.Snapshot.Origin().fromClient():
 		return "fallback"
 	}

@@ -50,6 +50,9 @@ type View struct {
 	Open     bool  // no boundary is known, and the operator lets that pass
 	Stale    bool  // the roots are kept ones: the last refresh failed
 	Err      error // why the last question failed; nil after an answer
+	// Ceiling is what the session never leaves, and Snapshot is within: whatever
+	// else may open a directory has to ask it first. nil is no ceiling.
+	Ceiling *Guard
 
 	waiting  bool // the client has not answered yet, or not said initialized
 	unusable int  // entries of an answer of which none could be used
@@ -78,7 +81,13 @@ func answeredView(s *Snapshot, w When) View {
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
 func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err error, skipped ...Skipped) View {
-	v := View{Snapshot: f.snapshot(fsys, generation, skipped...), Case: c, Err: err}
+	return Settings{When: w}.fallbackView(fsys, generation, f, c, err, skipped...)
+}
+
+// fallbackView is FallbackView under the ceiling of the settings.
+func (s Settings) fallbackView(fsys FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
+	top := s.ceiling(fsys, generation)
+	v := View{Snapshot: f.snapshot(fsys, generation, top, skipped), Case: c, Err: err}
 	switch {
 	case v.Snapshot.Len() > 0:
 		v.Case = CaseKnown
@@ -86,8 +95,8 @@ func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err er
 		v.Case = CaseFailed
 		v.unusable = v.Snapshot.skippedCount()
 	}
-	v.Open = w.allows(v.Case)
-	return v
+	v.Open = s.When.allows(v.Case)
+	return v.under(top)
 }
 
 // answeredNothing reports an answer that held no entry at all, good or bad.
@@ -129,7 +138,13 @@ func (v View) whyKnown() string {
 			return fmt.Sprintf("The roots are those that the client gave at %s, since it did not answer after that (%v): "+
 				"reconnect the client, or open the folder there.", v.Snapshot.At().Format(time.TimeOnly), v.Err)
 		}
+		if v.Ceiling != nil {
+			return "The roots are those that the client gave, as far as its token reaches: open the folder there to add it, " +
+				"and where it is none of the token's, " + moreCeiling
+		}
 		return "The roots are those that the client gave: open the folder there to add it."
+	case OriginCeiling:
+		return "The client has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
 		s := "The client cannot give roots"
 		if v.Err != nil {
@@ -159,6 +174,8 @@ func (v View) whyFailed() string {
 	return "No roots are known: " + cure
 }
 
+const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."
+
 // setting is where an operator adds a directory of this origin.
 func (o Origin) setting() string {
 	switch o {
@@ -166,6 +183,8 @@ func (o Origin) setting() string {
 		return "--roots"
 	case OriginEnvironment:
 		return EnvRoots
+	case OriginCeiling:
+		return "roots of the client's token in hub.json"
 	case OriginProject:
 		return EnvRoots + " or roots.fallback in hub.json, beside " + EnvProjectRoot
 	}

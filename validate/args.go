@@ -186,7 +186,7 @@ func (w *walker) run() error {
 				w.name(v, off, end)
 				continue
 			}
-			if k == '0' && !isSaneNumber(v) {
+			if k == '0' && w.doc == 0 && !isSaneNumber(v) { // the schema compares no others
 				return errNumber
 			}
 			if _, err := w.add(kindOf(k), off, end); err != nil {

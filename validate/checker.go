@@ -205,6 +205,7 @@ func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountT
 type Scan struct {
 	tool     *Tool
 	findings []Finding
+	value    any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -239,12 +240,16 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.schema != nil {
+	if t.schema != nil && !t.schema.plainly(tr) {
 		if err := t.schema.validate(tr.value(0)); err != nil {
 			return nil, err
 		}
 	}
-	return c.search(t, tr)
+	s, err := c.search(t, tr)
+	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
+		s.value = tr.value(0)
+	}
+	return s, err
 }
 
 func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
@@ -335,14 +340,36 @@ func (j *judge) all(findings []Finding) []Judged {
 			j.keepDirs(&out)
 		}
 	}
-	if len(j.own) == 0 || len(again) == 0 || len(findings) < 2 {
+	if len(again) == 0 || len(findings) < 2 {
 		return list
 	}
-	j.starts = j.own
-	for _, at := range again {
+	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
+	all := j.bases()
+	for round := range 3 {
+		j.starts = nil
+		for _, dir := range append(j.own, j.hinted...) {
+			if !slices.Contains(all, dir) && !slices.Contains(j.starts, dir) {
+				j.starts = append(j.starts, dir)
+			}
+		}
+		if len(j.starts) == 0 || round > 0 && len(j.starts) > maxHinted {
+			break
+		}
+		all = append(slices.Clip(all), j.starts...)
+		list = j.oncemore(findings, list, again)
+	}
+	return list
+}
+
+// oncemore judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
+// count so far.
+func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
+	for i, at := range again {
 		if at < 0 {
 			if out, ok := j.finding(&findings[-at-1]); ok {
 				list = append(list, out)
+				again[i] = len(list) - 1
+				j.keepDirs(&out)
 			}
 			continue
 		}
@@ -350,6 +377,7 @@ func (j *judge) all(findings []Finding) []Judged {
 		if !ok {
 			continue
 		}
+		j.keepDirs(&more)
 		for _, r := range more.Readings {
 			d := Allow
 			if more.Decision == Deny && r.Code == more.Code {
@@ -359,6 +387,16 @@ func (j *judge) all(findings []Finding) []Judged {
 		}
 	}
 	return list
+}
+
+// maxHinted bounds the directories that are kept only because a name happens to be one.
+const maxHinted = 16
+
+// keepDir notes a directory that a name under a key that says nothing leads to.
+func (j *judge) keepDir(f *Finding, dir string) {
+	if dir = j.c.platform.Clean(dir); f.form != formGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
+		j.hinted = append(j.hinted, dir)
+	}
 }
 
 // keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.

@@ -27,6 +27,9 @@ type detector struct {
 	roleKey  int32 // memo of role
 	roleSeen Role
 	at       seat
+	dir      string // where cd went before the word that is looked at
+	inWords  bool   // the words of a shell string are looked at
+	name0    string // the command that the word belongs to
 }
 
 // seat is the string that the latest findings came from.
@@ -46,7 +49,10 @@ type place struct {
 	rule  *boundRule // declaration that governs
 	at    []position // in the tool's declarations
 	names bool       // member names directly below are paths
+	bare  bool       // a name without a slash may be a file's: it stands beside a path, or below one
 	level int        // of JSON in strings
+	code  bool       // the element before it in an array says that it is a program
+	under bool       // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -80,6 +86,8 @@ func (d *detector) visit(id int32, p place) error {
 	case kObject:
 		return d.object(id, p)
 	case kArray:
+		d.segments(id, p)
+		last := int32(-1)
 		for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
 			q := p
 			if len(p.at) > 0 {
@@ -87,6 +95,8 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
+			q.code = d.saysCode(last)
+			last = c
 			if err := d.visit(c, q); err != nil {
 				return err
 			}
@@ -116,8 +126,11 @@ func (d *detector) object(id int32, p place) error {
 	if twinErr != nil {
 		return twinErr
 	}
+	var classes [32]keyClass
+	beside := d.classesOf(id, classes[:])
+	i := -1
 	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
-		q := place{key: c, level: p.level}
+		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
 		if p.rule != nil && p.rule.Role == RoleNone {
 			q.rule = p.rule
 		}
@@ -125,9 +138,15 @@ func (d *detector) object(id int32, p place) error {
 			q.at = step(p.at, t.name(c))
 			q.rule = govern(q.rule, best(q.at))
 		}
-		if k := t.nodes[c].kind; k >= kString {
+		if i++; i < len(classes) {
+			q.class = classes[i]
+		} else if t.nodes[c].kind >= kString {
 			q.class = d.classOf(c)
 		}
+		if p.class == keyShell && q.class == keyOther && q.rule == nil {
+			q.class = keyShell // {"command": {"run": "..."}}
+		}
+		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
 		}
@@ -139,6 +158,47 @@ func (d *detector) object(id int32, p place) error {
 		}
 	}
 	return nil
+}
+
+// classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
+func (d *detector) classesOf(id int32, classes []keyClass) (path bool) {
+	i := 0
+	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+		class := keyOther
+		if d.t.nodes[c].kind >= kString && (i < len(classes) || !path) {
+			class = d.classOf(c)
+		}
+		if i < len(classes) {
+			classes[i] = class
+		}
+		path = path || class == keyPath || class == keySource
+		i++
+	}
+	return path && d.tool.mode == ModeStrict
+}
+
+// segments judges a path given as a list of its components: ["src", "main.go"].
+func (d *detector) segments(id int32, p place) {
+	if d.tool.mode != ModeStrict || p.class != keyPath && (p.key < 0 || !segmentWords[lastWord(d.t, p.key)]) {
+		return
+	}
+	var parts []string
+	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+		if d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 256 || len(parts) >= 64 {
+			return
+		}
+		part := d.t.str(c)
+		if part == "" || strings.ContainsAny(part, "/\\") {
+			return
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) > 1 {
+		joined := strings.Join(parts, "/")
+		if d.link(d.t.nodes[id].first, joined, p, false); climbs(joined) {
+			d.add(Finding{Value: joined, How: HowClimbs, seat: d.t.nodes[id].first}, p)
+		}
+	}
 }
 
 // judgeTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
@@ -249,15 +309,16 @@ func (d *detector) str(id int32, p place) error {
 	raw := t.raw(id)
 	content := p.class == keyContent || p.class == keyQuery
 	if p.rule == nil || p.rule.Role == RoleNone {
-		if content && p.class != keyQuery && !reachesBelow(p.at) {
+		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil
 		}
-		if p.class == keyOther && !d.tool.pathFormats && !mayBePath(raw) {
+		if p.class == keyOther && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
-	if !content || reachesBelow(p.at) {
-		if looksNested(raw) {
+	if looksNested(raw) {
+		// A child whose argument may be an object too parses a string that holds one.
+		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
 			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
 			if err != nil {
 				return err
@@ -280,6 +341,9 @@ func (d *detector) str(id int32, p place) error {
 
 // looksNested reports a string that may hold a JSON object or array.
 func looksNested(raw []byte) bool {
+	if len(raw) > 2 && raw[0] == '/' && (raw[1] == '/' || raw[1] == '*') {
+		return bytes.IndexAny(raw, "{[") > 0 // behind a comment
+	}
 	for len(raw) > 0 {
 		r, n := rune(raw[0]), 1
 		switch {
@@ -290,7 +354,7 @@ func looksNested(raw []byte) bool {
 		case r >= utf8.RuneSelf:
 			r, n = utf8.DecodeRune(raw)
 		}
-		if r == '{' || r == '[' {
+		if r == '{' || r == '[' || r == '"' && bytes.IndexAny(raw, "{[") > 0 {
 			return true
 		}
 		if !isStripped(r) {
@@ -309,6 +373,8 @@ func escapedRune(raw []byte) (r rune, n int) {
 	switch raw[1] {
 	case 'n', 'r', 't', 'f', 'b':
 		return ' ', 2
+	case '"':
+		return '"', 2
 	case 'u':
 		if len(raw) < 6 {
 			return 0, 0
@@ -337,7 +403,7 @@ func (d *detector) value(id int32, s string, p place) {
 		d.exempted(id, s, p)
 		return
 	}
-	if d.tool.mode == ModeDeclared {
+	if d.tool.mode == ModeDeclared && !p.under {
 		if p.class != keyContent && p.class != keyQuery {
 			d.uris(id, s, p, false)
 		}
@@ -350,7 +416,7 @@ func (d *detector) value(id int32, s string, p place) {
 	switch p.class {
 	case keyContent:
 	case keyQuery:
-		if isSQL(s) {
+		if isSQL(s) || dotCommand.MatchString(s[:min(len(s), 256)]) {
 			d.sql(id, s, p)
 		}
 	case keySQL:
@@ -370,8 +436,23 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		d.asPath(id, s, p, HowKey, false)
 	default:
+		if p.code || isFlagged(s) { // -c 'cat x'
+			d.vector(id, s, p)
+			return
+		}
+		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
+			return
+		}
 		d.broad(id, s, p, false)
+		if p.bare && len(s) < 256 {
+			d.name(id, s, p, false)
+		}
 	}
+}
+
+// isFlagged reports a string that begins with an option and goes on.
+func isFlagged(s string) bool {
+	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && hasBlank(s)
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
@@ -386,75 +467,4 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 		}
 	}
 	return false
-}
-
-// add completes a finding and keeps it, once for each string and value.
-func (d *detector) add(f Finding, p place) {
-	d.sit(f.seat, f.Member)
-	if d.at.full {
-		return
-	}
-	key := f.Value
-	if f.written {
-		key += "\x00>"
-	}
-	// A name that may be a link does not stand for the same text as a path.
-	before, again := d.at.seen[key]
-	if again && (before || f.relative()) {
-		return
-	}
-	if f.relative() {
-		d.at.names++
-	}
-	if len(d.at.seen)-d.at.names >= maxPerValue || d.at.names > maxNames {
-		d.at.full = true
-		return
-	}
-	if d.at.seen == nil {
-		d.at.seen = make(map[string]bool, 1)
-	}
-	d.at.seen[key] = !f.relative()
-	if d.tool.uri {
-		f.How = HowURI
-	}
-	f.Raw, f.Pointer, f.declare = d.at.raw, d.at.pointer, d.at.declare
-	if r := p.rule; r != nil && r.Role != RoleNone && !f.Member {
-		f.Role = r.Role
-		if r.Base != "" {
-			f.Base = baseFor(r.Base, f.Pointer)
-			if at := d.t.lookup(f.Base); at >= 0 && d.t.nodes[at].kind == kString {
-				f.BaseDir = d.t.str(at)
-			}
-		}
-	} else {
-		f.Role = d.role(p.key)
-		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
-	}
-	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
-	d.findings = append(d.findings, f)
-}
-
-// sit makes a string the one that findings come from.
-func (d *detector) sit(id int32, member bool) {
-	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
-		return
-	}
-	raw := ""
-	if member {
-		raw = d.t.name(id)
-	} else {
-		raw = d.t.str(id)
-	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: starred(d.t, id), full: d.at.full}
-}
-
-func (d *detector) role(key int32) Role {
-	if key < 0 {
-		return d.tool.traits.role
-	}
-	if d.roleSeen != RoleNone && d.roleKey == key {
-		return d.roleSeen
-	}
-	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(&d.t.room, d.t.name(key))
-	return d.roleSeen
 }

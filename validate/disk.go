@@ -159,20 +159,31 @@ func (c *Checker) isCommand(w string) bool {
 	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
 }
 
-// creatable reports whether something new could be put at a resolved path that does not exist: its directory does, and
-// may be written to.
-func (c *Checker) creatable(resolved string) bool {
-	dir := path.Dir(resolved)
+// creatable reports whether something new could be put at a resolved path that does not exist, with what is missing
+// above it (mkdir -p): the innermost directory there is may be written to. /foo/ is a pattern to sed and awk and
+// /app/x a path of a container; nobody makes files beside /etc, but for what is written right there.
+func (c *Checker) creatable(resolved string, written bool) bool {
+	for dir := c.parent(resolved); ; dir = c.parent(dir) {
+		info, err := c.fs.Lstat(dir)
+		switch {
+		case err == nil && dir == c.parent(dir) && !(written && dir == c.parent(resolved)):
+			return false
+		case err == nil:
+			return info.IsDir() && c.mayWrite(dir)
+		case !errors.Is(err, fs.ErrNotExist) || dir == c.parent(dir):
+			return !errors.Is(err, fs.ErrNotExist)
+		}
+	}
+}
+
+func (c *Checker) parent(p string) string {
 	if c.windows {
-		dir = filepath.Dir(resolved)
+		return filepath.Dir(p)
 	}
-	info, err := c.fs.Lstat(dir)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	if !info.IsDir() {
-		return false
-	}
+	return path.Dir(p)
+}
+
+func (c *Checker) mayWrite(dir string) bool {
 	if w, ok := c.fs.(writer); ok {
 		return w.Writable(dir)
 	}

@@ -43,13 +43,12 @@
 // prompts, and nothing where no boundary is known or the mode is "off". A value with blanks or quotes around it is not
 // one path to everybody, and a container has paths of its own: their roots are left as they are spelled.
 //
-// The call with its new strings is searched and judged again as a whole, and a new root must lead to the same place as
+// The call with its new strings is searched, judged and held against the tool's schema again as a whole, and a new root must lead to the same place as
 // the old one, with links followed before ".." and after it. Where that fails for a root, the call goes out as it came,
 // which was judged; the server may refuse it. Where it fails for a file URI, the call is denied: a server that takes
 // only paths would open the URI as a relative name, which nobody has judged.
 //
-// The new text is not held against the tool's schema again. A call with rewrites costs about three looks at the disk
-// for one.
+// A call with rewrites costs about three looks at the disk for one.
 //
 // # Concurrency
 //

@@ -114,6 +114,11 @@ type Finding struct {
 	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
 	assumed bool     // the role is only guessed
 	written bool     // it stands after a redirection
+	inShell bool     // it is a word of a command
+	runs    bool     // it stands where a program does: it is run, not read or written
+	dir     string   // where cd went before it, in a shell string
+	glob    string   // the pattern, where it is one of a shell
+	instead string   // the relative name that the text before an absolute tail may begin: it counts where there is none
 	declare string   // pointer with stars, for the line that would declare it
 }
 
@@ -126,13 +131,14 @@ const (
 	formWord      // a word: counts only where it leads outside and exists or could be created
 	formLink      // a relative name: counts only where a symlink leads it outside
 	formName      // a name without a slash: counts only where it is such a symlink itself
+	formGlob      // a pattern of a shell string: counts only where it matches such a symlink
 )
 
 // Conditional reports whether the finding counts only under a condition that Judge looks up.
 func (f *Finding) Conditional() bool { return f.form >= formWord }
 
 // relative reports a finding that counts only for the symlink on its way.
-func (f *Finding) relative() bool { return f.form == formLink || f.form == formName }
+func (f *Finding) relative() bool { return f.form >= formLink }
 
 // plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) plausible() bool {

@@ -1,6 +1,9 @@
 package validate
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 const maxBraces = 64
 
@@ -138,4 +141,55 @@ func onlyDots(c string) bool {
 		}
 	}
 	return items == 2 && strings.IndexByte(c, '[') >= 0
+}
+
+var (
+	extended  = regexp.MustCompile(`([@?+*!])\(([^()]*)\)`)     // @(a|b) of shells and glob libraries
+	oneOf     = regexp.MustCompile(`\[([^!^\]\\])\]`)           // a class of one character
+	escape    = regexp.MustCompile(`\\(.)`)                     // of a pattern; in a path a backslash may be a separator
+	globSigns = regexp.MustCompile(`\*\*|/\*|\*\.[a-z{]|\{.*,`) // which expressions of other kinds hardly have
+)
+
+// plainText undoes what a glob library undoes before it looks for wildcards: classes of one character and escapes.
+func plainText(s string) string {
+	s = oneOf.ReplaceAllString(s, "$1")
+	if globSigns.MatchString(s) {
+		s = escape.ReplaceAllString(s, "$1")
+	}
+	return s
+}
+
+// patterns judges what a value under a key that says nothing stands for as a glob: its alternatives, written out.
+func (d *detector) patterns(id int32, s string, p place, member bool) {
+	if len(s) > maxTail || hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
+		return
+	}
+	text := extended.ReplaceAllStringFunc(s, func(group string) string {
+		inner := strings.ReplaceAll(group[2:len(group)-1], "|", ",")
+		if group[0] == '?' || group[0] == '*' {
+			inner = "," + inner
+		}
+		if strings.IndexByte(inner, ',') < 0 {
+			return inner
+		}
+		return "{" + inner + "}"
+	})
+	alternatives, ok := expandBraces(rangeBraces.ReplaceAllString(text, "*"))
+	if !ok {
+		if climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
+			d.add(Finding{Value: s, How: HowClimbs, Member: member, seat: id}, p)
+		}
+		return
+	}
+	for _, alt := range alternatives {
+		if alt = plainText(alt); alt == s || alt == "" {
+			continue
+		}
+		if how, ok := d.broadly(alt); ok {
+			d.add(Finding{Value: alt, How: how, Member: member, seat: id}, p)
+		}
+		if fixed := fixedPrefix(alt); strings.IndexByte(fixed, '/') > 0 {
+			d.link(id, fixed, p, member)
+		}
+	}
 }

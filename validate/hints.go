@@ -22,6 +22,7 @@ type hint struct {
 	path     bool // declared as a path
 	word     bool // declared as something that is never a path
 	declared bool // the schema names this member
+	object   bool // an object or an array is accepted too
 }
 
 // hintsAt follows the pointer of a value through the schema. It is conservative: where alternatives disagree, the one
@@ -49,6 +50,8 @@ func (s *schema) hintsAt(t *tree, id int32) hint {
 	spoke := false
 	for _, sub := range at {
 		steps := hintSteps
+		h.object = h.object || admitsObject(sub, &steps)
+		steps = hintSteps
 		if !s.speaks(sub, &steps) {
 			continue
 		}
@@ -162,6 +165,37 @@ func constantsOnly(s *jsonschema.Schema, steps *int) bool {
 		}
 	}
 	return false
+}
+
+// admitsObject reports whether s may accept an object or an array.
+func admitsObject(s *jsonschema.Schema, steps *int) bool {
+	if *steps--; *steps < 0 || s == nil {
+		return true
+	}
+	if s.Bool != nil {
+		return *s.Bool
+	}
+	if s.Enum != nil || s.Const != nil {
+		return false
+	}
+	if s.Types != nil && !s.Types.IsEmpty() {
+		types := s.Types.ToStrings()
+		return slices.Contains(types, "object") || slices.Contains(types, "array")
+	}
+	if s.Ref != nil && !admitsObject(s.Ref, steps) {
+		return false
+	}
+	for _, sub := range s.AllOf {
+		if !admitsObject(sub, steps) {
+			return false
+		}
+	}
+	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
+		if len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(sub *jsonschema.Schema) bool { return admitsObject(sub, steps) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *schema) anyFormat(sub *jsonschema.Schema, steps *int, match func(string) bool) bool {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
@@ -31,6 +30,10 @@ type judge struct {
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
+	lists     map[string][]listed
+	listed    int             // entries in lists
+	stray     map[string]bool // memo of strays
+	hinted    []string        // directories among the names that count only under a condition
 }
 
 // bases are the directories that a relative path may start from.
@@ -104,6 +107,8 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
 	case f.form == formURI:
 		j.uri(f, each)
+	case f.form == formGlob:
+		j.globWord(f, each)
 	default:
 		for _, text := range j.c.variants(f) {
 			j.absolutes(f, text, each)
@@ -167,7 +172,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
 			return r, Deny, true
 		}
-		if !j.isLink(s.path) {
+		if !j.counts(f, s) {
 			return r, Allow, false
 		}
 	}
@@ -176,7 +181,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		if s.code == CodeNoBase && j.v.Open {
 			return r, Allow, !conditional
 		}
-		return r, Deny, !conditional || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
+		return r, Deny, !conditional || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
 	}
 	if j.checks++; j.checks > maxChecks {
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
@@ -187,6 +192,9 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		return r, Allow, !f.relative()
 	}
 	where, err := j.look(s.path)
+	if err == nil && where.Dir && conditional && s.glob == "" {
+		j.keepDir(f, s.path)
+	}
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
 	var escape *rootsmgr.EscapeError
 	switch {
@@ -252,19 +260,66 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 		return false // nothing can be opened there
 	}
 	if f.relative() {
-		return j.linkLeads(s, where, err)
+		return j.linkLeads(f, s, where, err)
 	}
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)
 	}
-	if where.Exists {
-		return true
-	}
-	// /foo/ is a pattern to sed and awk and /app a directory of a container; nobody makes files beside /etc.
-	if path.Dir(where.Path) == "/" && !f.written {
+	if f.instead != "" && j.begins(f.instead) {
 		return false
 	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path)
+	if where.Exists || s.weak {
+		return where.Exists
+	}
+	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
+}
+
+// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
+// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
+func (j *judge) begins(head string) bool {
+	for i := range min(len(head), 4) {
+		for _, base := range j.bases() {
+			if _, err := j.c.fs.Lstat(j.c.platform.Join(base, head[i:])); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
+// the boundary, or what a command deletes.
+func (j *judge) counts(f *Finding, s spelled) bool {
+	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
+		return false
+	}
+	info, err := j.c.fs.Lstat(s.path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		j.keepDir(f, s.path)
+		return f.Role == RoleDelete && f.inShell
+	}
+	return info.Mode()&fs.ModeSymlink != 0 || f.inShell && j.strays(s.base)
+}
+
+// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
+func (j *judge) strays(base string) bool {
+	if base == "" || j.v.Open || j.guard.Empty() {
+		return false
+	}
+	out, ok := j.stray[base]
+	if !ok {
+		_, err := j.guard.Check(base)
+		var escape *rootsmgr.EscapeError
+		out = errors.As(err, &escape)
+		if j.stray == nil {
+			j.stray = make(map[string]bool)
+		}
+		j.stray[base] = out
+	}
+	return out
 }
 
 // isLink reports a name that is a symlink itself.
@@ -278,7 +333,7 @@ func (j *judge) isLink(p string) bool {
 
 // linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
+func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why error) bool {
 	if s.base == "" {
 		// An absolute one counts where its text is inside and the link is what leads out.
 		var escape *rootsmgr.EscapeError
@@ -286,17 +341,23 @@ func (j *judge) linkLeads(s spelled, where *rootsmgr.Place, why error) bool {
 			return false
 		}
 	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in {
+		if _, in := below(base.Path, where.Path); in && !(where.Exists && j.strays(s.base)) {
 			return false
 		}
 	}
 	if where.Exists && !where.Dir {
 		info, err := j.c.fs.Lstat(where.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return false
+			return !j.runs(f, s, where)
 		}
 	}
 	return true
+}
+
+// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
+// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
+func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
+	return f.runs || !f.written && f.Role != RoleDelete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
 }
 
 func codeOf(err error) string {

@@ -339,6 +339,9 @@ func TestFindingsOfACall(t *testing.T) {
 	}
 	var got []line
 	for _, f := range s.Findings() {
+		if f.How == HowLink {
+			continue // bare names beside and below paths, which are looked up
+		}
 		got = append(got, line{f.Pointer, f.How, f.Role})
 	}
 	want := []line{

@@ -42,7 +42,10 @@ func ReadContainer(command string, args []string) *Container {
 		if !strings.HasPrefix(a, "-") || a == "--" {
 			break // the image
 		}
-		name, value, has := strings.Cut(a, "=")
+		name, value, has := shortFlag(a)
+		if !has {
+			name, value, has = strings.Cut(a, "=")
+		}
 		if !has {
 			if containerBools[a] {
 				continue
@@ -53,7 +56,7 @@ func ReadContainer(command string, args []string) *Container {
 			}
 		}
 		switch {
-		case name == "-v", name == "--volume", len(name) > 2 && name[1] != '-' && strings.HasSuffix(name, "v"):
+		case name == "-v", name == "--volume", len(name) > 2 && name[1] != '-' && strings.HasSuffix(name, "v"): // -itv
 			c.volume(value)
 		case name == "--mount":
 			c.mount(value)
@@ -62,6 +65,19 @@ func ReadContainer(command string, args []string) *Container {
 		}
 	}
 	return c
+}
+
+// shortFlag reads -itv/host:/x and -v=/host:/x, a short flag with its value behind it.
+func shortFlag(a string) (name, value string, ok bool) {
+	if len(a) < 3 || a[1] == '-' {
+		return "", "", false
+	}
+	for i := 1; i+1 < len(a); i++ {
+		if !containerBools["-"+a[i:i+1]] {
+			return "-" + a[i:i+1], strings.TrimPrefix(a[i+1:], "="), true
+		}
+	}
+	return "", "", false
 }
 
 // volume reads HOST:CONTAINER[:OPTIONS].

@@ -1,6 +1,9 @@
 package validate
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
 func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
@@ -41,6 +44,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 		d.uris(id, s, p, member)
+		d.urlLink(id, s, p, member)
 		return
 	}
 	if isLongList(trimmed) {
@@ -213,10 +217,11 @@ func (d *detector) variable(v string) (string, bool) {
 		return HowHome, true // the child's; Judge knows it
 	}
 	for _, e := range d.c.expand(v) {
-		if e != "" && e != v && e[0] != '$' {
-			if how, ok := d.look(e, true); ok {
-				return how, true
-			}
+		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
+			continue
+		}
+		if how, ok := d.look(e, true); ok {
+			return how, true
 		}
 	}
 	return "", false
@@ -251,6 +256,15 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		return
 	case schemeOther:
 		d.uris(id, s, p, member)
+		if head, _, _ := strings.Cut(trimEdges(s), "?"); climbs(head) {
+			head, _, _ = strings.Cut(head, "#")
+			if up := path.Clean(slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, seat: id}, p)
+			}
+		}
+		if p.key < 0 || member || !urlWords[lastWord(d.t, p.key)] {
+			d.urlLink(id, s, p, member)
+		}
 		return
 	}
 	v := trimEdges(s)
@@ -273,11 +287,24 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		d.tails(id, short, p, member)
 	}
 	d.broadList(id, short, p, member)
+	d.patterns(id, v, p, member)
 	if strings.IndexByte(v, '/') >= 0 {
 		if d.onlyRelative(before) && v[0] != '/' {
 			d.link(id, v, p, member)
 		}
 		d.positions(id, v, p, member, false)
+	}
+}
+
+// urlWords, as the last word of a key, say that a URL is what it looks like.
+var urlWords = wordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
+
+// urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
+func (d *detector) urlLink(id int32, s string, p place, member bool) {
+	v := trimEdges(s)
+	d.link(id, v, p, member)
+	if i := strings.IndexAny(v, "?#"); i > 0 {
+		d.link(id, v[:i], p, member)
 	}
 }
 
@@ -361,156 +388,12 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 	}
 }
 
-// tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
-// its word.
-func (d *detector) tails(id int32, s string, p place, member bool) {
-	inURL, tried, word, end := false, 0, 0, 0
-	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
-	d.pathspec(id, s, p, member)
-	for i := 0; i+1 < len(s) && !d.at.full; i++ {
-		c := s[i]
-		if isBlank(rune(c)) {
-			inURL, word = false, i+1
-			continue
-		}
-		if inURL || c != '=' && c != '@' && c != ':' {
-			continue
-		}
-		if c == ':' {
-			if strings.HasPrefix(s[i:], "://") && i > 0 && isLetter(s[i-1]) {
-				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
-				continue
-			}
-			if i == word || isRemote(s[word:i]) || i == word+1 && isDrive(s[word:]) {
-				continue
-			}
-		}
-		if d.tail(id, s[i+1:], p, member, tried < wholeTails) {
-			tried++
-		}
-		if c == '=' && flag {
-			d.link(id, s[i+1:], p, member)
-		}
-		begin := i + 1
-		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
-			begin++
-		}
-		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
-			end++
-		}
-		if v := s[begin:end]; len(v) <= maxRaw && strings.IndexByte(v, '/') > 0 {
-			d.link(id, v, p, member)
-		}
-	}
-	if s = strings.TrimLeftFunc(s, isEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
-		d.tail(id, s[2:], p, member, true)
-		if strings.IndexByte(s[2:], '/') > 0 {
-			d.link(id, s[2:], p, member)
-		} else {
-			d.name(id, s[2:], p, member)
-		}
-		if i := bundle(s); i > 2 {
-			d.tail(id, s[i:], p, member, true)
-		}
-	}
-}
-
-// longFlags are options of one dash and several letters whose value may follow without a blank.
-var longFlags = wordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
-
-// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
-// letters before a slash are rather the name of a directory: -Lbuild/lib.
-func bundle(s string) int {
-	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
-	if i < 3 {
-		return 0
-	}
-	letters := s[1:i]
-	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
-		return 0
-	}
-	return i
-}
-
-// pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
-func (d *detector) pathspec(id int32, s string, p place, member bool) {
-	v := trimEdges(s)
-	if len(v) < 2 || len(v) > maxTail || v[0] != ':' {
-		return
-	}
-	v = strings.TrimLeft(v[1:], "!^")
-	if magic, rest, ok := strings.Cut(v, ")"); ok && strings.HasPrefix(magic, "(") {
-		v = rest
-	}
-	switch {
-	case climbs(v):
-		d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
-	case strings.IndexByte(v, '/') > 0:
-		d.link(id, v, p, member)
-	}
-}
-
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := trimEdges(s)
 	if v != "" && len(v) <= maxRaw && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
 	}
-}
-
-// isRemote reports user@host, what stands before the colon of an scp-like address.
-func isRemote(s string) bool {
-	if len(s) > 320 {
-		return false
-	}
-	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}")
-}
-
-// tailEnds end the word that a tail stands in.
-var tailEnds = func() (ends [256]bool) {
-	for _, c := range []byte(" \t\n\r\v\f,;:|\"'`") {
-		ends[c] = true
-	}
-	return ends
-}()
-
-// tail judges one of them; it reports whether it was worth a look.
-func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
-	if most := maxTail; len(s) > most {
-		if !whole {
-			most = 256 // enough to see what it begins with
-		}
-		s = s[:most]
-	}
-	rest := strings.TrimLeft(s, "\"'`")
-	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !isDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
-		return false
-	}
-	try := func(v string) {
-		v = trimEdges(v)
-		if kind, texts := readScheme(v); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
-			return
-		}
-		if _, ok := d.broadly(v); ok {
-			d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
-		}
-	}
-	end := 0
-	for end < len(rest) && !tailEnds[rest[end]] {
-		end++
-	}
-	if end == len(rest) {
-		end = -1
-	}
-	if whole || end < 0 {
-		try(rest)
-	}
-	if end > 0 {
-		try(rest[:end])
-	}
-	return true
 }
 
 // uris judges every file: URI in a string, and nothing else.

@@ -25,6 +25,7 @@ type Profile struct {
 	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
 	RootsProbe string                        // the tool that lists the roots applied (C2), "" none
 	Rewrite    []string                      // RewriteFileURI, RewriteResolvedRoot: how the server needs its paths, whoever declared them
+	knows      []string                      // patterns of the tools that the server has
 	mode       *Mode
 	rewrite    respelling
 }
@@ -70,6 +71,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		RootsProbe string                                `json:"rootsProbe"`
 		Tools      map[string]map[string]json.RawMessage `json:"tools"`
 		Rewrite    []string                              `json:"rewrite"`
+		Knows      string                                `json:"knows"`
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
@@ -86,7 +88,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		}
 		p.mode = &m
 	}
-	p.RootsProbe, p.Rewrite = file.RootsProbe, file.Rewrite
+	p.RootsProbe, p.Rewrite, p.knows = file.RootsProbe, file.Rewrite, strings.Fields(file.Knows)
 	var err error
 	if p.rewrite, err = parseRewrite(file.Rewrite); err != nil {
 		return nil, err
@@ -130,6 +132,17 @@ func parseRule(raw []byte) (ArgRule, error) {
 	}
 	role, err := ParseRole(long.Role)
 	return ArgRule{Role: role, Base: long.Base}, err
+}
+
+// has reports a tool that the server is known to have.
+func (p *Profile) has(tool string) bool {
+	if p.Tools[tool] != nil {
+		return true
+	}
+	return slices.ContainsFunc(p.knows, func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return ok && err == nil
+	})
 }
 
 // ProfileInfo is what the rest of the program needs to know of a server's profile.

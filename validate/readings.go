@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"mcphub/rootsmgr"
 )
 
 const (
 	maxVariants = 48
+	maxDollar   = 1 << 10 // of a ${...}
 	maxDecodes  = 3
 )
 
@@ -18,7 +21,7 @@ const (
 func (c *Checker) variants(f *Finding) []string {
 	list := append(make([]string, 0, 4), f.Value)
 	list = append(list, f.alts...)
-	if len(list) == 1 && isPlainText(f.Value) {
+	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 {
 		return list
 	}
 	add := func(s string) {
@@ -32,6 +35,9 @@ func (c *Checker) variants(f *Finding) []string {
 		add(trimEdges(s))
 		if !c.windows && strings.IndexByte(s, '\\') >= 0 {
 			add(slashed(s))
+		}
+		if hasMeta(s) {
+			add(plainText(s))
 		}
 		if decodes < maxDecodes*4 {
 			if d := decodePercent(s); d != s {
@@ -134,8 +140,18 @@ func dollarName(s string) (name, fallback string, n int) {
 		}
 		return s[i:end], "", end
 	}
-	end := strings.IndexByte(s, '}')
-	if end < 0 {
+	end, depth := 2, 1
+	s = s[:min(len(s), maxDollar)]
+	for ; end < len(s); end++ {
+		if s[end] == '{' {
+			depth++
+		} else if s[end] == '}' {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	if end == len(s) {
 		return "", "", 0
 	}
 	body := s[2:end]
@@ -158,6 +174,7 @@ type spelled struct {
 	code string // where path is "": why
 	err  string
 	glob string // the component to match below path, for a glob's fixed prefix
+	weak bool   // the child has gone elsewhere before it looks: it counts only for what is there
 }
 
 // absolutes turns one spelling into every absolute path it may mean.
@@ -220,9 +237,40 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 		yield(spelled{text: text, code: CodeNoBase, err: "a relative path, and no directory is known that it starts from"})
 		return
 	}
+	moved := j.moved(f)
 	for _, base := range bases {
+		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
+			s.weak = len(moved) > 0
+			yield(s)
+		})
+	}
+	for _, base := range moved {
 		j.absolute(text, j.c.platform.Join(base, text), base, yield)
 	}
+}
+
+// moved are the directories that a cd before the word leads to and that are there.
+func (j *judge) moved(f *Finding) []string {
+	if f.dir == "" || j.container != nil {
+		return nil
+	}
+	var list []string
+	for _, text := range append(j.c.expand(f.dir), f.dir) {
+		if text == "~" || strings.HasPrefix(text, "~/") {
+			text = j.c.home + text[1:]
+		}
+		if j.c.platform.IsAbs(text) {
+			list = append(list, text)
+			continue
+		}
+		for _, base := range j.bases() {
+			list = append(list, j.c.platform.Join(base, text))
+		}
+	}
+	return slices.DeleteFunc(list, func(dir string) bool {
+		where, err := rootsmgr.Resolve(j.c.fs, dir)
+		return err != nil || !where.Dir
+	})
 }
 
 // declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary

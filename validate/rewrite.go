@@ -2,7 +2,9 @@ package validate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -91,8 +93,8 @@ type respelled struct {
 	to    string // plain, or the path it was, with the root resolved
 }
 
-// rewrite finds what an allowed call has to be sent with. The call that results is judged as a whole. Where that is
-// denied, the roots are left as they are spelled, which was judged before; where it is denied still, or where a file
+// rewrite finds what an allowed call has to be sent with. The call that results is judged as a whole, and held against
+// the tool's schema. Where that is denied, the roots are left as they are spelled, which was judged before; where it is denied still, or where a file
 // URI is not one plain path, so is the call.
 func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
@@ -106,17 +108,26 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if len(list) == 0 {
 		return
 	}
-	if trial := j.asSent(s, list); trial.Decision != Allow {
+	trial, misfit := j.asSent(s, list), s.misfit(list)
+	if trial.Decision != Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
-		if trial = j.asSent(s, list); trial.Decision != Allow {
-			out.Decision, out.Rule, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Why, trial.Roots
-			if trial.First != nil {
-				out.Findings, out.First = trial.Findings, trial.First
-			}
-			return
+		trial, misfit = j.asSent(s, list), s.misfit(list)
+	}
+	switch {
+	case trial.Decision != Allow:
+		out.Decision, out.Rule, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Why, trial.Roots
+		if trial.First != nil {
+			out.Findings, out.First = trial.Findings, trial.First
 		}
+		return
+	case misfit != nil:
+		f := list[0].f
+		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
+			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, Deny)
+		out.settle(s.tool, j.v)
+		return
 	}
 	for i := range list {
 		r := &list[i]
@@ -131,6 +142,39 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
+}
+
+// misfit holds the call with these strings in it against the tool's schema.
+func (s *Scan) misfit(list []respelled) error {
+	if s.value == nil {
+		return nil
+	}
+	value := s.value
+	for i := range list {
+		value = replaced(value, list[i].f.Pointer, list[i].to)
+	}
+	return s.tool.schema.validate(value)
+}
+
+// replaced is v with another string at pointer; v itself stays as it is.
+func replaced(v any, pointer, to string) any {
+	token, rest, ok := cutToken(pointer)
+	if !ok {
+		return to
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		out[token] = replaced(v[token], rest, to)
+		return out
+	case []any:
+		if i, err := strconv.Atoi(token); err == nil && i < len(v) {
+			out := slices.Clone(v)
+			out[i] = replaced(v[i], rest, to)
+			return out
+		}
+	}
+	return v
 }
 
 func (r *respelled) why() string {

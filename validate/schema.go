@@ -72,6 +72,7 @@ type instance struct {
 // arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
 type schema struct {
 	doc     any
+	quick   *quick // says yes where that is plain; never no
 	plain   *instance
 	spare   chan *instance
 	hints   *jsonschema.Schema
@@ -94,6 +95,7 @@ func (s *schema) load() error {
 		return err
 	}
 	s.hints, s.formats = first.root, formats
+	s.quick = quickOf(s.doc, true)
 	if costly(s.doc) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
@@ -202,6 +204,24 @@ func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map
 		}
 		s.Format = charge
 		subschemas(s, func(sub *jsonschema.Schema) {
+			if !seen[sub] {
+				seen[sub] = true
+				todo = append(todo, sub)
+			}
+		})
+	}
+}
+
+// eachName yields the name of every member that the schema declares, at any depth.
+func (s *schema) eachName(yield func(string)) {
+	seen := map[*jsonschema.Schema]bool{s.hints: true}
+	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for name := range at.Properties {
+			yield(name)
+		}
+		subschemas(at, func(sub *jsonschema.Schema) {
 			if !seen[sub] {
 				seen[sub] = true
 				todo = append(todo, sub)

@@ -16,10 +16,10 @@ const (
 var wrapperSchemes = wordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200 phar local")
 
 // pathSchemes carry a path of this machine.
-var pathSchemes = wordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher")
+var pathSchemes = wordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher ipc glob oci-layout compress.zlib compress.bzip2")
 
 // editorSchemes carry one after //file.
-var editorSchemes = wordSet("vscode vscode-insiders vscodium code-oss cursor windsurf vscode-file")
+var editorSchemes = wordSet("vscode vscode-insiders vscodium code-oss cursor windsurf zed vscode-file")
 
 // plainSchemes are never paths even without "//" behind them.
 var plainSchemes = wordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
@@ -68,6 +68,10 @@ func readScheme(s string) (schemeKind, []string) {
 		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || climbs(rest)):
 			return schemePath, []string{rest}
 		case pathSchemes[first]:
+			return carried(rest)
+		case name == "fileb":
+			return schemeFile, []string{"file:" + rest}
+		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
 			return carried(rest)
 		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
 			host, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")

@@ -1,7 +1,7 @@
 package validate
 
 import (
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -10,7 +10,7 @@ const maxDollars = 256
 
 // sqlVerbs begin a query that is SQL and not prose.
 var sqlVerbs = wordSet("select insert update delete with copy load attach detach create drop alter pragma explain call exec execute " +
-	"begin set install import export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
+	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
 
 // isSQL reports whether s begins with an SQL verb, behind blanks, parentheses and comments.
 func isSQL(s string) bool {
@@ -85,15 +85,25 @@ func (d *detector) vector(id int32, s string, p place) {
 	if n.kend == 0 && n.index == 0 && d.c.isCommand(s) && lastWord(d.t, p.key) == "argv" {
 		return
 	}
-	before := len(d.findings)
 	d.broad(id, s, p, false)
 	if s = d.whole(id, s, false); s == "" {
 		return
 	}
 	d.vectorNames(id, s, p)
-	if hasBlank(s) && d.onlyRelative(before) {
+	switch {
+	case hasBlank(s):
 		d.shell(id, s, p)
+	case strings.ContainsAny(s, pieceEnds):
+		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
 	}
+}
+
+// saysCode reports an element of an array that makes the next one a program: ["bash", "-c", "..."].
+func (d *detector) saysCode(id int32) bool {
+	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
+		return false
+	}
+	return codeFlags[d.t.str(id)]
 }
 
 // vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
@@ -116,8 +126,7 @@ func lastWord(t *tree, key int32) string {
 	if key < 0 {
 		return ""
 	}
-	var room wordRoom
-	list := room.split(t.name(key))
+	list := t.room.split(t.name(key))
 	if len(list) == 0 {
 		return ""
 	}
@@ -137,12 +146,15 @@ func (d *detector) shell(id int32, s string, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
-	eachShellWord(s, func(w string, at wordSeat) {
-		if at == seatCommand && element && n.index > 0 {
-			at = seatPlain
+	eachShellWord(s, func(w shellWord) {
+		if w.at == seatCommand && element && n.index > 0 {
+			w.at = seatPlain
 		}
-		d.word(id, w, at, p, HowShell)
+		d.dir, d.name0, d.inWords = w.dir, w.name, w.text != s
+		d.word(id, w.text, w.at, p, HowShell)
+		d.shellGlob(id, w.pattern, p)
 	})
+	d.dir, d.name0, d.inWords = "", "", false
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -178,7 +190,17 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
-		return
+		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
+			return
+		}
+	}
+	if _, _, n := dollarName(w); n > 0 && n < len(w) && w[n] == '/' {
+		d.word(id, "."+w[n:], seatPlain, p, how) // whatever it holds: mostly the working directory, $ROOT/../x
+	}
+	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
+		for part := range strings.SplitSeq(w, ":") {
+			d.word(id, part, seatPlain, p, how)
+		}
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
@@ -198,6 +220,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			}
 		}
 	}
+	d.glued(id, w, p, how, false)
 	if command {
 		return
 	}
@@ -228,8 +251,8 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 // sql scans the literals of an SQL string, and the words of a client's dot command (.read FILE).
 func (d *detector) sql(id int32, s string, p place) {
 	d.uris(id, s, p, false)
-	if strings.HasPrefix(strings.TrimSpace(s), ".") || strings.HasPrefix(strings.TrimSpace(s), `\`) {
-		eachShellWord(s, func(w string, _ wordSeat) { d.word(id, w, seatPlain, p, HowSQL) })
+	if isClientCommand(s) {
+		eachShellWord(s, func(w shellWord) { d.word(id, w.text, seatPlain, p, HowSQL) })
 		return
 	}
 	dollars := maxDollars
@@ -243,6 +266,14 @@ func (d *detector) sql(id int32, s string, p place) {
 		}
 	})
 }
+
+// clientCommand begins what a database's client does itself: .read of sqlite, \i of psql, source of mysql.
+var clientCommand = regexp.MustCompile(`(?i)^[\s;(]*(?:\.[a-z]+\s|\\[a-z!]+\s?|@|source\s|start\s+[^t\s])`)
+
+// dotCommand is one that a query in no other language begins with.
+var dotCommand = regexp.MustCompile(`^\s*(?:\.(?:read|import|open|output|once|save|backup|restore|load|cd|log|excel|shell|system|clone)\s|\\(?:copy|i|ir|o|g|w|cd|lo_import|lo_export|!)\s)`)
+
+func isClientCommand(s string) bool { return clientCommand.MatchString(s[:min(len(s), 256)]) }
 
 func (d *detector) sqlWord(id int32, v string, p place) {
 	if len(v) > maxRaw {
@@ -266,6 +297,8 @@ func (d *detector) sqlWord(id int32, v string, p place) {
 	case schemeNone:
 		if _, ok := d.look(v, false); ok {
 			d.add(Finding{Value: v, How: HowSQL, form: formWord, seat: id}, p)
+		} else if !hasBlank(v) {
+			d.name(id, v, p, false)
 		}
 	}
 }
@@ -275,6 +308,10 @@ func (d *detector) sqlWord(id int32, v string, p place) {
 func eachSQLLiteral(s string, dollars *int, yield func(string)) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
+		case '[':
+			if end := strings.IndexByte(s[i:], ']'); end > 1 && end < maxTail {
+				yield(s[i+1 : i+end])
+			}
 		case '\'', '"', '`':
 			lit, n := sqlQuoted(s[i:], c)
 			yield(lit)
@@ -311,172 +348,4 @@ func sqlQuoted(s string, q byte) (string, int) {
 		b.WriteByte(s[i])
 	}
 	return b.String(), len(s)
-}
-
-// wordSeat is where a word of a shell string stands.
-type wordSeat uint8
-
-const (
-	seatPlain   wordSeat = iota
-	seatCommand          // in command position
-	seatWritten          // after a redirection
-)
-
-// eachShellWord yields the words of a shell string twice: as a POSIX shell forms them (quotes removed and joined,
-// escapes undone), and split at everything that may end a path for another program (quotes and <>()= too).
-func eachShellWord(s string, yield func(word string, at wordSeat)) {
-	lexShell(s, yield)
-	for token := range strings.FieldsFuncSeq(s, isBlank) {
-		if kind, _ := readScheme(token); kind == schemeOther {
-			continue
-		}
-		for w := range strings.FieldsFuncSeq(token, func(r rune) bool { return strings.ContainsRune("'\"`<>()=;|&,{}[]", r) }) {
-			if w != token || strings.ContainsAny(w, `\`) {
-				yield(w, seatPlain)
-			}
-		}
-	}
-}
-
-// prefixes are commands whose argument is a command again.
-var prefixes = wordSet("sudo doas env exec nohup time nice xargs then do else if while until command builtin")
-
-type shellLexer struct {
-	yield   func(string, wordSeat)
-	word    strings.Builder
-	open    bool // a word has begun
-	command bool // the next word is in command position
-	quoted  bool
-	written bool // the next word stands after a redirection
-}
-
-func (l *shellLexer) end() {
-	if !l.open {
-		return
-	}
-	w := l.word.String()
-	at := seatPlain
-	switch {
-	case l.written:
-		at = seatWritten
-	case l.command && !l.quoted:
-		at = seatCommand
-	}
-	l.yield(w, at)
-	l.written = false
-	if !prefixes[w] && (strings.IndexByte(w, '=') <= 0 || l.quoted) {
-		l.command = false
-	}
-	l.word.Reset()
-	l.open, l.quoted = false, false
-}
-
-func lexShell(s string, yield func(string, wordSeat)) {
-	l := &shellLexer{yield: yield, command: true}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case isBlank(rune(c)):
-			l.end()
-			if c == '\n' {
-				l.command = true
-			}
-		case strings.IndexByte(";|&(){}`", c) >= 0 && !(c == '{' && i > 0 && s[i-1] == '$') && !(c == '}' && l.open):
-			l.end()
-			l.command = true
-		case c == '<' || c == '>':
-			l.end()
-			was := l.command
-			l.command, l.written = false, true
-			if i+1 < len(s) && s[i+1] == '(' {
-				l.command, l.written = was, false
-			}
-		case c == '\\' && i+1 < len(s):
-			i++
-			if s[i] != '\n' {
-				l.word.WriteByte(s[i])
-				l.open = true
-			}
-		case c == '$' && i+1 < len(s) && s[i+1] == '\'':
-			i += l.ansi(s[i+2:]) + 1
-		case c == '\'':
-			l.open = true
-			j := strings.IndexByte(s[i+1:], '\'')
-			if j < 0 {
-				j = len(s) - i - 1
-			}
-			l.word.WriteString(s[i+1 : i+1+j])
-			i += j + 1
-		case c == '"':
-			i += l.double(s[i+1:])
-		default:
-			l.word.WriteByte(c)
-			l.open = true
-		}
-	}
-	l.end()
-}
-
-// double reads a "..." string and returns how many bytes it took after the opening quote.
-func (l *shellLexer) double(s string) int {
-	l.open = true
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			return i + 1
-		case s[i] == '\\' && i+1 < len(s) && strings.IndexByte("\\\"$`\n", s[i+1]) >= 0:
-			i++
-			if s[i] != '\n' {
-				l.word.WriteByte(s[i])
-			}
-		default:
-			l.word.WriteByte(s[i])
-		}
-	}
-	return len(s)
-}
-
-// ansi reads a $'...' string, escapes decoded, and returns how many bytes it took after the opening quote.
-func (l *shellLexer) ansi(s string) int {
-	l.open = true
-	for i := 0; i < len(s); {
-		if s[i] == '\'' {
-			return i + 1
-		}
-		if s[i] != '\\' || i+1 >= len(s) {
-			l.word.WriteByte(s[i])
-			i++
-			continue
-		}
-		r, multibyte, tail, err := strconv.UnquoteChar(s[i:], '\'')
-		switch {
-		case err == nil && multibyte:
-			l.word.WriteRune(r)
-		case err == nil:
-			l.word.WriteByte(byte(r))
-		default:
-			// \x2 and \57 are shorter than Go writes them.
-			n, v := shortEscape(s[i+1:])
-			l.word.WriteByte(v)
-			tail = s[i+1+n:]
-		}
-		i = len(s) - len(tail)
-	}
-	return len(s)
-}
-
-func shortEscape(s string) (int, byte) {
-	base, i, most := 8, 0, 3
-	if s[0] == 'x' {
-		base, i, most = 16, 1, 3
-	}
-	v, begin := 0, i
-	for i < len(s) && i < most && isHex(s[i]) && (base == 16 || s[i] < '8') {
-		v = v*base + int(unhex(s[i]))
-		i++
-	}
-	if i == begin {
-		return 1, s[0]
-	}
-	return i, byte(v)
 }

@@ -96,16 +96,22 @@ func (t *Tool) compile(s *schema) error {
 			t.folded[foldName(p)] = class
 		}
 	}
+	s.eachName(func(p string) {
+		if folded := foldName(p); t.folded[folded] == keyOther {
+			t.folded[folded] = classOf(p)
+		}
+	})
 	return nil
 }
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
 	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive)}
-	if t.profile == nil {
+	byName := t.profile == nil
+	if byName {
 		t.profile = profileByServer(serverName)
 	}
-	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet {
+	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet && !byName {
 		t.mode = *t.profile.mode
 	}
 	declare := func(args map[string]ArgRule, how string, tier int) {
@@ -120,9 +126,25 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 	declare(ch.Args["*"], HowDeclared, 1)
 	if t.profile != nil {
 		declare(t.profile.Tools[name], HowProfile, 2)
-		declare(t.profile.Tools["*"], HowProfile, 3)
+		every := t.profile.Tools["*"]
+		if byName && !t.profile.has(name) {
+			every = tightening(every)
+		}
+		declare(every, HowProfile, 3)
 	}
 	return t
+}
+
+// tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that
+// the child gave itself speaks for the profile: anybody may be called memory-server.
+func tightening(rules map[string]ArgRule) map[string]ArgRule {
+	out := make(map[string]ArgRule)
+	for pointer, r := range rules {
+		if r.Role != RoleNone && r.Base == "" {
+			out[pointer] = r
+		}
+	}
+	return out
 }
 
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.

@@ -42,11 +42,18 @@ func (t *tree) name(id int32) string {
 // nested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
 // array; any other string stays a string.
 func (t *tree) nested(id int32, s string, level int) (bool, error) {
-	trimmed := strings.TrimLeft(s, " \t\r\n\ufeff")
-	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' {
-		return false, nil
+	trimmed := strings.Trim(s, " \t\r\n\ufeff")
+	for range maxNested {
+		if len(trimmed) < 2 || trimmed[0] != '"' {
+			break
+		}
+		inner, err := jsontext.AppendUnquote(nil, trimmed) // JSON in a JSON string in a string
+		if err != nil {
+			return false, nil
+		}
+		trimmed = strings.Trim(string(inner), " \t\r\n\ufeff")
 	}
-	if trimmed[len(trimmed)-1] != '}' && trimmed[len(trimmed)-1] != ']' && strings.TrimRight(trimmed, " \t\r\n") == trimmed {
+	if trimmed == "" || strings.IndexByte("{[/", trimmed[0]) < 0 {
 		return false, nil
 	}
 	depth := 1
@@ -55,6 +62,12 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 	}
 	mark, docs := len(t.nodes), len(t.docs)
 	err := t.walk([]byte(trimmed), id, depth, lenient...)
+	if e, ok := err.(*ArgumentsError); ok && e.Code == CodeArgsSyntax {
+		if plain := standardJSON(trimmed); plain != nil {
+			t.nodes, t.docs, t.nodes[id].first = t.nodes[:mark], t.docs[:docs], 0
+			err = t.walk(plain, id, depth, lenient...)
+		}
+	}
 	if err == nil {
 		t.nodes[id].flags |= fNested
 		if level >= maxNested {
@@ -63,7 +76,7 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 		return true, nil
 	}
 	t.nodes, t.docs, t.nodes[id].first = t.nodes[:mark], t.docs[:docs], 0
-	if e, ok := err.(*ArgumentsError); ok && (e.Code == CodeArgsTooDeep || e.Code == CodeArgsTooLarge) {
+	if e, ok := err.(*ArgumentsError); ok && (e.Code == CodeArgsTooDeep || e.Code == CodeArgsTooLarge || e.Code == CodeArgsName) {
 		return false, e
 	}
 	return false, nil

@@ -26,7 +26,7 @@ const (
 var pathWords = []string{
 	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "directory", "directories",
 	"dir", "dirs", "folder", "folders", "root", "roots", "cwd", "cwds", "source", "sources", "src", "srcs",
-	"destination", "destinations", "dest", "dests", "pathname", "pathnames", "dirname", "foldername",
+	"destination", "destinations", "dest", "dests", "dst", "dsts", "pathname", "pathnames", "dirname", "foldername",
 }
 
 // notPathWords end like a path word and mean something else.
@@ -46,12 +46,16 @@ var stopWords = wordSet("id ids key keys cause causes type types kind kinds coun
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
-	shellWords  = wordSet("command commands cmd cmds cmdline commandline script scripts shell")
-	sqlWords    = wordSet("sql statement statements")
-	queryWords  = wordSet("query queries")
-	vectorWords = wordSet("args argv flags")
-	codeWords   = wordSet("cell code notebook new old")
-	editWords   = wordSet("old new search find replace replacement")
+	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec bash sh zsh powershell pwsh terminal cli")
+	sqlWords       = wordSet("sql statement statements")
+	queryWords     = wordSet("query queries")
+	vectorWords    = wordSet("args argv flags arguments")
+	innerPaths     = wordSet("key json x property field attribute element")
+	programWords   = wordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
+	separatorWords = wordSet("sep separator separators delimiter delimiters delim op operator char character")
+	codeWords      = wordSet("cell code notebook new old")
+	segmentWords   = wordSet("segments parts components")
+	editWords      = wordSet("old new search find replace replacement")
 )
 
 func wordSet(list string) map[string]bool {
@@ -77,6 +81,14 @@ func (room *wordRoom) classOf(key string) keyClass {
 		return keyOther
 	}
 	last := list[len(list)-1]
+	if len(list) > 1 {
+		switch before := string(list[len(list)-2]); {
+		case string(last) == "line" && (before == "command" || before == "cmd"):
+			return keyShell
+		case string(last) == "path" && innerPaths[before]:
+			return keyOther // of a place in a document
+		}
+	}
 	if class, ok := lastWords[string(last)]; ok {
 		return class
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -20,18 +18,16 @@ import (
 // socket of mcphub status. The Hub runs as well without either.
 type attendance struct {
 	log    zerolog.Logger
-	book   *childlog.Book // nil: no logs are kept
-	config configState
+	book   *childlog.Book                              // nil: no logs are kept
 	reload func(ctx context.Context, force bool) error // nil: not served
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 }
 
 // attend opens the children's logs in dir ("": none are kept) and has cfg say
-// what is to go there. path is the hub.json that was read.
-func attend(cfg *hub.Config, dir, path string) *attendance {
+// what is to go there.
+func attend(cfg *hub.Config, dir string) *attendance {
 	a := &attendance{log: cfg.Log}
-	a.config.taken(path)
 	if dir == "" {
 		return a
 	}
@@ -54,7 +50,7 @@ func (a *attendance) start(h *hub.Hub) {
 	}
 	server := admin.New(admin.Config{
 		Folders: socketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
-		Status: func() hub.Status { return a.status(h) }, Loaded: a.config.report, Reload: a.reload,
+		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
 	})
 	a.wg.Go(func() {
 		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -88,33 +84,10 @@ func (a *attendance) status(h *hub.Hub) hub.Status {
 	return st
 }
 
-// configState is how the Hub stands to its hub.json.
-type configState struct {
-	mu  sync.Mutex
-	now admin.ConfigReport
-}
-
-// taken notes that the file at path holds now.
-func (c *configState) taken(path string) {
-	if abs, err := filepath.Abs(path); err == nil && path != "" {
-		path = abs
+// configReport is how the Hub stands to its hub.json, as status tells it.
+func configReport(c *hub.ConfigState) admin.ConfigReport {
+	if c == nil {
+		return admin.ConfigReport{}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = admin.ConfigReport{Path: path, Loaded: time.Now()}
-}
-
-// refused notes that the file is not as it could be taken; what was read before
-// holds.
-func (c *configState) refused(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	c.now.Error, c.now.ErrorAt = err.Error(), &now
-}
-
-func (c *configState) report() admin.ConfigReport {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+	return admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
 }

@@ -4,8 +4,9 @@
 //
 // main.go holds the command tree and the exit codes, wire.go turns a
 // config.File into a hub.Config and is the only file that sees both, serve.go
-// orders starting and stopping, client.go is the client of call and demo, and
-// there is one file for each command. On Linux the process that runs main for
+// orders starting and stopping, reload.go brings changes of the file to a Hub
+// that runs (one goroutine owns that), client.go is the client of call and demo,
+// and there is one file for each command. On Linux the process that runs main for
 // serve, call, explain, demo and warm is the second: the first has become its
 // guardian before that (internal/guardian).
 //

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,24 +42,29 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	if err != nil {
 		return err
 	}
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP) // before anybody can mean this hub: it would end by one
+	defer signal.Stop(hangUps)
 	cfg, err := src.hubConfig(os.Stderr, log)
 	if err != nil {
 		return err
 	}
-	beside := attend(&cfg, src.logs, src.found)
+	beside := attend(&cfg, src.logs)
 	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {
 		return exitf(exitConfig, "%w", err)
 	}
+	reload := newReloader(src, h, hangUps, log)
+	beside.reload = reload.Reload
 	beside.start(h)
 	defer tuneCollector()()
 	if address != "" {
-		return serveHTTP(ctx, h, src, log, address)
+		return serveHTTP(ctx, h, src, log, address, reload)
 	}
 	in, out, restore := openStdio()
 	defer restore()
-	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })
+	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) }))
 }
 
 // A program with few children has started them by startSoon, one with many by

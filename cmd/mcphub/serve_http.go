@@ -4,23 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
+	"strings"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/rootsmgr"
 )
 
 // serveHTTP serves Streamable HTTP until ctx ends.
-func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger, address string) error {
+func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger, address string, reload *reloader) error {
 	file := src.file
 	if address == listenConfigured {
 		address = file.HTTP.Listen
 	}
-	opts, err := httpOptions(file, os.LookupEnv)
+	opts, err := httpOptions(file, os.LookupEnv, log)
 	if err != nil {
 		return err
 	}
@@ -32,7 +36,7 @@ func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger
 		return errors.Join(exitf(exitConfig, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
-	return runHub(ctx, h, log, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, opts) })
+	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, opts) }))
 }
 
 func isLoopback(addr string) bool {
@@ -41,20 +45,72 @@ func isLoopback(addr string) bool {
 }
 
 // httpOptions turns the http block of hub.json into values.
-func httpOptions(f *config.File, env func(string) (string, bool)) (hub.HTTPOptions, error) {
+func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
 	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	for i, t := range f.HTTP.Tokens {
 		at := f.At("http", "tokens", fmt.Sprint(i))
-		secret, _ := env(t.Env)
-		switch {
-		case secret == "":
-			at.Text = fmt.Sprintf("the variable %s is not set in the hub's environment; it must hold the token of %q", t.Env, t.Name)
-			return o, exitf(exitConfig, "%s", at.String())
-		case len(t.Roots) > 0:
-			at.Text = "a ceiling of roots is not served by this version, so a token cannot have one"
+		secret, err := tokenSecret(f, t, home, env)
+		if err != nil {
+			at.Text = err.Error()
 			return o, exitf(exitConfig, "%s", at.String())
 		}
-		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Secret: secret})
+		for _, other := range o.Tokens {
+			if other.Secret == secret {
+				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
+				return o, exitf(exitConfig, "%s", at.String())
+			}
+		}
+		token := hub.Token{Name: t.Name, Secret: secret}
+		for j, dir := range t.Roots {
+			dir = fromFile(f, dir, home, false)
+			token.Roots = append(token.Roots, dir)
+			seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: dir}})
+			for _, sk := range seen.Skipped() {
+				p := f.At("http", "tokens", fmt.Sprint(i), "roots", fmt.Sprint(j))
+				log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("token", t.Name).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a token opens nothing")
+			}
+		}
+		o.Tokens = append(o.Tokens, token)
 	}
 	return o, nil
+}
+
+// mostToken bounds the file of a token: what is longer is another file.
+const mostToken = 16 << 10
+
+// tokenSecret reads a token from where hub.json says that it is.
+func tokenSecret(f *config.File, t config.Token, home string, env func(string) (string, bool)) (string, error) {
+	if t.File == "" {
+		secret, _ := env(t.Env)
+		if secret = strings.TrimSpace(secret); secret == "" {
+			return "", fmt.Errorf("the variable %s is not set in the hub's environment; it must hold the token of %q", t.Env, t.Name)
+		}
+		return secret, nil
+	}
+	path := fromFile(f, t.File, home, false)
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
+		return "", fmt.Errorf("%s, which is to hold the token of %q, is no regular file", path, t.Name)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s holds the token of %q and others may read or change it (mode %04o); chmod 600 it", path, t.Name, info.Mode().Perm())
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+	}
+	defer func() { _ = in.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(in, mostToken+1))
+	secret := strings.TrimSpace(string(raw))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+	case secret == "" || len(raw) > mostToken || strings.ContainsAny(secret, "\r\n"):
+		return "", fmt.Errorf("%s must hold the token of %q alone, on one line", path, t.Name)
+	}
+	return secret, nil
 }

@@ -126,6 +126,12 @@ func (p page) hub(r admin.Report) {
 	if r.Config.Error != "" {
 		fmt.Fprintf(p.w, "not read again since, %s ago: %s\n", p.ago(r.Config.ErrorAt), printable(r.Config.Error, 500))
 	}
+	if r.Config.Waiting != "" {
+		fmt.Fprintln(p.w, printable(r.Config.Waiting, 500))
+	}
+	for _, key := range r.Config.AfterRestart {
+		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
+	}
 	p.children(r)
 	for _, c := range r.Children {
 		p.details(c)

@@ -23,15 +23,17 @@ import (
 type sources struct {
 	config      string
 	roots       string
-	builtinOnly bool   // the embedded server alone, whatever files there are
-	found       string // the file that was read; "" where there was none
-	logs        string // where the children's stderr is to be kept; "" where it is not
+	rootsGiven  func() bool // --roots was on the command line, empty or not
+	builtinOnly bool        // the embedded server alone, whatever files there are
+	found       string      // the file that was read; "" where there was none
+	logs        string      // where the children's stderr is to be kept; "" where it is not
 	file        *config.File
 }
 
 func (s *sources) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
 	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas")
+	s.rootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 
 // hubConfig reads the configuration and builds everything a Hub needs. What is
@@ -42,6 +44,11 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 		return hub.Config{}, err
 	}
 	s.file = file
+	return s.wire(file, w, log)
+}
+
+// wire turns a configuration that was read into what a Hub is made of.
+func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	if err := notServedYet(file); err != nil {
 		return hub.Config{}, err
 	}
@@ -265,8 +272,9 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	}
 	cfg.Protected = append(own, f.Policy.Protected...)
 	cfg.Protected = append(cfg.Protected, ownFolders(f, home, os.Getenv)...)
-	if f.Path != "" {
-		cfg.Protected = append(cfg.Protected, f.Path)
+	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
+	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
+		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
 	}
 	return validate.NewChecker(cfg)
 }
@@ -278,7 +286,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 	if s.builtinOnly {
 		in.Env = nil
 	}
-	if s.roots != "" {
+	if s.roots != "" || s.rootsGiven != nil && s.rootsGiven() { // an empty one is a mistake, not "no boundary"
 		in.Flag = strings.Split(s.roots, ",")
 	}
 	for _, r := range f.Roots.Fallback {

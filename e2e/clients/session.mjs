@@ -1,6 +1,6 @@
 // One session of the official TypeScript SDK client, told as JSON on stdin and reported as JSON on stdout.
 //
-// in:  {"command", "args", "env", "cwd", "capabilities", "roots": [{uri, name}], "steps": [step...]}
+// in:  {"command", "args", "env", "cwd" | "url", "headers", "capabilities", "roots": [{uri, name}], "steps": [step...]}
 // out: {"server", "capabilities", "instructions", "results": [{"value"} | {"error": {code, message}}], "asked"}
 //
 // steps: {"do": "tools"}                       every page of tools/list, entries as the wire had them
@@ -12,6 +12,7 @@
 import { text } from 'node:stream/consumers';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ListRootsRequestSchema, ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 const scenario = JSON.parse(await text(process.stdin));
@@ -62,13 +63,15 @@ const doers = {
   },
 };
 
-const transport = new StdioClientTransport({
-  command: scenario.command,
-  args: scenario.args ?? [],
-  env: scenario.env,
-  cwd: scenario.cwd,
-  stderr: 'inherit',
-});
+const transport = scenario.url
+  ? new StreamableHTTPClientTransport(new URL(scenario.url), { requestInit: { headers: scenario.headers ?? {} } })
+  : new StdioClientTransport({
+      command: scenario.command,
+      args: scenario.args ?? [],
+      env: scenario.env,
+      cwd: scenario.cwd,
+      stderr: 'inherit',
+    });
 await client.connect(transport);
 const report = {
   server: client.getServerVersion(),
@@ -83,6 +86,7 @@ for (const step of scenario.steps ?? []) {
     report.results.push({ error: { code: error.code, message: String(error.message ?? error) } });
   }
 }
+if (scenario.url) await transport.terminateSession();
 await client.close();
 report.asked = asked;
 process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -104,7 +104,7 @@ func (c *Client) read(r io.Reader) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 || err == nil {
-			m := parse(line)
+			m := Parse(line)
 			c.log.add(m, err != nil)
 			if m.IsRequest() && m.Fault == "" {
 				c.done.Go(func() { c.answer(m) })

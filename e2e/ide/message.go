@@ -25,8 +25,8 @@ func (m Message) IsAnswer() bool { return m.isAnswer }
 // IsNotification reports whether m has a method and no id.
 func (m Message) IsNotification() bool { return m.notification }
 
-// parse never fails: what is wrong with a line is in Fault.
-func parse(line []byte) Message {
+// Parse reads one line. It never fails: what is wrong with a line is in Fault.
+func Parse(line []byte) Message {
 	m := Message{Raw: line}
 	// A map and not a struct: encoding/json matches the names of a struct in any case.
 	var members map[string]json.RawMessage

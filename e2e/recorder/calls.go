@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +17,9 @@ type arguments struct {
 	MS    int    `json:"ms"`
 	Steps int    `json:"steps"`
 	Bytes int    `json:"bytes"`
+
+	Hex    string   `json:"hex"`
+	Before []string `json:"before"`
 }
 
 // call runs one tools/call. done closes when the client cancels it; then nothing is answered, as the protocol wants it.
@@ -56,6 +60,16 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "recorder: \x1b[31mcrash\x1b[0m as told")
 		os.Exit(3)
+	case "reflect":
+		s.result(id, structured(bytes.TrimSpace(params)))
+	case "say":
+		s.say(id, p, args)
+	case "set_tools":
+		s.mu.Lock()
+		s.set = unhex(args.Hex)
+		s.mu.Unlock()
+		s.notify("notifications/tools/list_changed", `{}`)
+		s.result(id, text("set"))
 	case "broken_line":
 		s.broken(id, args.Kind)
 	case "flood":
@@ -74,6 +88,22 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		}
 		s.fail(id, -32602, "unknown tool: "+name)
 	}
+}
+
+// say answers with members of an envelope that the test has made up, after progress notifications with members that it has made
+// up. They come as hexadecimal digits: what they hold is nobody's business on the way here.
+func (s *server) say(id json.RawMessage, params message, args arguments) {
+	var meta message
+	_ = json.Unmarshal(params["_meta"], &meta)
+	for _, members := range args.Before {
+		s.notify("notifications/progress", `{"progressToken":`+string(meta["progressToken"])+","+unhex(members)+`}`)
+	}
+	s.send([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,`+unhex(args.Hex)+`}`))
+}
+
+func unhex(digits string) string {
+	b, _ := hex.DecodeString(digits) // a test that sends something else misses its answer
+	return string(b)
 }
 
 func (s *server) known(name string) bool {

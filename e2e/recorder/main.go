@@ -32,6 +32,7 @@ type habits struct {
 	badSchema      bool          // offers tools whose schema must not be used
 	nullable       bool          // offers a tool whose schema allows null: most clients refuse the whole list
 	ansi           bool          // offers a tool whose description holds terminal escapes
+	offers         bool          // offers prompts, resources and completion, too
 	hold           bool          // is the grandchild: does nothing, for ever
 }
 
@@ -53,6 +54,7 @@ func main() {
 	flag.BoolVar(&h.badSchema, "bad-schema", false, "offer tools whose schema must not be used")
 	flag.BoolVar(&h.nullable, "nullable", false, "offer a tool whose schema allows null")
 	flag.BoolVar(&h.ansi, "ansi", false, "offer a tool whose description holds terminal escapes")
+	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.hold, "hold", false, "do nothing, for ever")
 	if wrap := os.Getenv("RECORDER_WRAP"); wrap != "" {
 		os.Exit(runWrapped(wrap, os.Args[1:]))

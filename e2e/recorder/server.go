@@ -29,6 +29,7 @@ type server struct {
 	asks  map[string]chan json.RawMessage // answers to come, by our id; the whole message
 	calls map[string]chan struct{}        // calls under way, by their raw id; closed when cancelled
 	added []string                        // tools that add_tool added
+	set   string                          // entries that set_tools set, raw
 }
 
 // output orders what is written: one whole line at a time.
@@ -107,7 +108,9 @@ func (s *server) request(id json.RawMessage, method string, m message) {
 			s.fail(id, -32601, "method not found")
 		}
 	default:
-		s.fail(id, -32601, "method not found: "+method)
+		if !s.habits.offers || !s.offered(id, method, m["params"]) {
+			s.fail(id, -32601, "method not found: "+method)
+		}
 	}
 }
 
@@ -120,8 +123,12 @@ func (s *server) initialize(id json.RawMessage, m message) {
 	default:
 		version = "2025-11-25"
 	}
-	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},`+
-		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version))
+	more := ""
+	if s.habits.offers {
+		more = offersCapabilities
+	}
+	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}%s},`+
+		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version, more))
 }
 
 func (s *server) notified(method string, m message) {

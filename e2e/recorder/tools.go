@@ -23,6 +23,9 @@ func (s *server) tools() []string {
 	for _, name := range s.added {
 		entries = append(entries, fmt.Sprintf(`{"name":%s,"description":"added while running","inputSchema":{"type":"object"}}`, strconv.Quote(name)))
 	}
+	if s.set != "" {
+		entries = append(entries, s.set)
+	}
 	return entries
 }
 
@@ -49,6 +52,9 @@ var honestTools = []string{
 	simple("broken_line", "Answers with a line that cannot be read."),
 	simple("flood", "Floods stderr."),
 	simple("add_tool", "Adds a tool and says so."),
+	simple("reflect", "Gives the params of its call back."),
+	simple("say", "Answers as it is told."),
+	simple("set_tools", "Adds entries to its list as it is told."),
 }
 
 const richTool = `{"x-before":{"b":2,"a":1},"name":"rich","title":"R\u00efch \"tool\"","description":"Everything at once: \ud83d\ude00 \u2028.",` +

@@ -28,4 +28,7 @@ type ConfigReport struct {
 	Loaded  time.Time  `json:"loaded"`            // when what holds now was read
 	Error   string     `json:"error,omitempty"`   // why the file as it is now was not taken; what was read before holds
 	ErrorAt *time.Time `json:"errorAt,omitempty"` // when that was
+
+	Waiting      string   `json:"waiting,omitempty"`      // why a change is not read before a person asks for it
+	AfterRestart []string `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
 }

@@ -410,8 +410,8 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 				bad = quote(v) + " " + bad
 			}
 			if c.soft && v != n.text {
-				c.report(SeverityWarning, at, n.off, bad+" once its variables are replaced; the entry is skipped", "")
-				return nil, false
+				c.report(SeverityWarning, at, n.off, bad+" once its variables are replaced; the entry names no directory", "")
+				return n.text, true // as written, which nothing is called: dropped, it would be as if it had never been there
 			}
 			c.fail(at, n.off, bad, "")
 			return nil, false
@@ -430,8 +430,8 @@ func (c *checker) expand(at []string, n *node, s *spec) (string, bool) {
 		if bad = e.unset(); bad != nil && c.idle {
 			return n.text, true
 		} else if bad != nil && c.soft {
-			c.report(SeverityWarning, at, n.off, bad.text+"; the entry is skipped", bad.hint)
-			return "", false
+			c.report(SeverityWarning, at, n.off, bad.text+"; the entry names no directory", bad.hint)
+			return n.text, true
 		}
 	}
 	if bad != nil {

@@ -11,6 +11,7 @@ type Key struct {
 	Type    string // "string", "list of string", "duration", `"a" or "b"`, ...
 	Default string // as JSON, or in words; "" = none
 	Text    string // one sentence, Markdown
+	Restart bool   // a change takes effect after a restart, or where it bounds a client, for its next session
 }
 
 // Describe lists every key, in the order of the table that the reader uses.
@@ -31,7 +32,7 @@ func describe(out []Key, at string, s *spec) []Key {
 		if k.required {
 			d = "required"
 		}
-		out = append(out, Key{Path: path, Type: k.spec.describe(), Default: d, Text: k.text})
+		out = append(out, Key{Path: path, Type: k.spec.describe(), Default: d, Text: k.text, Restart: k.restart})
 		in := k.spec
 		for in.kind == kindMap || in.kind == kindList {
 			if in.kind == kindMap {

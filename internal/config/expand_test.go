@@ -123,7 +123,8 @@ func TestUnsetOutsideOfServers(t *testing.T) {
 	if err != nil || len(problems) != 2 || problems[0].Severity != SeverityWarning || problems[1].Severity != SeverityWarning {
 		t.Fatal(problems, err)
 	}
-	if r := f.Roots.Fallback; len(r) != 2 || r[0].Path != "/a" || r[1].Path != "/c" {
+	// They stay as they are written: a list of which nothing is left would look like no list, and that opens everything.
+	if r := f.Roots.Fallback; len(r) != 4 || r[0].Path != "/a" || r[1].Path != "${NOPE}/b" || r[2].Path != "${NOPE:-}" || r[3].Path != "/c" {
 		t.Error(r)
 	}
 	// A protected path that is not known cannot be skipped.

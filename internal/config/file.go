@@ -42,6 +42,9 @@ type File struct {
 	HTTP     HTTP     `koanf:"http"`
 	Limits   Limits   `koanf:"limits"`
 
+	Sum   string `koanf:"-"` // of the bytes that were read, SHA-256 in hex; "" for Default
+	Trail Trail  `koanf:"-"` // how Path led to the file when Load read it
+
 	src  *source
 	tree *node // in hub.json's own spelling, for At
 }
@@ -204,7 +207,8 @@ type HTTP struct {
 // Token admits one client.
 type Token struct {
 	Name  string   `koanf:"name"`
-	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here
+	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here; "" with File
+	File  string   `koanf:"file"`  // path of the file that holds it, not read here; "" with Env
 	Roots []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
 }
 

@@ -75,6 +75,9 @@ func markdown() string {
 		if json.Valid([]byte(def)) {
 			def = "`" + def + "`"
 		}
+		if k.Restart {
+			k.Text += " A change takes effect after a restart."
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(k.Path), cell(k.Type), cell(def), cell(k.Text))
 	}
 	b.WriteString("\n")

@@ -54,6 +54,7 @@ type key struct {
 	text     string // one sentence for docs/config.md
 	guard    bool   // losing it to a misspelling would open something
 	required bool
+	restart  bool // a hub that runs goes on with the former value
 }
 
 func object(keys ...key) *spec   { return &spec{kind: kindObject, keys: keys} }
@@ -105,16 +106,16 @@ var table = object(
 		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
 	)},
 	key{name: "logs", text: "What the children write to stderr, in a file for each.", spec: object(
-		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
+		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
 			text: "Where the files are; `\"off\"` keeps none. They are bounded, and readable by their owner only."},
 	)},
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
-		key{name: "frame", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
-		key{name: "sessions", def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
-		key{name: "calls", def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
-		key{name: "children", def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
-		key{name: "starting", def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
+		key{name: "frame", restart: true, def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
+		key{name: "sessions", restart: true, def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
+		key{name: "calls", restart: true, def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
+		key{name: "children", restart: true, def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
+		key{name: "starting", restart: true, def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
 		key{name: "depth", def: `128`, spec: whole(8, 10_000), text: "Nesting of a call's arguments."},
 	)},
 )
@@ -196,12 +197,13 @@ var policyTable = guarding(
 )
 
 var httpTable = object(
-	key{name: "listen", def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
-	key{name: "hosts", spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
-	key{name: "origins", spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
-	key{name: "tokens", guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
+	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
+	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
+	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
+	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
-		key{name: "env", required: true, guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token."},
+		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
+		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
 		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it."},
 	))},
 )

@@ -34,6 +34,10 @@ const delimiter = "\x00"
 //     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
 //     Problems, in the order of the file, hold them too, beside the warnings.
 func Load(path string, env func(string) (string, bool)) (*File, []Problem, error) {
+	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
+	if err != nil {
+		return nil, nil, &LoadError{Path: path, Err: err}
+	}
 	data, err := read(path)
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
@@ -44,6 +48,7 @@ func Load(path string, env func(string) (string, bool)) (*File, []Problem, error
 		if abs, err := filepath.Abs(path); err == nil {
 			f.Path = abs
 		}
+		f.Trail = trail
 	}
 	return f, problems, err
 }
@@ -85,6 +90,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*File, []
 		}
 		return nil, p.problems, le
 	}
+	f.Sum = checksum(data)
 	return f, p.problems, nil
 }
 
@@ -98,7 +104,7 @@ func Default() *File {
 	if err != nil {
 		panic(err) // the text is a constant; a test reads it
 	}
-	f.src, f.tree = nil, nil
+	f.Sum, f.src, f.tree = "", nil, nil
 	return f
 }
 
@@ -307,6 +313,9 @@ func (p *parser) tokens(f *File) {
 	}
 	seen := map[string]int{}
 	for i, t := range f.HTTP.Tokens {
+		if (t.Env == "") == (t.File == "") {
+			p.fail([]string{"http", "tokens", index(i)}, n.elems[i].off, "a token is held by a variable or by a file", `give one of "env" and "file"`)
+		}
 		if line, again := seen[t.Name]; again {
 			p.fail([]string{"http", "tokens", index(i), "name"}, n.elems[i].off, fmt.Sprintf("another token on line %d is called %s", line, quote(t.Name)), "rename one of them")
 			continue

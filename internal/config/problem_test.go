@@ -93,6 +93,8 @@ func TestProblems(t *testing.T) {
 		{"two containers", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}},\n\"servers\": {\"a\": {\"command\": \"y\"}}}", `2:13: error: mcpServers.a: there is another server "a" on line 1; rename one of them`},
 		{"two rules", `{"mcpServers": {"f": {"builtin": "files"}}, "policy": {"rules": [{"name": "r", "then": "deny"}, {"name": "r", "then": "deny"}]}}`, `1:97: error: policy.rules[1].name: another rule on line 1 is called "r"; rename one of them`},
 		{"two tokens", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n", "env": "E"}, {"name": "n", "env": "F"}]}}`, `1:92: error: http.tokens[1].name: another token on line 1 is called "n"; rename one of them`},
+		{"token of two places", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n", "env": "E", "file": "/t"}]}}`, `1:65: error: http.tokens[0]: a token is held by a variable or by a file; give one of "env" and "file"`},
+		{"token of no place", `{"mcpServers": {"f": {"builtin": "files"}}, "http": {"tokens": [{"name": "n"}]}}`, `1:65: error: http.tokens[0]: a token is held by a variable or by a file; give one of "env" and "file"`},
 
 		// Entries as a whole
 		{"nothing to start", in(`{"args": []}`), `1:17: error: mcpServers.a: one of "command", "url" or "builtin" is missing; say what to start or where to connect`},

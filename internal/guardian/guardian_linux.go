@@ -41,7 +41,7 @@ func guarded(args []string) bool {
 		return false
 	}
 	switch args[1] {
-	case "files", "roots", "validate", "status", "version", "help", "completion", "__complete", "__completeNoDesc":
+	case "files", "roots", "validate", "status", "reload", "version", "help", "completion", "__complete", "__completeNoDesc":
 		return false
 	}
 	for _, a := range args[1:] {

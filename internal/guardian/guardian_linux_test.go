@@ -22,6 +22,8 @@ func TestGuarded(t *testing.T) {
 		{[]string{"files", "serve"}, false}, // a directory of that name
 		{[]string{"validate", "call"}, false},
 		{[]string{"roots", "--count"}, false},
+		{[]string{"reload"}, false},
+		{[]string{"reload", "serve"}, false},
 		{[]string{"--help", "serve"}, false},
 		{[]string{"serves"}, false},
 	} {

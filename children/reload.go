@@ -1,0 +1,77 @@
+package children
+
+import (
+	"errors"
+	"slices"
+)
+
+// ErrReplaced is why an instance cannot be called any more whose Spec has
+// changed or gone. Whoever gets it looks up anew what there is now.
+var ErrReplaced = errors.New("the configuration has changed")
+
+// Apply makes specs the ones that count. An instance whose Spec is Equal to
+// what it was is left alone: same process, same Revision. Any other is retired:
+// it takes no new call, and stops when the last call under way has ended, or
+// when its session or the hub does. Nothing is started: Ensure and Prestart, as
+// for any instance, make the ones that take their place. It returns at once.
+func (s *Supervisor) Apply(specs []Spec) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.specs = byName(specs)
+	var gone, unborn []*child
+	for k, c := range s.children {
+		if now, ok := s.specs[k.Child]; !ok || !now.Equal(c.spec) {
+			delete(s.children, k)
+			gone = append(gone, c)
+		}
+	}
+	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
+		out := slices.Contains(gone, c)
+		if out {
+			unborn = append(unborn, c)
+		}
+		return out
+	})
+	for _, c := range gone {
+		if !slices.Contains(unborn, c) {
+			s.retired[c] = struct{}{}
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range gone {
+		c.retire(ErrReplaced)
+	}
+	for _, c := range unborn {
+		c.finish()
+	}
+}
+
+// forget lets go of an instance that has ended.
+func (s *Supervisor) forget(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.retired, c)
+}
+
+// everybody lists the instances that live; mu is held.
+func (s *Supervisor) everybody() []*child {
+	all := make([]*child, 0, len(s.children)+len(s.retired))
+	for _, c := range s.children {
+		all = append(all, c)
+	}
+	for c := range s.retired {
+		all = append(all, c)
+	}
+	return all
+}
+
+func byName(specs []Spec) map[string]Spec {
+	out := make(map[string]Spec, len(specs))
+	for _, spec := range specs {
+		out[spec.Name] = spec.withDefaults()
+	}
+	return out
+}

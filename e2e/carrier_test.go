@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"mcphub/e2e/ide"
+)
+
+// carrier carries requests to the recorder and answers back.
+type carrier interface {
+	prefix() string // of the recorder's tools
+	// request sends one and gives what came for it: progress, then the answer.
+	request(id, method, params string) ([]ide.Message, error)
+}
+
+// lines carries over stdio.
+type lines struct {
+	*session
+	names string
+}
+
+func (l *lines) prefix() string { return l.names }
+
+func (l *lines) request(id, method, params string) ([]ide.Message, error) {
+	from := len(l.Messages())
+	if err := l.RequestAs(id, method, params); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := l.Answer(ctx, id); err != nil {
+		return nil, err
+	}
+	var got []ide.Message
+	for _, m := range l.Messages()[from:] {
+		if m.Method == "notifications/progress" || m.IsAnswer() {
+			got = append(got, m)
+		}
+	}
+	return got, nil
+}
+
+// web starts a hub over HTTP in front of a recorder and gives its address.
+func (w *world) web() string {
+	w.t.Helper()
+	return w.listen("front", mcphub(w.t), "serve", "--http", "127.0.0.1:0", "--config",
+		w.write("front.json", raw(w.t, obj{"mcpServers": obj{"rec": w.recorder("rec", "-offers")}})))
+}
+
+// posts carries over HTTP.
+type posts struct {
+	url, names, session string
+	client              *http.Client
+}
+
+func (w *world) posts(url, names string) *posts {
+	w.t.Helper()
+	p := &posts{url: url, names: names, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	w.t.Cleanup(p.client.CloseIdleConnections)
+	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"posts","version":"1"}}`)
+	must(w.t, err)
+	resp, err := p.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	must(w.t, err)
+	must(w.t, resp.Body.Close())
+	return p
+}
+
+func (p *posts) prefix() string { return p.names }
+
+func (p *posts) post(line string) (*http.Response, error) {
+	req, err := http.NewRequest(http.MethodPost, p.url, strings.NewReader(line))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if p.session != "" {
+		req.Header.Set("Mcp-Session-Id", p.session)
+		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	resp, err := p.client.Do(req)
+	if err == nil && p.session == "" {
+		p.session = resp.Header.Get("Mcp-Session-Id")
+	}
+	return resp, err
+}
+
+func (p *posts) request(id, method, params string) ([]ide.Message, error) {
+	resp, err := p.post(`{"jsonrpc":"2.0","id":` + id + `,"method":` + strconv.Quote(method) + `,"params":` + params + `}`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var got []ide.Message
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		for s := bufio.NewReader(resp.Body); err == nil; {
+			var line string
+			line, err = s.ReadString('\n')
+			if data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data: "); ok && data != "" {
+				got = append(got, ide.Parse([]byte(data)))
+			}
+		}
+	} else {
+		var body []byte
+		body, err = io.ReadAll(resp.Body)
+		got = append(got, ide.Parse(bytes.TrimSpace(body)))
+	}
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(got) == 0 || !got[len(got)-1].IsAnswer() {
+		return nil, fmt.Errorf("status %d and no answer at the end of %d messages", resp.StatusCode, len(got))
+	}
+	return got, nil
+}

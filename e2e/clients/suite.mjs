@@ -1,0 +1,91 @@
+// What `conformance client --command` runs: the hub with the suite's server as its only child, and the official TypeScript SDK
+// client in front of the hub, doing what the scenario wants done.
+//
+// node suite.mjs URL; MCPHUB names the hub's binary, MCP_CONFORMANCE_SCENARIO the scenario, and MCP_CONFORMANCE_CONTEXT what it
+// brings. It fails when the scenario cannot be played; the suite judges what reached its server.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+
+const patience = 10_000; // for a call
+const url = process.argv.at(-1);
+const config = join(mkdtempSync(join(process.env.HOME, 'suite-')), 'hub.json');
+writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '' } } }));
+
+const client = new Client({ name: 'suite', version: '1' }, { capabilities: { elicitation: { form: { applyDefaults: true } } } });
+const answer = { confirmed: true }; // to the forms that have no defaults
+client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+  const known = Object.keys(params.requestedSchema?.properties ?? {}).filter((name) => name in answer);
+  return { action: 'accept', content: Object.fromEntries(known.map((name) => [name, answer[name]])) };
+});
+
+const own = new Set(['get-roots', 'call-tool', 'list-tools']);
+async function tools() {
+  const { tools } = await client.request({ method: 'tools/list', params: {} }, ResultSchema);
+  return tools.filter(({ name }) => !own.has(name));
+}
+
+// tool gives one of the child's tools, '*' being any: list-tools has waited for the child.
+async function tool(name) {
+  await call('list-tools');
+  const found = (await tools()).find((t) => name === '*' || t.name === name);
+  if (!found) throw new Error(`${name} is not listed`);
+  return found;
+}
+
+async function call(name, args = {}) {
+  return client.request({ method: 'tools/call', params: { name, arguments: args } }, ResultSchema, { timeout: patience });
+}
+
+async function play(name, args) {
+  await tool(name);
+  return call(name, args);
+}
+
+// sample gives arguments that the hub lets pass: every property that there is.
+const values = { string: 'us-west1', number: 1.5, integer: 1, boolean: true, object: {}, array: [], null: null };
+function sample({ properties = {} }) {
+  return Object.fromEntries(Object.entries(properties).map(([name, { type }]) => [name, values[type]]));
+}
+
+const plays = {
+  initialize: () => call('list-tools'), // which waits for the child
+  'request-metadata': () => call('list-tools'),
+  tools_call: () => play('add_numbers', { a: 5, b: 3 }),
+  'sse-retry': () => play('test_reconnection'),
+  'elicitation-sep1034-client-defaults': () => play('test_client_elicitation_defaults'),
+  async 'json-schema-2020-12-preservation'() {
+    const { inputSchema } = await tool('json_schema_2020_12_tool');
+    await call('json_schema_echo', { schema: inputSchema });
+  },
+  'json-schema-ref-no-deref': () => tool('*'),
+  async 'sep-2322-client-request-state'() {
+    for (const name of ['echo_state', 'no_state', 'unrelated', 'no_result_type']) await play(`test_mrtr_${name}`);
+  },
+  async 'http-standard-headers'() {
+    await call((await tool('*')).name);
+    const ask = (method, params = {}) => client.request({ method, params }, ResultSchema);
+    const [resource] = (await ask('resources/list')).resources;
+    await ask('resources/read', { uri: resource.uri });
+    const [prompt] = (await ask('prompts/list')).prompts;
+    await ask('prompts/get', { name: prompt.name });
+  },
+  async 'http-custom-headers'() {
+    for (const { name, arguments: args } of JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT).toolCalls) await play(name, args);
+  },
+  async 'http-invalid-tool-headers'() {
+    await tool('valid_tool');
+    for (const { name, inputSchema } of await tools()) await call(name, sample(inputSchema)).catch(() => {}); // refused is well
+  },
+};
+
+await client.connect(
+  new StdioClientTransport({ command: process.env.MCPHUB, args: ['serve', '--config', config], env: { ...process.env } }),
+);
+try {
+  await plays[process.env.MCP_CONFORMANCE_SCENARIO]();
+} finally {
+  await client.close();
+}

@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// exception names scenarios, or single checks as "scenario:check", that do not pass, and why.
+type exception struct {
+	what []string
+	why  string
+}
+
+// leg is one run of the suite.
+type leg struct {
+	role, revision string
+	direct         []exception // against the fixture; only for a server
+	through        []exception // with the hub
+	hollow         []exception // pass so far for no good reason
+	never          []exception // does not concern the hub; what ends with * is the beginning of a name
+}
+
+func (l leg) title() string { return l.revision + " as a " + l.role }
+
+// inapplicable tells whether and why a scenario does not concern the hub.
+func (l leg) inapplicable(scenario string) (string, bool) {
+	for _, e := range l.never {
+		for _, what := range e.what {
+			if begin, some := strings.CutSuffix(what, "*"); what == scenario || some && strings.HasPrefix(scenario, begin) {
+				return e.why, true
+			}
+		}
+	}
+	return "", false
+}
+
+const (
+	whyNoLogging = "log messages are not passed on so far"
+	whyNoAsking  = "what a child asks of the client is refused so far"
+	whyNoModern  = "this revision is not served yet"
+	whyJSON      = "the hub answers with plain JSON where a child says nothing before its result: there is no stream that could break off"
+	whyHollow    = "this revision is not served yet, and the scenario is content with that"
+	whyNoTasks   = "an extension that the Go SDK, and so the fixture, does not carry"
+	whyNoOAuth   = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
+)
+
+var legs = []leg{
+	{role: "server", revision: "2025-11-25", through: []exception{
+		{[]string{"logging-set-level", "tools-call-with-logging"}, whyNoLogging},
+		{[]string{"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}, whyNoAsking},
+		{[]string{"server-sse-multiple-streams:server-sse-streams-functional", "server-sse-polling:server-sse-priming-event",
+			"server-sse-polling:server-sse-retry-field", "server-sse-polling:server-sse-disconnect-resume"}, whyJSON},
+	}},
+	{role: "server", revision: "2026-07-28", direct: []exception{
+		{[]string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
+			"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition"}, whyNoTasks},
+	}, through: []exception{
+		{[]string{"server-stateless", "completion-complete", "tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-audio",
+			"tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error", "tools-call-with-progress",
+			"server-sse-multiple-streams", "resources-list", "resources-read-text", "resources-read-binary", "resources-templates-read",
+			"sep-2164-resource-not-found", "prompts-list", "prompts-get-simple", "prompts-get-with-args",
+			"prompts-get-embedded-resource", "prompts-get-with-image", "dns-rebinding-protection:localhost-host-valid-accepted", "caching",
+			"input-required-result-basic-elicitation", "input-required-result-basic-sampling", "input-required-result-basic-list-roots",
+			"input-required-result-request-state", "input-required-result-multiple-input-requests", "input-required-result-multi-round",
+			"input-required-result-missing-input-response", "input-required-result-non-tool-request", "input-required-result-result-type",
+			"input-required-result-tampered-state", "input-required-result-capability-check", "input-required-result-ignore-extra-params",
+			"tasks-capability-negotiation", "tasks-request-headers", "tasks-dispatch-and-envelope", "json-schema-2020-12",
+			"http-header-validation", "http-custom-header-server-validation"}, whyNoModern},
+	}, hollow: []exception{
+		{[]string{"input-required-result-unsupported-methods", "input-required-result-validate-input", "tasks-status-notifications"}, whyHollow},
+	}},
+	{role: "client", revision: "2025-11-25", through: []exception{
+		{[]string{"elicitation-sep1034-client-defaults"}, whyNoAsking},
+	}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
+	{role: "client", revision: "2026-07-28", through: []exception{
+		{[]string{"tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers", "http-custom-headers",
+			"http-invalid-tool-headers", "json-schema-2020-12-preservation"}, whyNoModern},
+	}, hollow: []exception{{[]string{"json-schema-ref-no-deref"}, whyHollow}}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
+}
+
+// reason gives what a list of exceptions says about a scenario: all of it, or single checks.
+func reason(exceptions []exception, scenario string) (all bool, some []string, why string) {
+	for _, e := range exceptions {
+		for _, what := range e.what {
+			switch name, check, one := strings.Cut(what, ":"); {
+			case name != scenario:
+			case one:
+				some, why = append(some, "`"+check+"`"), e.why
+			default:
+				return true, nil, e.why
+			}
+		}
+	}
+	slices.Sort(some)
+	return false, some, why
+}
+
+func cell(exceptions []exception, scenario string) (text, why string) {
+	all, some, why := reason(exceptions, scenario)
+	switch {
+	case all:
+		return "no", why
+	case len(some) > 0:
+		return "passes but for " + strings.Join(some, ", "), why
+	}
+	return "passes", ""
+}
+
+// table is docs/conformance.md.
+func table(legs []leg, required map[string][]string) string {
+	var b strings.Builder
+	b.WriteString(`# Conformance
+
+What the official suite (` + "`@modelcontextprotocol/conformance`" + `, the version that e2e/package.json pins) says of mcphub, for each
+scenario that it lists as a requirement of a revision of the specification. This file is written by
+` + "`go test ./e2e -run TestConformance -update`" + ` and checked by every run of that test; the exceptions and their reasons
+stand in e2e/conformance_list_test.go. An exception that passes after all fails the test.
+
+As a server: the suite calls e2e/fixture, a child that offers all that the suite asks for, first directly over HTTP and then
+through ` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
+"passes" through the hub means that every check that succeeds directly succeeds there, both times.
+
+As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
+what the scenario wants.
+`)
+	for _, l := range legs {
+		fmt.Fprintf(&b, "\n## %s\n\n", l.title())
+		if l.role == "server" {
+			b.WriteString("| scenario | directly | through mcphub | remark |\n|---|---|---|---|\n")
+		} else {
+			b.WriteString("| scenario | mcphub | remark |\n|---|---|---|\n")
+		}
+		for _, scenario := range required[l.title()] {
+			if _, out := l.inapplicable(scenario); !out {
+				b.WriteString(l.row(scenario))
+			}
+		}
+		for _, e := range l.never {
+			var names []string
+			for _, scenario := range required[l.title()] {
+				if why, out := l.inapplicable(scenario); out && why == e.why {
+					names = append(names, scenario)
+				}
+			}
+			fmt.Fprintf(&b, "\nDoes not apply, because %s: %s.\n", e.why, strings.Join(names, ", "))
+		}
+	}
+	return b.String()
+}
+
+func (l leg) row(scenario string) string {
+	direct, whyDirect := cell(l.direct, scenario)
+	through, why := cell(l.through, scenario)
+	if _, _, hollow := reason(l.hollow, scenario); hollow != "" {
+		why = hollow
+	}
+	if l.role == "client" {
+		return fmt.Sprintf("| %s | %s | %s |\n", scenario, through, why)
+	}
+	if whyDirect != "" {
+		if why != "" {
+			why = "; " + why
+		} else {
+			through = "as directly"
+		}
+		why = whyDirect + why
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", scenario, direct, through, why)
+}

@@ -1,0 +1,314 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/conformance.md as the tests see it")
+
+// The official conformance suite, directly against the fixture and through the hub: whatever passes there passes here, but for
+// the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
+// the list can only shrink.
+func TestConformance(t *testing.T) {
+	n := requireNode(t)
+	if major := n.major(t); major < 22 {
+		if inCI() {
+			t.Fatalf("the conformance suite wants Node 22, this is %d", major)
+		}
+		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
+	}
+	required := map[string][]string{}
+	for _, l := range legs {
+		required[l.title()] = n.required(t, l.revision, l.role)
+	}
+	t.Run("legs", func(t *testing.T) {
+		for _, l := range legs {
+			t.Run(l.role+" "+l.revision, func(t *testing.T) {
+				t.Parallel()
+				if l.role == "server" {
+					l.judgeServer(t, n, required[l.title()])
+				} else {
+					l.judgeClient(t, n, required[l.title()])
+				}
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	const file = "../docs/conformance.md"
+	want := table(legs, required)
+	if *update {
+		must(t, os.WriteFile(file, []byte(want), 0o600))
+	}
+	have, err := os.ReadFile(file)
+	must(t, err)
+	if diff := cmp.Diff(string(have), want); diff != "" {
+		t.Errorf("docs/conformance.md is out of date, run go test ./e2e -run TestConformance -update:\n%s", diff)
+	}
+}
+
+func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
+	w := newWorld(t)
+	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0")
+	direct := w.suite(n, "server", "--requirements", l.revision, "--url", fixture)
+	for _, complaint := range judge(scenarios, missed(nil, direct), l.direct) {
+		t.Errorf("directly: %s", complaint)
+	}
+	for _, child := range []struct {
+		transport string
+		entry     obj
+	}{
+		{"stdio", obj{"command": bin.fixture, "prefix": ""}},
+		{"http", obj{"url": fixture, "prefix": ""}},
+	} {
+		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}}))
+		hub := w.listen("hub-"+child.transport, mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+		through := w.suite(n, "server", "--requirements", l.revision, "--url", hub)
+		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
+			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
+		}
+	}
+}
+
+func (l leg) judgeClient(t *testing.T, n node, scenarios []string) {
+	w := newWorld(t)
+	script, err := filepath.Abs(filepath.Join("clients", "suite.mjs"))
+	must(t, err)
+	command := fmt.Sprintf("%q %q", n.program, script)
+	all := map[string]checks{}
+	for _, scenario := range scenarios {
+		if _, out := l.inapplicable(scenario); !out {
+			maps.Copy(all, w.suite(n, "client", "--spec-version", l.revision, "--scenario", scenario, "--command", command))
+		}
+	}
+	for _, complaint := range judge(slices.Sorted(maps.Keys(all)), missed(nil, all), l.through) {
+		t.Errorf("the hub as a client: %s", complaint)
+	}
+}
+
+// required gives the scenarios that a revision of the specification asks for, scored or not, as the suite's own file has them.
+func (n node) required(t testing.TB, revision, role string) []string {
+	t.Helper()
+	file := filepath.Join(n.modules, "@modelcontextprotocol", "conformance", "requirements", revision+".yaml")
+	f, err := os.Open(file)
+	must(t, err)
+	defer func() { _ = f.Close() }()
+	var all []string
+	section, scenario := "", ""
+	for s := bufio.NewScanner(f); s.Scan(); {
+		line := strings.TrimSpace(s.Text())
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case line == s.Text() && strings.HasSuffix(line, ":"):
+			section = strings.TrimSuffix(line, ":")
+		case strings.HasPrefix(line, "- scenario: "):
+			scenario = strings.TrimPrefix(line, "- scenario: ")
+		case line == "leg: "+role:
+			all = append(all, scenario)
+		case section == role && strings.HasPrefix(line, "- "):
+			all = append(all, strings.TrimPrefix(line, "- "))
+		}
+	}
+	if len(all) < 10 {
+		t.Fatalf("%s names %d scenarios for a %s: %q", file, len(all), role, all)
+	}
+	return all
+}
+
+// checks is what one scenario came to: the worst status of each of its checks.
+type checks map[string]string
+
+var severity = []string{"SUCCESS", "INFO", "SKIPPED", "WARNING", "FAILURE"}
+
+var resultDir = regexp.MustCompile(`^(.+)-\d{4}-\d\d-\d\dT[-\d]+Z$`)
+
+// suite runs the suite and reads what it has written, by scenario. Its exit status says nothing more.
+func (w *world) suite(n node, role string, args ...string) map[string]checks {
+	w.t.Helper()
+	out, err := os.MkdirTemp(w.dir, "suite-")
+	must(w.t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, n.program, append([]string{n.script("conformance"), role, "-o", out}, args...)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = w.env("MCPHUB="+mcphub(w.t)), w.dir, time.Second
+	said, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		w.t.Errorf("the suite took too long: %v", err)
+	}
+	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			w.t.Logf("conformance %s %q: %v\n%s", role, args, err, said)
+		}
+	})
+	dirs, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
+	must(w.t, err)
+	all := map[string]checks{}
+	for _, file := range dirs {
+		name := resultDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
+		if name == nil {
+			w.t.Fatalf("what scenario is this: %s", file)
+		}
+		b, err := os.ReadFile(file)
+		must(w.t, err)
+		var list []struct{ ID, Status string }
+		must(w.t, json.Unmarshal(b, &list))
+		got := checks{}
+		for _, c := range list {
+			if !slices.Contains(severity, c.Status) {
+				w.t.Errorf("%s: what status is %q", file, c.Status)
+			}
+			if slices.Index(severity, c.Status) >= slices.Index(severity, got[c.ID]) {
+				got[c.ID] = c.Status
+			}
+		}
+		scenario := name[1]
+		if role == "server" {
+			scenario = strings.TrimPrefix(scenario, "server-")
+		}
+		all[scenario] = got
+	}
+	return all
+}
+
+// missed gives the checks of each scenario that did not succeed: those that failed, and those that did succeed before. A
+// scenario without any result has missed them all, which is "".
+func missed(before, got map[string]checks) map[string][]string {
+	all := map[string][]string{}
+	for scenario, results := range got {
+		ids := map[string]bool{}
+		for id, status := range before[scenario] {
+			if status == "SUCCESS" && results[id] != status {
+				ids[id] = true
+			}
+		}
+		for id, status := range results {
+			// What fails without the hub, too, is no fault of the hub.
+			if was := before[scenario][id]; (status == "FAILURE" || status == "WARNING") && was != "FAILURE" && was != "WARNING" {
+				ids[id] = true
+			}
+		}
+		all[scenario] = slices.Sorted(maps.Keys(ids))
+	}
+	return all
+}
+
+// judge holds what was missed against the exceptions, in both directions. An exception is for a scenario or for one check of
+// it, "scenario:check".
+func judge(scenarios []string, missed map[string][]string, exceptions []exception) []string {
+	var complaints []string
+	left := map[string]bool{}
+	for _, e := range exceptions {
+		for _, what := range e.what {
+			if left[what] {
+				complaints = append(complaints, what+" is excepted twice")
+			}
+			left[what] = true
+		}
+	}
+	for _, scenario := range scenarios {
+		ids, ran := missed[scenario]
+		if !ran {
+			ids = []string{"no result"}
+		}
+		if len(ids) > 0 && left[scenario] {
+			delete(left, scenario)
+			continue
+		}
+		for _, id := range ids {
+			if what := scenario + ":" + id; left[what] {
+				delete(left, what)
+			} else {
+				complaints = append(complaints, what+" should pass")
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(left)) {
+		complaints = append(complaints, what+" passes now: take it off the list in conformance_list_test.go")
+	}
+	return complaints
+}
+
+func TestJudgeHoldsInBothDirections(t *testing.T) {
+	t.Parallel()
+	direct := map[string]checks{"a": {"x": "SUCCESS", "y": "SUCCESS"}, "b": {"x": "SUCCESS", "z": "FAILURE"}, "c": {"x": "SUCCESS"}}
+	through := map[string]checks{"a": {"x": "SUCCESS", "y": "INFO"}, "b": {"x": "SUCCESS", "z": "FAILURE", "w": "WARNING"}}
+	lost := missed(direct, through)
+	for _, c := range []struct {
+		exceptions []string
+		want       []string
+	}{
+		{nil, []string{"a:y should pass", "b:w should pass", "c:no result should pass"}},
+		{[]string{"a:y", "b", "c"}, nil},
+		{[]string{"a", "a:x", "b", "c", "d"}, []string{
+			"a:x passes now: take it off the list in conformance_list_test.go", "d passes now: take it off the list in conformance_list_test.go"}},
+		{[]string{"a", "b", "b", "c"}, []string{"b is excepted twice"}},
+	} {
+		if diff := cmp.Diff(c.want, judge([]string{"a", "b", "c"}, lost, []exception{{what: c.exceptions}})); diff != "" {
+			t.Errorf("%q: %s", c.exceptions, diff)
+		}
+	}
+	if got := judge([]string{"b"}, missed(nil, direct), nil); !slices.Equal(got, []string{"b:z should pass"}) {
+		t.Errorf("directly: %q", got)
+	}
+}
+
+// listen starts a program that says on stderr where it serves, and gives the address. When the test ends it is asked to end,
+// must do so in time and cleanly, and may leave nothing.
+func (w *world) listen(name, program string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command(program, args...)
+	mark := fmt.Sprintf("XDG_MCPHUB_E2E=%s#%s;", w.dir, name)
+	cmd.Env, cmd.Dir = w.env(mark), w.home
+	stdin, err := cmd.StdinPipe()
+	must(w.t, err)
+	stderr, err := cmd.StderrPipe()
+	must(w.t, err)
+	must(w.t, cmd.Start())
+	address, ended := make(chan string, 1), make(chan []string, 1)
+	go func() {
+		var said []string
+		for s := bufio.NewScanner(stderr); s.Scan(); said = append(said, s.Text()) {
+			if _, at, ok := strings.Cut(s.Text(), ": serving http://"); ok {
+				address <- "http://" + at
+			}
+		}
+		ended <- said
+	}()
+	w.t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Process.Signal(os.Interrupt)
+		late := time.AfterFunc(stopBound+5*time.Second, func() { _ = cmd.Process.Kill() })
+		said := <-ended
+		// The fixture has no ear for the signal and may end by it; the hub ends well.
+		if err := cmd.Wait(); !late.Stop() || err != nil && program != bin.fixture {
+			w.t.Errorf("%s ended: %v", name, err)
+		}
+		wantNone(w.t, mark)
+		if w.t.Failed() {
+			w.t.Logf("%s said:\n%s", name, strings.Join(said, "\n"))
+		}
+	})
+	select {
+	case at := <-address:
+		return at
+	case <-time.After(patience):
+		w.t.Fatalf("%s does not say where it serves", name)
+	}
+	return ""
+}

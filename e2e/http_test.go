@@ -1,0 +1,472 @@
+//lint:file-ignore SA1019 roots and the GET stream are what is tested; the SDKs call them deprecated since 2026-07-28
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpclient "github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/e2e/ide"
+)
+
+// serveHTTP runs the hub over HTTP for the length of a test and gives the
+// address of its endpoint.
+func (w *world) serveHTTP(config string, env ...string) string {
+	w.t.Helper()
+	return w.listening(exec.Command(mcphub(w.t), "serve", "--http", "127.0.0.1:0", "--config", config), regexp.MustCompile(`serving (http://\S+/mcp)`), env...)
+}
+
+// listening runs a server for the length of a test and waits until it has said
+// on stdout or stderr where it listens.
+func (w *world) listening(cmd *exec.Cmd, where *regexp.Regexp, env ...string) string {
+	w.t.Helper()
+	cmd.Env, cmd.Dir = w.env(env...), w.home
+	said, err := cmd.StderrPipe()
+	must(w.t, err)
+	cmd.Stdout = cmd.Stderr
+	must(w.t, cmd.Start())
+	found := make(chan string, 1)
+	var log bytes.Buffer
+	var read sync.WaitGroup
+	read.Go(func() {
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			log.WriteString(lines.Text() + "\n")
+			if m := where.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
+				found <- m[1]
+			}
+		}
+	})
+	w.t.Cleanup(func() {
+		stop := cmd.Process.Kill
+		if runtime.GOOS != "windows" {
+			stop = func() error { return cmd.Process.Signal(os.Interrupt) }
+		}
+		if err := stop(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			w.t.Error(err)
+		}
+		late := time.AfterFunc(patience, func() {
+			w.t.Errorf("%s does not end", cmd.Path)
+			_ = cmd.Process.Kill()
+		})
+		read.Wait()
+		_ = cmd.Wait()
+		late.Stop()
+		if w.t.Failed() {
+			w.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), log.Bytes())
+		}
+	})
+	select {
+	case at := <-found:
+		return at
+	case <-time.After(patience):
+		w.t.Fatalf("%s does not listen", cmd.Path)
+		return ""
+	}
+}
+
+// overHTTP runs the TypeScript client against an address.
+func (w *world) overHTTP(n node, url string, roots []obj, steps ...obj) sdkReport {
+	w.t.Helper()
+	return w.runSDK(n, raw(w.t, obj{"url": url, "roots": roots, "steps": steps, "capabilities": json.RawMessage(ide.DefaultCapabilities)}), len(steps))
+}
+
+// A caller is a client session of some SDK: it calls a tool and gives the text
+// of the result.
+type caller func(t *testing.T, tool string, args obj) (text string, isError bool)
+
+// dialGoSDK connects the official Go SDK's client.
+func dialGoSDK(t testing.TB, url string, o *gosdk.ClientOptions, dirs ...string) *gosdk.ClientSession {
+	t.Helper()
+	c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, o)
+	for _, d := range dirs {
+		c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
+	}
+	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	s, err := c.Connect(context.Background(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("closing the session: %v", err)
+		}
+		web.CloseIdleConnections()
+	})
+	return s
+}
+
+func callGoSDK(t testing.TB, s *gosdk.ClientSession, tool string, args obj, token any) (string, bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	p := &gosdk.CallToolParams{Name: tool, Arguments: args}
+	if token != nil {
+		p.SetProgressToken(token)
+	}
+	r, err := s.CallTool(ctx, p)
+	if err != nil {
+		t.Errorf("%s: %v", tool, err)
+		return "", true
+	}
+	var b strings.Builder
+	for _, c := range r.Content {
+		if text, ok := c.(*gosdk.TextContent); ok {
+			b.WriteString(text.Text)
+		}
+	}
+	return b.String(), r.IsError
+}
+
+type fixedRoots []string
+
+func (r fixedRoots) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	out := &mcp.ListRootsResult{}
+	for _, d := range r {
+		out.Roots = append(out.Roots, mcp.Root{URI: ide.FileURI(d)})
+	}
+	return out, nil
+}
+
+// dialMCPGo connects mcp-go's client, with a stream of its own or without one:
+// then the roots are asked for on the POST of the call.
+func dialMCPGo(t testing.TB, url string, listens bool, dirs ...string) caller {
+	t.Helper()
+	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web)}
+	if listens {
+		options = append(options, transport.WithContinuousListening())
+	}
+	tr, err := transport.NewStreamableHTTP(url, options...)
+	must(t, err)
+	c := mcpclient.NewClient(tr, mcpclient.WithRootsHandler(fixedRoots(dirs)))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	must(t, c.Start(context.WithoutCancel(ctx)))
+	_, err = c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
+		ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("closing the session: %v", err)
+		}
+		web.CloseIdleConnections()
+	})
+	return func(t *testing.T, tool string, args obj) (string, bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		defer cancel()
+		r, err := c.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: tool, Arguments: args}})
+		if err != nil {
+			t.Errorf("%s: %v", tool, err)
+			return "", true
+		}
+		var b strings.Builder
+		for _, part := range r.Content {
+			if text, ok := part.(mcp.TextContent); ok {
+				b.WriteString(text.Text)
+			}
+		}
+		return b.String(), r.IsError
+	}
+}
+
+// TestHTTPRealClients: real clients over HTTP, real servers over stdio behind
+// the hub; each reads inside its root and not outside.
+func TestHTTPRealClients(t *testing.T) {
+	t.Parallel()
+	n := requireNode(t)
+	w := newWorld(t)
+	url := w.serveHTTP(w.config(obj{
+		"filesystem": obj{"command": n.program, "args": []string{n.script("mcp-server-filesystem")}},
+		"memory":     obj{"command": n.program, "args": []string{n.script("mcp-server-memory")}, "env": obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}},
+	}))
+	inside, outside := w.path("project", "hello.txt"), w.path("outside", "secret.txt")
+	walk := func(t *testing.T, call caller) {
+		t.Helper()
+		if got, bad := call(t, "filesystem__read_text_file", obj{"path": inside}); bad || !strings.Contains(got, "hello from the project") {
+			t.Errorf("inside: %s", got)
+		}
+		if got, bad := call(t, "filesystem__read_text_file", obj{"path": outside}); !bad || !strings.HasPrefix(got, denial(outside, w.project)) {
+			t.Errorf("outside: %s", got)
+		}
+		if got, bad := call(t, "memory__read_graph", obj{}); bad || !strings.Contains(got, "entities") {
+			t.Errorf("memory: %s", got)
+		}
+	}
+	t.Run("TypeScript SDK", func(t *testing.T) {
+		read := func(path string) obj {
+			return obj{"do": "rawCall", "name": "filesystem__read_text_file", "arguments": obj{"path": path}}
+		}
+		r := w.overHTTP(n, url, rootsOf(w.project), obj{"do": "listTools"}, read(inside), read(outside),
+			obj{"do": "roots", "roots": rootsOf(w.outside)}, read(outside), read(inside))
+		for i, res := range r.Results {
+			if res.Error != nil {
+				t.Fatalf("step %d: %+v", i, *res.Error)
+			}
+		}
+		for i, want := range map[int]string{0: "memory__read_graph", 1: "hello from the project", 4: secretText} {
+			if got := string(r.Results[i].Value); !strings.Contains(got, want) {
+				t.Errorf("step %d: %s, want %q", i, got, want)
+			}
+		}
+		wantRefused(t, "outside", r.Results[2].Value, []string{outside}, w.project)
+		wantRefused(t, "after the change", r.Results[5].Value, []string{inside}, w.outside)
+		if r.Asked != 2 {
+			t.Errorf("asked for the roots %d times", r.Asked)
+		}
+	})
+	t.Run("Inspector", func(t *testing.T) {
+		if major := n.major(t); major < 22 {
+			t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
+		}
+		config := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "roots": rootsOf(w.project)}}}))
+		got := w.inspect(n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+inside)
+		if !strings.Contains(string(got), "hello from the project") {
+			t.Errorf("inside: %s", got)
+		}
+		got = w.inspect(n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+outside)
+		wantRefused(t, "outside", got, []string{outside}, w.project)
+	})
+	t.Run("mcp-go, GET", func(t *testing.T) { walk(t, dialMCPGo(t, url, true, w.project)) })
+	t.Run("mcp-go, POST", func(t *testing.T) { walk(t, dialMCPGo(t, url, false, w.project)) })
+	t.Run("Go SDK", func(t *testing.T) {
+		s := dialGoSDK(t, url, nil, w.project)
+		walk(t, func(t *testing.T, tool string, args obj) (string, bool) { return callGoSDK(t, s, tool, args, nil) })
+	})
+}
+
+// TestHTTPClaimsBeyondTheCeilingOfItsToken (H5): the client says that the whole
+// disk is open. The client of the other token is the control.
+func TestHTTPClaimsBeyondTheCeilingOfItsToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("alice.token", "alice's secret\n")
+	config := w.config(obj{"rec": w.recorder("rec"), "files": obj{"builtin": "files"}}, obj{"http": obj{"tokens": []obj{
+		{"name": "alice", "file": "alice.token", "roots": []string{"project"}}, {"name": "bob", "env": "BOB"}}}})
+	url := w.serveHTTP(config, "BOB=bob's secret")
+	outside := w.path("outside", "secret.txt")
+	for _, tc := range []struct {
+		secret string
+		roots  []string
+		free   bool
+	}{{"alice's secret", []string{"/"}, false}, {"alice's secret", []string{w.outside, w.project}, false}, {"alice's secret", nil, false}, {"bob's secret", []string{"/"}, true}} {
+		options := &gosdk.ClientOptions{}
+		if tc.roots == nil {
+			options.Capabilities = &gosdk.ClientCapabilities{}
+		}
+		c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, options)
+		for _, d := range tc.roots {
+			c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
+		}
+		web := &http.Client{Transport: bearer{tc.secret, &http.Transport{}}}
+		s, err := c.Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+		must(t, err)
+		if got, bad := callGoSDK(t, s, "files__read_text_file", obj{"path": w.path("project", "hello.txt")}, nil); bad {
+			t.Errorf("%q claims %v: inside: %s", tc.secret, tc.roots, got)
+		}
+		for _, tool := range []string{"files__read_text_file", "rec__echo"} {
+			got, bad := callGoSDK(t, s, tool, obj{"path": outside}, nil)
+			if bad == tc.free || !tc.free && !strings.HasPrefix(got, denial(outside, w.project)) {
+				t.Errorf("%q claims %v: %s outside: %s", tc.secret, tc.roots, tool, got)
+			}
+		}
+		must(t, s.Close())
+		web.CloseIdleConnections()
+	}
+	if n := strings.Count(w.recorded("rec"), "secret.txt"); n != 1 {
+		t.Errorf("%d calls from outside reached the server, want the control's alone", n)
+	}
+	r, err := http.Post(url, "application/json", strings.NewReader(`{}`))
+	must(t, err)
+	_ = r.Body.Close()
+	if r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", r.StatusCode)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// bearer adds a token to every request.
+type bearer struct {
+	secret string
+	*http.Transport
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.secret)
+	return b.Transport.RoundTrip(r)
+}
+
+// freePort is a port that nobody listens on at this moment.
+func freePort(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = ln.Close() }()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	must(t, err)
+	return port
+}
+
+// TestHTTPRealServersByURL: real servers over both transports, behind the HTTP
+// front; server-everything asks for the roots by itself.
+func TestHTTPRealServersByURL(t *testing.T) {
+	t.Parallel()
+	n := requireNode(t)
+	w := newWorld(t)
+	servers := obj{}
+	for name, path := range map[string]string{"streamableHttp": "mcp", "sse": "sse"} {
+		port := freePort(t)
+		w.listening(exec.Command(n.program, n.script("mcp-server-everything"), name), regexp.MustCompile(`(?i)(port \d+|listening|running)`), "PORT="+port)
+		servers[name] = obj{"url": fmt.Sprintf("http://127.0.0.1:%s/%s", port, path)}
+	}
+	servers["guessed"] = servers["sse"]
+	url := w.serveHTTP(w.config(servers))
+	var mu sync.Mutex
+	progress := map[string]int{}
+	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress[fmt.Sprint(r.Params.ProgressToken)]++
+	}}, w.project)
+	for name := range servers {
+		if got, bad := callGoSDK(t, s, name+"__echo", obj{"message": "through " + name}, nil); bad || !strings.Contains(got, "through "+name) {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got, bad := callGoSDK(t, s, name+"__trigger-long-running-operation", obj{"duration": 1, "steps": 4}, name); bad || !strings.Contains(got, "completed") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got, bad := callGoSDK(t, s, name+"__get-roots-list", obj{}, nil); bad || !strings.Contains(got, ide.FileURI(w.project)) {
+			t.Errorf("%s: %s", name, got)
+		}
+		mu.Lock()
+		if progress[name] == 0 {
+			t.Errorf("%s: no progress arrived", name)
+		}
+		mu.Unlock()
+	}
+}
+
+// TestHTTPPlaywrightByURL: its roots question comes inside the first call, on
+// the stream of that call or on its own.
+func TestHTTPPlaywrightByURL(t *testing.T) {
+	t.Parallel()
+	n := requireNode(t)
+	w := newWorld(t)
+	port := freePort(t)
+	args := []string{n.script("playwright-mcp"), "--port", port, "--host", "127.0.0.1", "--headless", "--isolated"}
+	if browser := chromium(); browser != "" {
+		args = append(args, "--browser", "chromium", "--executable-path", browser, "--no-sandbox")
+	}
+	w.listening(exec.Command(n.program, args...), regexp.MustCompile(`(?i)(listening)`), "TMPDIR="+w.home)
+	url := w.serveHTTP(w.config(obj{"playwright": obj{"url": fmt.Sprintf("http://localhost:%s/mcp", port)}}))
+	s := dialGoSDK(t, url, nil, w.project)
+	list, err := s.ListTools(t.Context(), nil)
+	must(t, err)
+	if len(list.Tools) < 10 {
+		t.Errorf("%d tools", len(list.Tools))
+	}
+	if chromium() == "" {
+		noChromium(t)
+	}
+	if got, bad := callGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
+		t.Errorf("%s", got)
+	}
+	if got, bad := callGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.path("project", "shot.png"), "scale": "css"}, nil); bad {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestHTTPFiftyCallsWithProgress: on one session at once; every progress is its
+// own call's, in order.
+func TestHTTPFiftyCallsWithProgress(t *testing.T) {
+	t.Parallel()
+	n := requireNode(t)
+	w := newWorld(t)
+	url := w.serveHTTP(w.config(obj{"everything": obj{"command": n.program, "args": []string{n.script("mcp-server-everything")}}}))
+	var mu sync.Mutex
+	last := map[string]float64{}
+	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		token := fmt.Sprint(r.Params.ProgressToken)
+		if before, ok := last[token]; ok && r.Params.Progress <= before {
+			t.Errorf("%s: %g after %g", token, r.Params.Progress, before)
+		}
+		last[token] = r.Params.Progress
+	}})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			steps := 2 + i%4
+			got, bad := callGoSDK(t, s, "everything__trigger-long-running-operation", obj{"duration": 2, "steps": steps}, fmt.Sprintf("call-%d", i))
+			if bad || !strings.Contains(got, fmt.Sprintf("Steps: %d", steps)) {
+				t.Errorf("call %d: %s", i, got)
+			}
+		})
+	}
+	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(last) != 50 {
+		t.Errorf("progress of %d calls", len(last))
+	}
+}
+
+// TestHTTPManySessionsDoNotMix: sessions with different roots, all calling at
+// once: what one may read no other may. MCPHUB_E2E_LONG makes it a hundred
+// sessions for a minute.
+func TestHTTPManySessionsDoNotMix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sessions, until := 12, time.Now().Add(2*time.Second)
+	if long {
+		sessions, until = 100, time.Now().Add(time.Minute)
+	}
+	url := w.serveHTTP(w.config(obj{"own": w.recorder("own"), "same": withKey(w.recorder("same"), "share", "roots"), "all": withKey(w.recorder("all"), "share", "all")}, obj{"limits": obj{"children": 1000}}))
+	dirs := make([]string, sessions)
+	for i := range dirs {
+		dirs[i] = filepath.Dir(w.write(fmt.Sprintf("many/%d/file.txt", i), fmt.Sprint(i)))
+	}
+	var wg sync.WaitGroup
+	for i, dir := range dirs {
+		s := dialGoSDK(t, url, nil, dir)
+		wg.Go(func() {
+			for n := i; n < i+3 || time.Now().Before(until); n++ {
+				path := filepath.Join(dirs[n%len(dirs)], "file.txt")
+				for _, child := range []string{"own", "same", "all"} {
+					got, bad := callGoSDK(t, s, child+"__echo", obj{"path": path, "text": fmt.Sprintf("session %d, %d", i, n)}, nil)
+					if mine := filepath.Dir(path) == dir; bad == mine || bad && !strings.HasPrefix(got, denial(path, dir)) || mine && !strings.Contains(got, fmt.Sprintf("session %d, %d", i, n)) {
+						t.Errorf("session %d of %s: %s: %s", i, dir, path, got)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func withKey(entry obj, key string, value any) obj {
+	entry[key] = value
+	return entry
+}

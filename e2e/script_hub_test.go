@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"mcphub/e2e/ide"
+)
+
+// scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
+// mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
+// its answer shows the pattern, "! told" until it does not; "hangup" sends SIGHUP; "finishes" wants it to end well.
+func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	hubs := map[*testscript.TestScript]*ide.Client{}
+	hub := func(ts *testscript.TestScript) *ide.Client {
+		if hubs[ts] == nil {
+			ts.Fatalf("no hub is serving")
+		}
+		return hubs[ts]
+	}
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"talks": func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || hubs[ts] != nil {
+				ts.Fatalf("usage, once: talks ARGS...")
+			}
+			var env []string
+			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
+				env = append(env, name+"="+ts.Getenv(name))
+			}
+			c, err := ide.Start(ide.Options{Command: bin.mcphub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
+			ts.Check(err)
+			hubs[ts] = c
+			ts.Defer(func() { c.Close(patience) })
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			_, err = c.Initialize(ctx)
+			ts.Check(err)
+		},
+		"told": func(ts *testscript.TestScript, neg bool, args []string) {
+			if len(args) != 3 {
+				ts.Fatalf("usage: told PATTERN TOOL ARGUMENTS")
+			}
+			pattern, err := regexp.Compile(args[0])
+			ts.Check(err)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			last := ""
+			if !within(patience, func() bool {
+				r, err := hub(ts).Tool(ctx, args[1], args[2])
+				last = r.Text
+				if err != nil {
+					last = err.Error()
+				}
+				return pattern.MatchString(last) != neg
+			}) {
+				ts.Fatalf("told %q: in vain; the last answer:\n%s\n%s", args[0], last, hub(ts).Stderr())
+			}
+			_, err = ts.Stdout().Write([]byte(last))
+			ts.Check(err)
+			_, err = ts.Stderr().Write([]byte(hub(ts).Stderr()))
+			ts.Check(err)
+		},
+		"finishes": func(ts *testscript.TestScript, neg bool, args []string) {
+			if e := hub(ts).Close(patience); e.Killed || e.Code != 0 || e.Held {
+				ts.Fatalf("the hub ended with %+v:\n%s", e, hub(ts).Stderr())
+			}
+		},
+		"hangup": func(ts *testscript.TestScript, neg bool, args []string) {
+			p, err := os.FindProcess(hub(ts).PID())
+			ts.Check(err)
+			ts.Check(p.Signal(syscall.SIGHUP))
+		},
+	}
+}

@@ -1,0 +1,153 @@
+package hub
+
+import (
+	"context"
+
+	"mcphub/children"
+)
+
+// An Applied says what Apply did to children, by name, in the order of hub.json.
+type Applied struct {
+	Generation                 uint64
+	Added, Replaced, Untouched []string
+	Removed                    []string // in the old order
+}
+
+// Apply puts another Config in the place of the one that the Hub was made of
+// (H6). Where the error is not nil nothing has changed. It may be called while
+// Run runs, by several goroutines: one after the other.
+//
+// What began under the old Config ends under it. A child whose Spec is Equal
+// keeps its process; another one is retired, and its calls under way end well.
+// Sessions that live get new roots settings and are told of other tools.
+//
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache and Limits.Starting stay those
+// of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return Applied{}, context.Cause(ctx)
+	}
+	old := h.now()
+	g, err := newGeneration(cfg, h.own, old)
+	if err != nil {
+		return Applied{}, err
+	}
+	h.replace(g, old)
+	h.sup.Apply(g.specs())
+	close(g.applied)
+	close(old.next)
+	return g.since(old), nil
+}
+
+// replace puts g in place and shows every session what follows. Offers are read
+// anew, for g may judge or name them otherwise; that takes time, and is done
+// without the lock until none is missing.
+func (h *Hub) replace(g, old *generation) {
+	renewed := map[*children.Offer]*childOffer{}
+	for {
+		h.mu.Lock()
+		missing := h.unread(g, renewed)
+		if len(missing) == 0 {
+			break
+		}
+		h.mu.Unlock()
+		for raw, name := range missing {
+			renewed[raw] = h.readAndKeep(g, g.byName[name], raw)
+		}
+	}
+	defer h.mu.Unlock()
+	h.gen.Store(g)
+	for k, c := range h.known {
+		if now := g.byName[k.Child]; now == nil || now.Spec.Revision != c.status.Revision {
+			delete(h.known, k)
+		} else if c.offer != nil {
+			c.offer = renewed[c.offer.raw]
+			h.known[k] = c
+		}
+	}
+	for _, s := range h.sessions {
+		s.adopt(g, renewed)
+	}
+}
+
+// unread returns the offers of children that go on which were not read by g
+// yet, with the child's name. h.mu is held.
+func (h *Hub) unread(g *generation, renewed map[*children.Offer]*childOffer) map[*children.Offer]string {
+	missing := map[*children.Offer]string{}
+	note := func(name string, revision uint64, o *childOffer) {
+		if o == nil || renewed[o.raw] != nil {
+			return
+		}
+		if now := g.byName[name]; now != nil && now.Spec.Revision == revision {
+			missing[o.raw] = name
+		}
+	}
+	for k, c := range h.known {
+		note(k.Child, c.status.Revision, c.offer)
+	}
+	for _, s := range h.sessions {
+		s.mu.Lock()
+		for name, o := range s.tab.offers {
+			note(name, o.revision(name), o)
+		}
+		s.mu.Unlock()
+	}
+	return missing
+}
+
+// revision is that of the child which made the offer.
+func (o *childOffer) revision(child string) uint64 { return o.gen.byName[child].Spec.Revision }
+
+// adopt makes g what the session goes by. h.mu is held.
+func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) {
+	s.roots.Reconfigure(g.cfg.Fallback, g.cfg.Roots)
+	s.mu.Lock()
+	for name, o := range s.tab.offers {
+		c := g.byName[name]
+		switch {
+		case c == nil:
+			delete(s.tab.offers, name)
+		case c.Spec.Revision == o.revision(name) && renewed[o.raw] != nil:
+			s.tab.offers[name] = renewed[o.raw]
+		case !g.namesAlike(c, o.gen):
+			delete(s.tab.offers, name)
+		}
+	}
+	for name, st := range s.tab.status {
+		if c := g.byName[name]; c == nil || c.Spec.Revision != st.Revision {
+			delete(s.tab.status, name)
+			s.tab.restarted = append(s.tab.restarted, name)
+		}
+	}
+	s.tab.gen = g
+	s.catalog.Store(nil)
+	close(s.tab.changed)
+	s.tab.changed = make(chan struct{})
+	s.mu.Unlock()
+	poke(s.stirred)
+}
+
+// since tells g and old apart.
+func (g *generation) since(old *generation) Applied {
+	a := Applied{Generation: g.number}
+	for _, name := range g.names() {
+		was := old.byName[name]
+		switch {
+		case was == nil:
+			a.Added = append(a.Added, name)
+		case was.Spec.Revision != g.byName[name].Spec.Revision:
+			a.Replaced = append(a.Replaced, name)
+		default:
+			a.Untouched = append(a.Untouched, name)
+		}
+	}
+	for _, name := range old.names() {
+		if g.byName[name] == nil {
+			a.Removed = append(a.Removed, name)
+		}
+	}
+	return a
+}

@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"testing"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+// TestApplyAndSharing replaces children that two sessions share, changes who shares them, and takes them away: the sessions
+// meet again at one new process, or each get their own.
+func TestApplyAndSharing(t *testing.T) {
+	root := t.TempDir()
+	kid := func(share children.Share, args ...string) children.Spec {
+		s := other(scripted("kid", childtest.Script{}), args...)
+		s.Share = share
+		return s
+	}
+	h := newTestHub(t, kid(children.ShareAll))
+	var clients []*testClient
+	for range 2 {
+		c := connect(t, h, root)
+		c.handshake(`{"roots":{}}`)
+		c.raw("tools/list", `{}`)
+		clients = append(clients, c)
+	}
+	ready := func() (n int) {
+		for _, st := range h.sup.Status() {
+			if st.State == children.Ready {
+				n++
+			}
+		}
+		return n
+	}
+	for i, step := range []struct {
+		share children.Share
+		args  []string
+		want  int
+	}{
+		{children.ShareAll, []string{"1"}, 1},
+		{children.ShareRoots, []string{"1"}, 1},
+		{children.ShareRoots, []string{"2"}, 1},
+		{children.ShareSession, []string{"2"}, 2},
+		{children.ShareSession, []string{"3"}, 2},
+		{children.ShareAll, nil, 1},
+	} {
+		apply(t, h, testConfig(t, kid(step.share, step.args...)))
+		for _, c := range clients {
+			if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); string(jsonrpc.Get([]byte(got), "structuredContent")) != `{"a":1}` {
+				t.Errorf("step %d: %s", i, got)
+			}
+		}
+		if n := ready(); n != step.want {
+			t.Errorf("step %d: %d processes are ready, want %d: %v", i, n, step.want, h.sup.Status())
+		}
+	}
+	apply(t, h, testConfig(t))
+	for _, c := range clients {
+		if e := c.refused("tools/call", call("kid__echo", `{}`)); e.Code != jsonrpc.CodeInvalidParams {
+			t.Error(e)
+		}
+	}
+	apply(t, h, testConfig(t, kid(children.ShareAll)))
+	for _, c := range clients {
+		c.raw("tools/call", call("kid__echo", `{}`))
+	}
+	if n := ready(); n != 1 {
+		t.Errorf("%d processes after it came back", n)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.holders) != 1 {
+		t.Errorf("held: %v", h.holders)
+	}
+}

@@ -1,0 +1,161 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+)
+
+// A generation is all of a Hub that a reload replaces, so that one atomic load
+// gives parts that belong together. Immutable but for its two channels,
+// lastRead and the catalogues that its sessions share.
+type generation struct {
+	number  uint64
+	cfg     Config
+	own     []ownTool              // definitions of the hub's own tools
+	byName  map[string]*Child      // cfg.Children by name
+	common  func() []rootsmgr.Root // what a child that serves everybody is served
+	applied chan struct{}          // closed once the supervisor follows it
+	next    chan struct{}          // closed once the supervisor follows a newer one
+
+	lastRead map[*Child]*childOffer // guarded by Hub.mu
+	catalogs catalogMemo
+}
+
+// newGeneration makes what cfg describes. Specs that are as in old keep their
+// Revision. Nothing is changed before it is put in place.
+func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, error) {
+	if cfg.Checker == nil {
+		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
+	}
+	g := &generation{number: 1, own: own, byName: map[string]*Child{}, applied: make(chan struct{}), next: make(chan struct{}), lastRead: map[*Child]*childOffer{}}
+	if old != nil {
+		g.number = old.number + 1
+		cfg = cfg.keep(&old.cfg)
+	}
+	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Names = cfg.Names.withDefaults()
+	cfg.Children = append([]Child(nil), cfg.Children...)
+	g.cfg = cfg
+	g.common = sync.OnceValue(func() []rootsmgr.Root { return configuredRoots(&g.cfg) })
+	for i := range g.cfg.Children {
+		c := &g.cfg.Children[i]
+		if g.byName[c.Spec.Name] != nil {
+			return nil, fmt.Errorf("hub: two children are called %q", c.Spec.Name)
+		}
+		g.byName[c.Spec.Name] = c
+		c.Spec.Revision = g.number
+		if old == nil {
+			continue
+		}
+		if was := old.byName[c.Spec.Name]; was != nil && was.Spec.Equal(c.Spec) {
+			c.Spec.Revision = was.Spec.Revision
+		}
+	}
+	return g, nil
+}
+
+// keep takes from old what holds for as long as a Hub lives.
+func (c Config) keep(old *Config) Config {
+	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.launcher = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.launcher
+	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
+	return c
+}
+
+// now is the generation that counts for what begins now.
+func (h *Hub) now() *generation { return h.gen.Load() }
+
+// inForce is now, once the supervisor follows it too: its children may be asked
+// for.
+func (h *Hub) inForce() *generation {
+	g := h.now()
+	<-g.applied
+	return g
+}
+
+func (g *generation) specs() []children.Spec {
+	specs := make([]children.Spec, 0, len(g.cfg.Children))
+	for i := range g.cfg.Children {
+		specs = append(specs, g.cfg.Children[i].Spec)
+	}
+	return specs
+}
+
+// names returns the children's names in the order of hub.json.
+func (g *generation) names() []string {
+	out := make([]string, 0, len(g.cfg.Children))
+	for i := range g.cfg.Children {
+		out = append(out, g.cfg.Children[i].Spec.Name)
+	}
+	return out
+}
+
+// broken returns the entry of this name that cannot be run, nil for none.
+func (g *generation) broken(name string) *Broken {
+	for i := range g.cfg.Broken {
+		if g.cfg.Broken[i].Name == name {
+			return &g.cfg.Broken[i]
+		}
+	}
+	return nil
+}
+
+// errSuperseded says that a reload has replaced a child between the lookup of
+// its tool and the call: nothing was sent, and the tool must be looked up anew.
+var errSuperseded = errors.New("the configuration of this server has just changed; call again")
+
+// superseded reports whether c is no longer how its child is run.
+func (h *Hub) superseded(c *Child) bool {
+	now := h.now().byName[c.Spec.Name]
+	return now == nil || now.Spec.Revision != c.Spec.Revision
+}
+
+// dropGhosts takes the tools out of a catalogue that were read by an earlier
+// generation: their child is being replaced. They stay on the list of the
+// client for that moment, but a call must wait for what the new one offers.
+func (c *Catalog) dropGhosts() {
+	isGhost := func(o *offered) bool { return o.child != "" && o.gen != c.gen }
+	if !slices.ContainsFunc(c.tools, isGhost) {
+		return
+	}
+	tools := make([]*offered, 0, len(c.tools)) // another one: the page is made of all
+	for _, o := range c.tools {
+		if !isGhost(o) {
+			tools = append(tools, o)
+			continue
+		}
+		delete(c.byName, o.name)
+		delete(c.byChild, o.child)
+		delete(c.odd, o.child)
+	}
+	c.tools = tools
+}
+
+// namesAlike reports whether a child's tools would have the same names under g.
+func (g *generation) namesAlike(c *Child, old *generation) bool {
+	was := old.byName[c.Spec.Name]
+	return was != nil && was.Prefix == c.Prefix && g.cfg.Names == old.cfg.Names &&
+		slices.Equal(was.Include, c.Include) && slices.Equal(was.Exclude, c.Exclude)
+}
+
+// A ConfigState is what is told of the configuration's source (H6). JSON.
+type ConfigState struct {
+	File      string     `json:"file,omitempty"` // "" where none was found
+	LoadedAt  time.Time  `json:"loadedAt"`       // of what is in force
+	LastError string     `json:"lastError,omitempty"`
+	ErrorAt   *time.Time `json:"errorAt,omitempty"`
+	Waiting   string     `json:"waiting,omitempty"`      // why a change is not read yet
+	Restart   []string   `json:"afterRestart,omitempty"` // keys whose change takes effect after a restart
+}
+
+// ConfigState returns what SetConfigState was given last; nil where nobody
+// tells. It must not be changed.
+func (h *Hub) ConfigState() *ConfigState { return h.config.Load() }
+
+// SetConfigState is for whoever loads the configuration.
+func (h *Hub) SetConfigState(c ConfigState) { h.config.Store(&c) }

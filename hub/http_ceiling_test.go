@@ -1,0 +1,93 @@
+package hub
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// TestHTTPCeilingOfAToken (H5): a client stays below the directories of its
+// token, whatever it claims, whoever runs the call; one whose token has none is
+// the control.
+func TestHTTPCeilingOfAToken(t *testing.T) {
+	mine, theirs := t.TempDir(), t.TempDir()
+	cfg := testConfig(t,
+		played("own", children.ShareSession, childtest.Script{AskRoots: true}),
+		played("common", children.ShareAll, childtest.Script{AskRoots: true}),
+		played("same", children.ShareRoots, childtest.Script{AskRoots: true}))
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: theirs}}}
+	h := runHub(t, cfg)
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{
+		{Name: "alice", Secret: "a", Roots: []string{mine}}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c", Roots: []string{filepath.Join(mine, "gone")}},
+	}})
+	as := func(who, caps string) *webClient {
+		return w.initialize(caps, "Authorization", "Bearer "+who).initialized()
+	}
+	allowed := func(c *webClient, child, path string, roots ...string) bool {
+		t.Helper()
+		m := c.frames(c.request("tools/call", call(child+"__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(roots...))
+		msg, bad := text(string(m.Result))
+		if bad && !strings.HasPrefix(msg, "Access denied") {
+			t.Fatalf("%s: %s", child, m.Result)
+		}
+		return !bad
+	}
+	for _, child := range []string{"own", "common", "same"} {
+		for _, tc := range []struct {
+			who, caps string
+			claims    []string
+			open      []string
+		}{
+			{"a", `{"roots":{}}`, []string{"/"}, []string{mine}},
+			{"a", `{"roots":{}}`, []string{theirs, mine}, []string{mine}},
+			{"a", `{"roots":{}}`, []string{theirs}, nil}, // the fallback lies beyond the ceiling too
+			{"a", `{"roots":{}}`, nil, nil},
+			{"a", `{}`, nil, nil}, // as the fallback is configured, and lies outside
+			{"b", `{"roots":{}}`, []string{"/"}, []string{mine, theirs}},
+			{"b", `{}`, nil, []string{theirs}},
+			{"c", `{"roots":{}}`, []string{"/"}, nil},
+		} {
+			c := as(tc.who, tc.caps)
+			for _, path := range []string{mine, theirs} {
+				if got := allowed(c, child, filepath.Join(path, "x"), tc.claims...); got != slices.Contains(tc.open, path) {
+					t.Errorf("%s, %s claims %v %s: %s passes: %t", child, tc.who, tc.claims, tc.caps, path, got)
+				}
+			}
+		}
+	}
+	// What children are served: their own ones what is open, the common one what is configured.
+	c := as("a", `{"roots":{}}`)
+	allowed(c, "own", mine, "/")
+	for child, want := range map[string]string{"own": rootsmgr.FormatURI(mine), "same": rootsmgr.FormatURI(mine), "common": rootsmgr.FormatURI(theirs)} {
+		m := c.frames(c.request("tools/call", call(child+"__roots", `{}`)), c.answering("/"))
+		if got, _ := text(string(m.Result)); !strings.Contains(got, `"`+want+`"`) || strings.Count(got, "uri") != 1 {
+			t.Errorf("%s is served %s, want %s", child, got, want)
+		}
+	}
+	report := jsonrpc.Get(c.frames(c.request("tools/call", call("get-roots", `{}`)), nil).Result, "structuredContent")
+	if got := string(jsonrpc.Get(report, "filePaths")); got != fmt.Sprintf("[%q]", mine) || !strings.Contains(string(report), "was narrowed") {
+		t.Errorf("get-roots: %s", report)
+	}
+}
+
+// TestHTTPCeilingIsTheBoundaryWithoutRoots: where nothing is configured either.
+func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
+	mine, theirs := t.TempDir(), t.TempDir()
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: []string{mine}}, {Name: "bob", Secret: "b"}}})
+	for who, open := range map[string][]string{"a": {mine}, "b": {mine, theirs}} {
+		c := w.initialize(`{}`, "Authorization", "Bearer "+who).initialized()
+		for _, path := range []string{mine, theirs} {
+			m := c.frames(c.request("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), nil)
+			if msg, bad := text(string(m.Result)); bad == slices.Contains(open, path) {
+				t.Errorf("%s, %s: %s", who, path, msg)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package hub
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file reads the message of a POST and writes answers that are no stream.
+
+// accepts tells which kinds of answer the client takes. No Accept is any.
+func accepts(h http.Header) (plain, events bool) {
+	values := h.Values("Accept")
+	if len(values) == 0 {
+		return true, false
+	}
+	for _, v := range values {
+		for _, kind := range strings.Split(v, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "application/json", "application/*":
+				plain = true
+			case "text/event-stream", "text/*":
+				events = true
+			case "*/*":
+				plain, events = true, true
+			}
+		}
+	}
+	return plain, events
+}
+
+// greeting is the longest message, in bytes, of whoever is of no session.
+const greeting = 1 << 20
+
+// heldBodies is how many frames of the greatest length the requests of one
+// session may fill, all together.
+const heldBodies = 4
+
+// message reads the one message of a POST, bounded in size and time; c is nil
+// where there is no session yet. Where there is none the request is answered. What is
+// held is given back with release, when the request is over.
+func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClient) (*jsonrpc.Message, *holding) {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json")
+		return nil, nil
+	}
+	limit := int64(f.h.now().cfg.Limits.Frame)
+	if c == nil {
+		limit = min(limit, greeting)
+	}
+	if r.ContentLength > limit {
+		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
+		return nil, nil
+	}
+	held := &holding{r: http.MaxBytesReader(w, r.Body, limit), c: c, most: heldBodies * int64(f.h.now().cfg.Limits.Frame)}
+	body, err := readBody(held, r.ContentLength)
+	if err != nil {
+		held.release()
+	}
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", limit))
+		return nil, nil
+	case errors.Is(err, errHeld):
+		refuseBusy(w, err.Error())
+		return nil, nil
+	case err != nil:
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
+		return nil, nil
+	}
+	split := &jsonrpc.Message{}
+	if err := jsonrpc.Split(body, true, split); err != nil {
+		held.release()
+		code := int64(jsonrpc.CodeParse)
+		var syntax *jsonrpc.SyntaxError
+		if errors.As(err, &syntax) {
+			code = int64(syntax.Code)
+		}
+		refuseHTTP(w, http.StatusBadRequest, code, err.Error())
+		return nil, nil
+	}
+	return split, held
+}
+
+// readBody reads to the end. length is what the request says of itself, -1 for
+// nothing: memory is taken at once only for a short one.
+func readBody(r io.Reader, length int64) ([]byte, error) {
+	if length >= 0 && length <= 64<<10 {
+		b := make([]byte, length)
+		_, err := io.ReadFull(r, b)
+		return b, err
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(max(length, 0), 1<<20)) + bytes.MinRead)
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
+}
+
+var errHeld = errors.New("the requests of this session hold too much already")
+
+// holding counts what is read for a session while it is being read: what a
+// request says of its own length binds nobody.
+type holding struct {
+	r    io.Reader
+	c    *httpClient // nil: nobody counts
+	most int64
+	n    int64
+}
+
+func (h *holding) Read(b []byte) (int, error) {
+	n, err := h.r.Read(b)
+	if h.c != nil && n > 0 {
+		h.n += int64(n)
+		if h.c.held.Add(int64(n)) > h.most {
+			return 0, errHeld
+		}
+	}
+	return n, err
+}
+
+func (h *holding) release() {
+	if h.c != nil {
+		h.c.held.Add(-h.n)
+	}
+}
+
+// refuseHTTP answers with a status and a JSON-RPC error without an id.
+func refuseHTTP(w http.ResponseWriter, status int, code int64, text string) {
+	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))
+}
+
+func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(join(answerParts(id, a)))
+}
+
+// refuseBusy asks a client to come again.
+func refuseBusy(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "1")
+	refuseHTTP(w, http.StatusTooManyRequests, jsonrpc.CodeInternal, text)
+}
+
+// primes reports whether a client of a protocol version expects streams to
+// begin with an event without a message (2025-11-25; older ones may not read it).
+func primes(protocol string) bool { return protocol >= "2025-11-25" }
+
+func writeEvents(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+}
+
+// jsonType is shared by all answers, and never changed.
+var jsonType = []string{"application/json"}
+
+func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
+	parts := answerParts(id, a)
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	w.Header()["Content-Type"] = jsonType
+	if size <= 1<<10 { // net/http tells the length by itself
+		_, _ = w.Write(join(parts))
+		return
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(size))
+	if size <= 4<<10 {
+		_, _ = w.Write(join(parts))
+		return
+	}
+	c := http.NewResponseController(w)
+	for _, p := range parts {
+		if !writeChunks(w, c, p) {
+			return
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package hub
+
+import (
+	"errors"
+	"path/filepath"
+
+	"mcphub/rootsmgr"
+)
+
+// Inside reports whether one of these paths, or the folder that it is a name in,
+// lies inside what some session has in scope: tools could have written it. root is the URI of the first such root,
+// "" where none contains it or it cannot be told, which counts as inside. Where
+// no boundary is known at all there is nothing to be inside of.
+func (h *Hub) Inside(paths ...string) (root string, inside bool) {
+	names := make([]string, 0, 2*len(paths))
+	for _, path := range paths {
+		names = append(names, path, filepath.Dir(path)) // a link may lie inside and lead outside
+	}
+	h.mu.Lock()
+	snaps := make([]*rootsmgr.Snapshot, 0, len(h.sessions))
+	for _, s := range h.sessions {
+		snaps = append(snaps, s.roots.View().Snapshot)
+	}
+	h.mu.Unlock()
+	for _, snap := range snaps {
+		guard := snap.Guard()
+		if guard.Empty() {
+			continue
+		}
+		for _, path := range names {
+			place, err := guard.Check(path)
+			var escape *rootsmgr.EscapeError
+			switch {
+			case err == nil:
+				return place.Root.URI, true
+			case !errors.As(err, &escape):
+				return "", true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAfterRestart(t *testing.T) {
+	started, _, err := Parse("hub.json", []byte(`{"limits": {"calls": 5}}`), nil)
+	done(t, err)
+	if all := started.AfterRestart(started); len(all) > 0 {
+		t.Error(all)
+	}
+	now, _, err := Parse("hub.json", []byte("{\"names\": {\"max\": 20},\n\"limits\": {\"frame\": \"1MiB\",\n \"starting\": 8}}"), nil)
+	done(t, err)
+	var got []string
+	for _, p := range now.AfterRestart(started) {
+		got = append(got, p.String())
+	}
+	want := "hub.json:2:12: warning: limits.frame: takes effect after a restart\nhub.json:2:11: warning: limits.calls: takes effect after a restart"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	n := 0
+	for _, k := range Describe() {
+		if (fixed[k.Path] != nil) != k.Restart {
+			t.Errorf("%s: the table says %t", k.Path, k.Restart)
+		}
+		if k.Restart {
+			n++
+		}
+	}
+	if n != len(fixed) {
+		t.Errorf("%d keys in the table, %d here", n, len(fixed))
+	}
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// watchQuiet is how long a file must be left alone before it is looked at:
+	// editors truncate, write and rename.
+	watchQuiet = 200 * time.Millisecond
+	// watchMost bounds that for one that is never left alone.
+	watchMost = 2 * time.Second
+	// watchPoll is how often it is looked at without any event: network
+	// filesystems have none, and a folder may be moved away with all in it.
+	watchPoll = 5 * time.Second
+)
+
+// A Change says that the file is another than it was told last.
+type Change struct {
+	Sum   string // of the content, as File.Sum; "" where it cannot be read
+	Trail Trail  // how the path leads to it now
+	Err   error  // why it cannot be read; nil where it can
+}
+
+func (c Change) same(o Change) bool {
+	return c.Sum == o.Sum && c.Trail.Where() == o.Trail.Where() && (c.Err == nil) == (o.Err == nil)
+}
+
+// A Watcher tells when a file becomes another: written in place, truncated,
+// renamed over, deleted and created, or reached through links that now lead
+// elsewhere. It watches folders and compares content, so a save that changes
+// nothing is no change.
+type Watcher struct {
+	path    string
+	known   Change
+	trouble func(error)
+	changes chan Change
+	quiet   time.Duration
+	poll    time.Duration
+}
+
+// NewWatcher watches for f to become another than it was when it was read. It
+// starts nothing. trouble hears of events that cannot be had, in which case
+// the file is looked at every few seconds; nil: nobody does.
+func NewWatcher(f *File, trouble func(error)) *Watcher {
+	if trouble == nil {
+		trouble = func(error) {}
+	}
+	return &Watcher{
+		path: f.Path, known: Change{Sum: f.Sum, Trail: f.Trail}, trouble: trouble,
+		changes: make(chan Change, 1), quiet: watchQuiet, poll: watchPoll,
+	}
+}
+
+// Changes holds the latest change that nobody has taken yet.
+func (w *Watcher) Changes() <-chan Change { return w.changes }
+
+// Run watches until ctx ends, and returns nil then. It must be called once.
+func (w *Watcher) Run(ctx context.Context) error {
+	var events chan fsnotify.Event
+	var failures chan error
+	eyes := &eyes{watched: map[string]bool{}}
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.trouble(err)
+	} else {
+		defer notify.Close()
+		eyes.notify, events, failures = notify, notify.Events, notify.Errors
+	}
+	settle := time.NewTimer(0) // the file may have changed since it was read
+	defer settle.Stop()
+	poll := time.NewTicker(w.poll)
+	defer poll.Stop()
+	var first time.Time // of the events that have not settled
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			if !eyes.matters(e.Name) {
+				continue
+			}
+		case err := <-failures: // some events were lost
+			w.trouble(err)
+		case <-poll.C:
+			w.look(eyes)
+			continue
+		case <-settle.C:
+			first = time.Time{}
+			w.look(eyes)
+			continue
+		}
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+		}
+		settle.Reset(min(w.quiet, time.Until(first.Add(watchMost))))
+	}
+}
+
+// look compares the file with what was told last. Folders are watched before
+// it is read, so whatever happens later is seen as well.
+func (w *Watcher) look(e *eyes) {
+	trail, err := Follow(w.path)
+	if werr := e.open(trail); werr != nil {
+		w.trouble(werr)
+	}
+	now := Change{Trail: trail, Err: err}
+	if err == nil {
+		now.Sum, now.Err = sumOf(w.path)
+	}
+	if now.same(w.known) {
+		return
+	}
+	w.known = now
+	select {
+	case <-w.changes: // nobody took it, and it is old now
+	default:
+	}
+	w.changes <- now
+}
+
+// sumOf is the checksum of a file's content.
+func sumOf(path string) (string, error) {
+	if fi, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !fi.Mode().IsRegular() && !fi.IsDir() {
+		return "", errors.New("is no regular file") // reading a pipe may wait for ever
+	}
+	data, err := read(path)
+	if err != nil {
+		return "", err
+	}
+	return checksum(data), nil
+}
+
+func checksum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// eyes are the folders that are watched for one path.
+type eyes struct {
+	notify  *fsnotify.Watcher // nil: there are no events
+	watched map[string]bool
+	names   []string // events of others in the same folders are nothing to us
+	failed  map[string]bool
+}
+
+func (e *eyes) matters(name string) bool { return slices.Contains(e.names, filepath.Clean(name)) }
+
+// open watches the folders of a trail and no others. Where one does not exist,
+// the nearest that does is watched for the way to it.
+func (e *eyes) open(t Trail) error {
+	if e.notify == nil {
+		return nil
+	}
+	want := map[string]bool{}
+	e.names = e.names[:0]
+	for _, name := range slices.Concat(t.Names, t.Links) {
+		dir := filepath.Dir(name)
+		for !isDir(dir) && dir != filepath.Dir(dir) {
+			name, dir = dir, filepath.Dir(dir)
+		}
+		want[dir] = true
+		e.names = append(e.names, name, dir)
+	}
+	var errs []error
+	failed := map[string]bool{}
+	for dir := range want {
+		// Anew each time: one that was deleted and made again has lost its watch.
+		if err := e.notify.Add(dir); err != nil {
+			failed[dir] = true
+			if !e.failed[dir] { // once is enough
+				errs = append(errs, err)
+			}
+		}
+	}
+	e.failed = failed
+	for dir := range e.watched {
+		if !want[dir] {
+			_ = e.notify.Remove(dir) // gone already, as often as not
+		}
+	}
+	e.watched = want
+	return errors.Join(errs...)
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}

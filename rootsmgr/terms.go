@@ -1,0 +1,51 @@
+package rootsmgr
+
+import "slices"
+
+// terms is what an operator says about roots. Immutable.
+type terms struct {
+	fallback Fallback
+	settings Settings
+}
+
+func (t *terms) equal(o *terms) bool {
+	a, b := t.settings, o.settings
+	// The ceiling is the session's own, and never another.
+	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
+}
+
+// Reconfigure changes what the operator says while the session lives. It
+// returns at once; a call that begins afterwards is judged by it, whatever was
+// asked before: a fallback and roots.when at once, timeouts from the next
+// question and the next call on. The client is not asked again for it. The
+// ceiling that the session began with stays, whatever s says.
+func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
+	s.Ceiling = m.terms.Load().settings.Ceiling
+	next := &terms{fallback, s.withDefaults()}
+	if m.terms.Load().equal(next) {
+		return
+	}
+	m.terms.Store(next)
+	signal(m.amended)
+}
+
+// amend makes the view anew by the terms that hold now.
+func (l *loop) amend() {
+	l.terms = l.m.terms.Load()
+	fresh := newDebounce(l.terms.settings.Debounce)
+	l.debounce.quiet, l.debounce.most = fresh.quiet, fresh.most
+	old := l.view
+	switch {
+	case !l.settled: // nobody was judged yet
+	case !l.greeting.supported:
+		l.unsupported()
+	case l.asked != nil:
+		l.reckon()
+		if old.Stale {
+			l.view.Stale, l.view.Err = true, old.Err
+		}
+	default:
+		l.fallBack(old.Err)
+	}
+	l.publish()
+}

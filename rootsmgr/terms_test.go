@@ -1,0 +1,106 @@
+package rootsmgr_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	. "mcphub/rootsmgr"
+)
+
+// TestReconfigure changes what the operator says in every case that a session can be in: the next call is judged by it.
+func TestReconfigure(t *testing.T) {
+	fb := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
+	with := func(w When) Settings { s := DefaultSettings(); s.When = w; return s }
+	deny := with(When{})
+	t.Run("unsupported", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			d.Initialized(false, false)
+			d.call().judged(t, "unsupported")
+			d.Reconfigure(Fallback{}, with(When{Unsupported: true}))
+			d.call().judged(t, "unsupported open").after(t, 0)
+			d.Reconfigure(fb, with(When{Unsupported: true}))
+			d.call().judged(t, "known /fb by config").after(t, 0)
+			before := d.View().Snapshot.Generation()
+			d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(When{Unsupported: true})) // nothing new
+			d.call().judged(t, "known /fb by config")
+			if now := d.View().Snapshot.Generation(); now != before {
+				t.Errorf("generation %d became %d although nothing changed", before, now)
+			}
+			d.Reconfigure(Fallback{}, deny)
+			d.call().judged(t, "unsupported").after(t, 0)
+		})
+	})
+	t.Run("answered", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			d.known()
+			d.call().judged(t, "empty")
+			d.Reconfigure(fb, with(When{Empty: true}))
+			d.call().judged(t, "empty open").after(t, 0)
+			d.quiet() // the client is not asked for it
+			d.Reconfigure(fb, deny)
+			d.call().judged(t, "empty").after(t, 0)
+		})
+	})
+	t.Run("unusable", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			d.known("file:///gone")
+			d.call().judged(t, "failed")
+			d.Reconfigure(fb, deny)
+			d.call().judged(t, "known /fb by config").after(t, 0)
+			d.Reconfigure(Fallback{}, deny)
+			d.call().judged(t, "failed").after(t, 0)
+		})
+	})
+	t.Run("stale", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			d.known("file:///a")
+			d.Changed()
+			c := d.call()
+			failure := errors.New("no")
+			d.question().Fail(failure)
+			c.judged(t, "known /a stale by asked")
+			d.Reconfigure(fb, with(When{Failed: true}))
+			if c := d.call().judged(t, "known /a stale by asked"); !errors.Is(c.view.Err, failure) {
+				t.Error(c.view.Err)
+			}
+		})
+	})
+	t.Run("failed", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			d.Initialized(true, true)
+			d.question().Fail(errors.New("no"))
+			d.call().judged(t, "failed")
+			d.Reconfigure(fb, deny)
+			d.call().judged(t, "known /fb by config").after(t, 0)
+		})
+	})
+	t.Run("before the first answer", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			early := d.call()
+			d.Reconfigure(fb, with(When{Empty: true}))
+			d.Initialized(true, true)
+			q := d.question()
+			early.waits(t)
+			q.Roots()
+			early.judged(t, "empty open")
+		})
+	})
+	t.Run("timeouts", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+			s := deny
+			s.Timeout = time.Second
+			d.Reconfigure(Fallback{}, s)
+			d.call().judged(t, "failed").after(t, time.Second)
+		})
+	})
+	t.Run("before Run", func(t *testing.T) {
+		m := NewManager(nil, Fallback{}, deny, OS{}, zerolog.Nop())
+		m.Reconfigure(fb, with(When{Failed: true}))
+		if v := m.View(); v.Open || v.Case != CaseFailed {
+			t.Errorf("%+v", v)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package validate
+
+import "strings"
+
+// add completes a finding and keeps it, once for each string and value.
+func (d *detector) add(f Finding, p place) {
+	d.sit(f.seat, f.Member)
+	if d.at.full {
+		return
+	}
+	key := f.Value
+	if f.written {
+		key += "\x00>"
+	}
+	if f.form == formGlob {
+		key += "\x00*"
+	}
+	if f.Conditional() && d.dir != "" {
+		f.dir = d.dir
+		key += "\x00@" + d.dir
+	}
+	// A name that may be a link does not stand for the same text as a path.
+	before, again := d.at.seen[key]
+	if again && (before || f.relative()) {
+		return
+	}
+	if f.relative() {
+		d.at.names++
+	}
+	if len(d.at.seen)-d.at.names >= maxPerValue || d.at.names > maxNames {
+		d.at.full = true
+		return
+	}
+	if d.at.seen == nil {
+		d.at.seen = make(map[string]bool, 1)
+	}
+	d.at.seen[key] = !f.relative()
+	if d.tool.uri {
+		f.How = HowURI
+	}
+	f.Raw, f.Pointer, f.declare = d.at.raw, d.at.pointer, d.at.declare
+	if r := p.rule; r != nil && r.Role != RoleNone && !f.Member {
+		f.Role = r.Role
+		if r.Base != "" {
+			f.Base = baseFor(r.Base, f.Pointer)
+			if at := d.t.lookup(f.Base); at >= 0 && d.t.nodes[at].kind == kString {
+				f.BaseDir = d.t.str(at)
+			}
+		}
+	} else {
+		f.Role = d.role(p.key)
+		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
+	}
+	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
+		f.Role = RoleDelete
+	}
+	if f.relative() && !d.at.member {
+		f.runs = d.isProgram(f.seat, p)
+	}
+	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
+	d.findings = append(d.findings, f)
+}
+
+// isProgram reports a string that names what is to be run: the first element of a vector, or a key that says so.
+func (d *detector) isProgram(id int32, p place) bool {
+	if d.inWords {
+		return false // of a command line; its command word is not kept at all
+	}
+	n := &d.t.nodes[id]
+	if n.kend == 0 && d.t.nodes[n.parent].kind == kArray {
+		return n.index == 0 && (p.class == keyWords || p.class == keyShell)
+	}
+	return p.key >= 0 && programWords[lastWord(d.t, p.key)]
+}
+
+// sit makes a string the one that findings come from.
+func (d *detector) sit(id int32, member bool) {
+	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
+		return
+	}
+	raw := ""
+	if member {
+		raw = d.t.name(id)
+	} else {
+		raw = d.t.str(id)
+	}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: starred(d.t, id), full: d.at.full}
+}
+
+func (d *detector) role(key int32) Role {
+	if key < 0 {
+		return d.tool.traits.role
+	}
+	if d.roleSeen != RoleNone && d.roleKey == key {
+		return d.roleSeen
+	}
+	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(&d.t.room, d.t.name(key))
+	return d.roleSeen
+}

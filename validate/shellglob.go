@@ -1,0 +1,234 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A shell writes its globs out before the program sees them, so that a pattern may be the name of a symlink. The word
+// as it stands is judged like any other; this file judges what it matches. Only links matter: what else a pattern
+// matches lies in the directory that it is matched in.
+
+const (
+	metas      = "*?[],{" // characters that a pattern gives a meaning to
+	hidden     = 0xe000   // a private rune stands for each of them where it was quoted
+	maxListed  = 1 << 18  // directory entries that the globs of one call may be held against
+	maxMatched = 1 << 12  // and what one of them may match
+)
+
+var unhide = func() *strings.Replacer {
+	var pairs []string
+	for _, c := range metas {
+		pairs = append(pairs, string(hidden+c), string(c))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// rangeBraces are {a..z} and {1..9}.
+var rangeBraces = regexp.MustCompile(`\{[^{},/\s]+\.\.[^{},/\s]+\}`)
+
+// bracket is one class of a pattern.
+var bracket = regexp.MustCompile(`\[[!^]?\]?(?:\[[:.=][^\]]*\]|[^\]/])*\]`)
+
+// matchable writes a component for path.Match. What [[:alpha:]] holds depends on the language: any character.
+func matchable(part string) string {
+	var b strings.Builder
+	for at := 0; ; {
+		m := bracket.FindStringIndex(part[at:])
+		if m == nil {
+			return b.String() + plainMatch.Replace(part[at:])
+		}
+		b.WriteString(plainMatch.Replace(part[at : at+m[0]]))
+		class := part[at+m[0]+1 : at+m[1]-1]
+		at += m[1]
+		if strings.Contains(class, "[:") || strings.Contains(class, "[.") || strings.Contains(class, "[=") {
+			b.WriteByte('?')
+			continue
+		}
+		b.WriteByte('[')
+		if class[0] == '!' || class[0] == '^' {
+			b.WriteByte('^')
+			class = class[1:]
+		}
+		b.WriteString(plainMatch.Replace(class) + "]")
+	}
+}
+
+// shellGlob keeps what a shell makes of a word with glob characters.
+func (d *detector) shellGlob(id int32, pattern string, p place) {
+	if len(pattern) > maxRaw || d.c.windows || !hasMeta(pattern) {
+		return
+	}
+	pattern = rangeBraces.ReplaceAllString(pattern, "*")
+	alternatives, ok := expandBraces(pattern)
+	if !ok {
+		d.add(Finding{Value: unhide.Replace(pattern), How: HowShell, form: formGlob, seat: id}, p)
+		return
+	}
+	for _, alt := range alternatives {
+		if alt != pattern {
+			d.word(id, unhide.Replace(alt), seatPlain, p, HowShell)
+		}
+		for alt != "" && hasMeta(alt) {
+			d.add(Finding{Value: unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, seat: id}, p)
+			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
+		}
+	}
+}
+
+// globWord yields what a glob word of a shell string matches now.
+func (j *judge) globWord(f *Finding, yield func(spelled)) {
+	if f.glob == "" {
+		yield(spelled{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
+		return
+	}
+	for _, text := range append(j.c.expand(f.glob), f.glob) {
+		if home, rest, ok := j.c.userHome(text); ok {
+			text = home + rest
+		}
+		if text == "~" || strings.HasPrefix(text, "~/") {
+			text = j.c.home + text[1:]
+		}
+		if !j.c.platform.IsAbs(text) {
+			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
+				j.matches(f, base, text, yield)
+			}
+			continue
+		}
+		fixed := path.Dir(fixedPrefix(text) + "x")
+		j.matches(f, fixed, strings.TrimLeft(text[min(len(fixed), len(text)):], "/"), yield)
+	}
+}
+
+// matches yields every path below base that the pattern matches and that goes through a symlink or up.
+func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
+	start := base
+	if j.container != nil {
+		var ok bool
+		if start, ok = j.container.toHost(base, j.w.Cwd); !ok {
+			return
+		}
+	}
+	g := globber{j: j, f: f, yield: func(found string) { yield(spelled{text: f.Value, path: found, base: start}) }}
+	if !g.walk(start, strings.Split(pattern, "/"), false) {
+		yield(spelled{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
+	}
+}
+
+// globber writes out one pattern.
+type globber struct {
+	j       *judge
+	f       *Finding
+	yield   func(path string)
+	matched int
+}
+
+// walk matches parts below dir. linked says that what has been matched so far went through a link or up. It is false
+// where there is more than can be looked at.
+func (g *globber) walk(dir string, parts []string, linked bool) bool {
+	for len(parts) > 0 && !hasMeta(parts[0]) {
+		if part := unhide.Replace(parts[0]); part != "" && part != "." {
+			dir = g.j.c.platform.Join(dir, part)
+			linked = linked || part == ".." || g.j.isLink(dir)
+		}
+		parts = parts[1:]
+	}
+	if len(parts) == 0 {
+		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
+			if g.matched++; g.matched > maxMatched {
+				return false
+			}
+			g.yield(dir)
+		}
+		return true
+	}
+	entries, err := g.j.list(dir)
+	if err != nil {
+		return !errors.Is(err, errBudget)
+	}
+	pattern := matchable(parts[0])
+	if pattern == "**" && !g.walk(dir, parts[1:], linked) {
+		return false
+	}
+	dots := pattern[0] == '.'
+	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
+		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.c.platform.Join(dir, ".."), parts[1:], true) {
+			return false
+		}
+	}
+	for _, e := range entries {
+		if e.name[0] == '.' && !dots {
+			continue
+		}
+		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
+			continue
+		}
+		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
+			continue
+		}
+		if !g.walk(g.j.c.platform.Join(dir, e.name), parts[1:], linked || e.link) {
+			return false
+		}
+	}
+	return true
+}
+
+// guarded reports a protected path, or one above it that would be deleted.
+func (g *globber) guarded(p string) bool {
+	for i := range g.j.watched {
+		for _, own := range g.j.watched[i].spellings {
+			if _, at := g.j.c.below(own, p); at {
+				return true
+			}
+			if _, above := g.j.c.below(p, own); above && g.f.Role == RoleDelete {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// plainMatch escapes what path.Match knows beyond a shell, and what was quoted.
+var plainMatch = func() *strings.Replacer {
+	pairs := []string{`\`, `\\`, "[", `\[`, "]", `\]`}
+	for _, c := range metas {
+		pairs = append(pairs, string(hidden+c), `\`+string(c))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// listed is one directory entry that a pattern may lead through: a link, a directory, or a file.
+type listed struct {
+	name string
+	link bool
+}
+
+// list reads a directory once for each call.
+func (j *judge) list(dir string) ([]listed, error) {
+	if l, ok := j.lists[dir]; ok {
+		return l, nil
+	}
+	entries, err := j.c.list(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, errBudget // it cannot be told
+	}
+	if err != nil {
+		return nil, err // a shell cannot read it either
+	}
+	if j.listed += len(entries) + 1; j.listed > maxListed {
+		return nil, errBudget
+	}
+	list := make([]listed, 0, len(entries))
+	for _, e := range entries {
+		list = append(list, listed{name: e.Name(), link: e.Type()&fs.ModeSymlink != 0})
+	}
+	if j.lists == nil {
+		j.lists = make(map[string][]listed)
+	}
+	j.lists[dir] = list
+	return list, nil
+}

@@ -1,0 +1,202 @@
+package validate
+
+import (
+	"regexp"
+	"strings"
+)
+
+// tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
+// its word.
+func (d *detector) tails(id int32, s string, p place, member bool) {
+	inURL, tried, word, end := false, 0, 0, 0
+	first := strings.IndexByte(s, '=')
+	oneName := first > 0 && !hasBlank(strings.TrimFunc(s[:first], isBlank)) // name = value
+	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
+	d.pathspec(id, s, p, member)
+	for i := 0; i+1 < len(s) && !d.at.full; i++ {
+		c := s[i]
+		if isBlank(rune(c)) {
+			inURL, word = false, i+1
+			continue
+		}
+		if inURL || c != '=' && c != '@' && c != ':' {
+			continue
+		}
+		if c == ':' {
+			if strings.HasPrefix(s[i:], "://") && i > 0 && isLetter(s[i-1]) {
+				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
+				continue
+			}
+			if i == word || isRemote(s[word:i]) || i == word+1 && isDrive(s[word:]) {
+				continue
+			}
+		}
+		after := s[i+1:]
+		if c == '=' && (i == first || i > 0 && s[i-1] == '=') && oneName {
+			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
+		}
+		if d.tail(id, after, p, member, tried < wholeTails) {
+			tried++
+		}
+		if c == '=' && flag {
+			d.link(id, s[i+1:], p, member)
+		}
+		begin := len(s) - len(after)
+		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
+			begin++
+		}
+		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
+			end++
+		}
+		if v := s[begin:end]; len(v) <= maxRaw && strings.IndexByte(v, '/') > 0 {
+			d.link(id, v, p, member)
+		}
+	}
+	if s = strings.TrimLeftFunc(s, isEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
+		d.tail(id, s[2:], p, member, true)
+		if strings.IndexByte(s[2:], '/') > 0 {
+			d.link(id, s[2:], p, member)
+		} else {
+			d.name(id, s[2:], p, member)
+		}
+		if i := bundle(s); i > 2 {
+			d.tail(id, s[i:], p, member, true)
+		}
+	}
+	if flag {
+		for word := range strings.FieldsFuncSeq(s, isBlank) {
+			d.glued(id, word, p, HowTail, member)
+		}
+	}
+}
+
+// longFlags are options of one dash and several letters whose value may follow without a blank.
+var longFlags = wordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
+
+// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
+// letters before a slash are rather the name of a directory: -Lbuild/lib.
+func bundle(s string) int {
+	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
+	if i < 3 {
+		return 0
+	}
+	letters := s[1:i]
+	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
+		return 0
+	}
+	return i
+}
+
+// gluedLetters are what stands before a path without a blank and is no directory: commands of sed (1r/etc/passwd),
+// bundled letters of tar (cf/etc/x.tar).
+var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
+
+// glued keeps an absolute path behind an option that nobody knows (--outputdir/etc/x, -output/etc/passwd) or behind one
+// of gluedLetters, for Judge: it counts where it exists, or could be made, and the text is not rather a relative path.
+func (d *detector) glued(id int32, w string, p place, how string, member bool) {
+	i := strings.IndexByte(w, '/')
+	if i < 1 || len(w) > maxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
+		return
+	}
+	head, tail := w[:i], w[i:]
+	f := Finding{Value: tail, How: how, form: formWord, Member: member, seat: id}
+	switch {
+	case strings.HasPrefix(head, "--"):
+		if !isOption(head[2:]) {
+			return
+		}
+	case head[0] == '-':
+		if bundle(w) > 0 || len(head) < 5 || !isOption(head[1:]) || strings.IndexByte(tail[1:], '/') < 0 {
+			return
+		}
+		f.instead = head[2:]
+	case gluedLetters.MatchString(head):
+		if strings.IndexByte(tail[1:], '/') < 0 {
+			return // s/x/y/ has more of them, and so has r/x
+		}
+		f.instead = head
+	default:
+		return
+	}
+	d.add(f, p)
+}
+
+// isOption reports the name of an option.
+func isOption(s string) bool {
+	return s != "" && isLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '-' && r != '_'
+	}) < 0
+}
+
+// pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
+func (d *detector) pathspec(id int32, s string, p place, member bool) {
+	v := trimEdges(s)
+	if len(v) < 2 || len(v) > maxTail || v[0] != ':' {
+		return
+	}
+	v = strings.TrimLeft(v[1:], "!^")
+	if magic, rest, ok := strings.Cut(v, ")"); ok && strings.HasPrefix(magic, "(") {
+		v = rest
+	}
+	switch {
+	case climbs(v):
+		d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+	case strings.IndexByte(v, '/') > 0:
+		d.link(id, v, p, member)
+	}
+}
+
+// isRemote reports user@host, what stands before the colon of an scp-like address.
+func isRemote(s string) bool {
+	if len(s) > 320 {
+		return false
+	}
+	i := strings.IndexByte(s, '@')
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}")
+}
+
+// tailEnds end the word that a tail stands in.
+var tailEnds = func() (ends [256]bool) {
+	for _, c := range []byte(" \t\n\r\v\f,;:|\"'`") {
+		ends[c] = true
+	}
+	return ends
+}()
+
+// tail judges one of them; it reports whether it was worth a look.
+func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
+	if most := maxTail; len(s) > most {
+		if !whole {
+			most = 256 // enough to see what it begins with
+		}
+		s = s[:most]
+	}
+	rest := strings.TrimLeft(s, "\"'`<")
+	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !isDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
+		return false
+	}
+	try := func(v string) {
+		v = trimEdges(v)
+		if kind, texts := readScheme(v); kind == schemeFile {
+			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
+			return
+		}
+		if _, ok := d.broadly(v); ok {
+			d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+		}
+	}
+	end := 0
+	for end < len(rest) && !tailEnds[rest[end]] {
+		end++
+	}
+	if end == len(rest) {
+		end = -1
+	}
+	if whole || end < 0 {
+		try(rest)
+	}
+	if end > 0 {
+		try(rest[:end])
+	}
+	return true
+}
