@@ -43,6 +43,7 @@ type nest struct {
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
 	said     func(k Key, pid int, line string) // may be nil
+	asks     func(k Key) Client                // may be nil
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
@@ -410,7 +411,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	}
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = identity(c.spec, c.host.machine, c.host.version)
+	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.machine)
@@ -447,11 +448,12 @@ func (c *child) start() (*run, *UnavailableError) {
 func (c *child) introduce(r *run, release func()) error {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
 	defer cancel()
-	base, err := handshake(ctx, r.link, c.host.version, c.spec.Roots != RootsNone)
+	base, err := handshake(ctx, r.link, c.host.version, c.host.shown(c.spec, c.key))
 	if err != nil {
 		return err
 	}
 	release()
+	r.level.tell(ctx, c, r.link, base)
 	offer, notes, err := listed(ctx, r.link, base, allLists)
 	if err != nil {
 		return err

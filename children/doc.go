@@ -33,11 +33,18 @@
 // then it, too, waits for a call. A call waits for a delay of up to a second
 // and is refused at once with the reason when it is longer.
 //
+// # What a child is shown, and asks
+//
+// [Options.Client] tells whom an instance serves: its capabilities are shown to
+// the child as they are, and the level of its log is set before the child is
+// ready. Requests of a child go to the [Observer], all but roots/list and ping.
+// While one is being answered no call of the run times out.
+//
 // # What is remembered
 //
 // What a child offered last is kept, in memory and where [Options.Cache] names a
-// folder in a file, under a digest of its Spec, its program and the version of
-// the hub: so a list can be answered before anything has started, and a child
+// folder in a file, under a digest of its Spec, the capabilities shown to it, its
+// program and the version of the hub: so a list can be answered before anything has started, and a child
 // with [StartLazy] starts when it is first called. It is a hint: the child is
 // listed each time it starts, what differs replaces what was remembered, and
 // [Lease.Offer] is what the running child said. A file that is damaged, of

@@ -31,8 +31,9 @@ type Offer struct {
 
 // handshake introduces the hub to a child. Versions and their negotiation are
 // mcp-go's; what the child said is kept raw beside what mcp-go made of it.
-func handshake(ctx context.Context, link Link, version string, roots bool) (*Offer, error) {
-	hop := &hop{link: link}
+// It declares what shown says, a raw object.
+func handshake(ctx context.Context, link Link, version string, shown []byte) (*Offer, error) {
+	hop := &hop{link: link, shown: shown}
 	// A pinned version of the handshake's era also keeps mcp-go from probing for
 	// the other one, which some servers leave unanswered for five seconds.
 	c := client.NewClient(hop, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
@@ -41,11 +42,6 @@ func handshake(ctx context.Context, link Link, version string, roots bool) (*Off
 	}
 	var req mcp.InitializeRequest
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
-	if roots {
-		req.Params.Capabilities.Roots = &struct {
-			ListChanged bool `json:"listChanged,omitempty"`
-		}{ListChanged: true}
-	}
 	res, err := c.Initialize(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)
@@ -64,8 +60,9 @@ func handshake(ctx context.Context, link Link, version string, roots bool) (*Off
 // hop carries mcp-go's handshake over a Link. Nothing else goes through it:
 // what the child sends is served by the Link's own handler.
 type hop struct {
-	link Link
-	raw  []byte // the last result
+	link  Link
+	shown []byte // capabilities, raw: mcp-go would leave out what it does not know
+	raw   []byte // the last result
 }
 
 var _ transport.BidirectionalInterface = (*hop)(nil)
@@ -93,7 +90,7 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 		if err != nil {
 			return nil, err
 		}
-		params = [][]byte{raw}
+		params = h.declaring(r.Method, raw)
 	}
 	res, err := h.link.Call(ctx, r.Method, params...)
 	if err != nil {
@@ -105,6 +102,16 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 	}
 	h.raw = slices.Clone(res.Result)
 	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(h.raw)), nil
+}
+
+// declaring puts the capabilities in their place in the params of initialize.
+func (h *hop) declaring(method string, raw []byte) [][]byte {
+	declared := jsonrpc.Get(raw, "capabilities")
+	if method != "initialize" || declared == nil {
+		return [][]byte{raw}
+	}
+	at := cap(raw) - cap(declared)
+	return [][]byte{raw[:at], h.shown, raw[at+len(declared):]}
 }
 
 // declares reports whether a raw capabilities object has a member that is not

@@ -82,7 +82,7 @@ func TestLazyChildWaitsForACall(t *testing.T) {
 		k := newKept(t)
 		k.warm()
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			known := s.Recall("kid")
+			known := s.Recall(children.Key{Child: "kid"})
 			if known == nil || len(known.Tools) != 1 || string(known.Tools[0]) != plainTool || known.ServerName != "scripted" {
 				t.Fatalf("recalled: %+v", known)
 			}
@@ -132,7 +132,7 @@ func TestEagerChildStartsBehind(t *testing.T) {
 		k.warm()
 		k.spec.Start = children.StartEager
 		k.hub(func(s *children.Supervisor, w *watcher) {
-			if s.Recall("kid") == nil {
+			if s.Recall(children.Key{Child: "kid"}) == nil {
 				t.Error("not known")
 			}
 			s.Ensure(one, nil)
@@ -143,7 +143,7 @@ func TestEagerChildStartsBehind(t *testing.T) {
 		})
 		k.spec.Args = append(slices.Clone(k.spec.Args), "--other")
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if s.Recall("kid") != nil {
+			if s.Recall(children.Key{Child: "kid"}) != nil {
 				t.Error("what another entry offered was taken for this one's")
 			}
 		})
@@ -162,12 +162,12 @@ func TestChangedOfferReplacesTheRemembered(t *testing.T) {
 				t.Errorf("the lease offers %d tools", n)
 			}
 			w.until(t, "the new offer is told", func() bool { return len(w.offers[one.String()].Tools) == 2 })
-			if o := s.Recall("kid"); o != l.Offer() {
+			if o := s.Recall(children.Key{Child: "kid"}); o != l.Offer() {
 				t.Error("another session would be shown the old offer")
 			}
 		})
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if o := s.Recall("kid"); len(o.Tools) != 2 {
+			if o := s.Recall(children.Key{Child: "kid"}); len(o.Tools) != 2 {
 				t.Errorf("kept: %d tools", len(o.Tools))
 			}
 		})

@@ -53,7 +53,7 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 // with is no error: it is in the Response.
 func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := l.r.c.spec.CallTimeout
-	if limit > 0 {
+	if _, endless := ctx.Value(endlessKey{}).(bool); limit > 0 && !endless {
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -102,6 +102,14 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 }
 
 var errDeafInput = errors.New("closed its input")
+
+type endlessKey struct{}
+
+// WithoutTimeout lets Call wait for as long as ctx lasts: for what a child
+// answers when something else has ended.
+func WithoutTimeout(ctx context.Context) context.Context {
+	return context.WithValue(ctx, endlessKey{}, true)
+}
 
 type progressKey struct{}
 

@@ -309,7 +309,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			})
 			return nil, nil
 		}
-		asked, stop, fresh := w.asks.begin(ctx, m.ID)
+		asked, stop, fresh := w.asks.begin(carried{ctx, on}, m.ID)
 		if !fresh {
 			<-w.served
 			w.skipped.Add(1)
@@ -319,14 +319,15 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			defer func() { <-w.served }()
 			defer context.AfterFunc(on, func() {
 				if cause := context.Cause(on); !errors.Is(cause, errAnswered) {
-					stop(cause)
+					stop(fmt.Errorf("the call is over: %v", cause))
 				}
 			})()
 			a := w.h.ServeRequest(asked, m)
 			if a.Release != nil {
 				defer a.Release()
 			}
-			over := asked.Err() != nil
+			var unwanted *jsonrpc.CancelledError
+			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
 			w.asks.end(m.ID)
 			stop(nil)
 			if over { // nobody waits for the answer

@@ -164,9 +164,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				b := append([]byte(`{"requestId":`), key...)
-				b = jsonrpc.AppendString(append(b, `,"reason":`...), context.Cause(ctx).Error())
-				_ = l.post(late, frame(0, "notifications/cancelled", [][]byte{append(b, '}')}))
+				_ = l.post(late, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)

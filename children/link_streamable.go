@@ -207,7 +207,7 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
 	// The connection outlives the call by what is left to read of the answer.
-	conn, stop := context.WithCancelCause(l.ctx)
+	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
 	req, err := l.speak(conn, http.MethodPost, frame(id, method, params))
 	if err != nil {
@@ -249,9 +249,7 @@ func (l *httpLink) broke(err error) error {
 func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	b := append([]byte(`{"requestId":`), strconv.FormatUint(id, 10)...)
-	b = jsonrpc.AppendString(append(b, `,"reason":`...), cause.Error())
-	_ = l.post(ctx, frame(0, "notifications/cancelled", [][]byte{append(b, '}')}))
+	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // answer reads the answer to the request id: as JSON, or at the end of events.

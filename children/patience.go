@@ -15,6 +15,8 @@ type patience struct {
 	due   time.Time           // what timer is set for; zero: not set
 	open  silence             // the ring of those that wait begins and ends here
 	calls map[string]*silence // by raw progress token
+	held  int                 // how many hold the clock
+	since time.Time           // when the first of them began to
 	over  bool
 }
 
@@ -96,12 +98,45 @@ func (p *patience) progress(token []byte) {
 	}
 }
 
+// hold stops the clock of all calls until release: the child waits for somebody
+// else, and which of its calls for that cannot always be told.
+func (p *patience) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held++; p.held == 1 {
+		p.since = time.Now()
+	}
+}
+
+// release lets the clock run again, where nobody else holds it. No call has
+// used up any of the time in between.
+func (p *patience) release() {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held--; p.held > 0 {
+		return
+	}
+	for s := p.open.next; s != &p.open; s = s.next {
+		from := p.since
+		if heard := s.until.Add(-s.limit); heard.After(from) {
+			from = heard
+		}
+		s.until = s.until.Add(now.Sub(from))
+		p.set(s.until, s.until.Sub(now))
+	}
+}
+
 // check ends what has been silent for too long and waits for the next.
 func (p *patience) check() {
 	now := time.Now()
 	var expired []*silence
 	p.mu.Lock()
 	p.due = time.Time{}
+	if p.held > 0 {
+		p.mu.Unlock()
+		return // release sets the timer
+	}
 	var next time.Time
 	for s, behind := p.open.next, (*silence)(nil); s != &p.open; s = behind {
 		behind = s.next

@@ -19,18 +19,22 @@ type memory struct {
 	files catalogCache
 
 	mu    sync.Mutex
-	known map[string]remembered // by the Spec's name
+	known map[string][]remembered // by the Spec's name, the latest first
 }
+
+// mostRemembered bounds how many offers of one Spec are kept in memory: one for
+// each set of capabilities that clients have.
+const mostRemembered = 8
 
 type remembered struct {
 	digest string
 	offer  *Offer
 }
 
-// recall returns what a child of this Spec offered last, nil where that is
-// not known.
-func (n *nest) recall(s Spec) *Offer {
-	digest := identity(s, n.machine, n.version)
+// recall returns what a child of this Spec offered last to whom an instance
+// with this Key serves, nil where that is not known.
+func (n *nest) recall(s Spec, k Key) *Offer {
+	digest := identity(s, n.machine, n.version, n.shown(s, k))
 	if digest == "" {
 		return nil
 	}
@@ -44,20 +48,33 @@ func (n *nest) recall(s Spec) *Offer {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.known[s.Name]; now.digest == digest {
-		return now.offer
+	if now := m.find(s.Name, digest); now != nil {
+		return now
 	}
-	m.known[s.Name] = remembered{digest, o}
+	m.put(s.Name, digest, o)
 	return o
 }
 
 func (m *memory) get(name, digest string) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.known[name]; now.digest == digest {
-		return now.offer
+	return m.find(name, digest)
+}
+
+// find is for callers that hold mu.
+func (m *memory) find(name, digest string) *Offer {
+	for _, now := range m.known[name] {
+		if now.digest == digest {
+			return now.offer
+		}
 	}
 	return nil
+}
+
+// put is for callers that hold mu.
+func (m *memory) put(name, digest string, o *Offer) {
+	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
+	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), mostRemembered-1)]...)
 }
 
 // agree returns the offer that everybody has for these bytes: o itself where
@@ -68,17 +85,17 @@ func (m *memory) agree(name, digest string, o *Offer) (same *Offer, news bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.known[name]; now.digest == digest && now.offer.equal(o) {
-		return now.offer, false
+	if now := m.find(name, digest); now != nil && now.equal(o) {
+		return now, false
 	}
-	m.known[name] = remembered{digest, o}
+	m.put(name, digest, o)
 	return o, true
 }
 
 // recall is how an instance's life begins: what the child offered last is told.
 // One that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer = c.host.recall(c.spec); c.offer == nil {
+	if c.offer = c.host.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
 	if c.lazy() {
@@ -111,17 +128,17 @@ func (c *child) keep() {
 }
 
 // Recall returns what a server offered when it was listed last, in this run of
-// the hub or an earlier one with the very same entry and program; nil where that
-// is not known. It reads at most one small file and starts nothing. What comes
+// the hub or an earlier one with the very same entry and program, to a client
+// with the same capabilities; nil where that is not known. It reads at most one small file and starts nothing. What comes
 // from it may be shown; a Lease tells what the server offers now.
-func (s *Supervisor) Recall(child string) *Offer {
+func (s *Supervisor) Recall(k Key) *Offer {
 	s.mu.Lock()
-	spec, ok := s.specs[child]
+	spec, ok := s.specs[k.Child]
 	s.mu.Unlock()
 	if !ok {
 		return nil
 	}
-	return s.nest.recall(spec)
+	return s.nest.recall(spec, k)
 }
 
 // equal reports whether two offers hold the same bytes.
@@ -139,7 +156,7 @@ func (o *Offer) equal(p *Offer) bool {
 //
 // What it cannot see is a package that a launcher fetches anew: for npx and uvx
 // the package argument counts, with the version where that is written.
-func identity(s Spec, h host, version string) string {
+func identity(s Spec, h host, version string, shown []byte) string {
 	env, _, err := childEnv(s, nil, h)
 	if err != nil {
 		return ""
@@ -159,7 +176,7 @@ func identity(s Spec, h host, version string) string {
 			d.Write(append(binary.AppendUvarint(nil, uint64(len(p))), p...))
 		}
 	}
-	put(cacheMagic, version, s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
+	put(cacheMagic, version, string(shown), s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
 	put(s.Args...)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		put(name, s.Env[name])

@@ -40,6 +40,7 @@ type run struct {
 	stale  staleLists    // which
 	offers chan *Offer   // newer offers, the latest only
 	roots  answers
+	level  leveller
 	leases leases
 	silent *patience
 }
@@ -61,12 +62,15 @@ type leases struct {
 }
 
 func newRun(c *child, l Launch, early bool) *run {
-	return &run{
+	r := &run{
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
+		level:  leveller{turn: make(chan struct{}, 1)},
 		silent: newPatience(),
 	}
+	r.level.turn <- struct{}{}
+	return r
 }
 
 // endedWithin waits for the end of the run.
@@ -151,7 +155,9 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
-	return r.c.host.observer.ChildRequest(ctx, r.c.key, m)
+	r.silent.hold()
+	defer r.silent.release()
+	return r.c.host.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
 }
 
 // answered notes that an answer to roots/list has been written: from now on

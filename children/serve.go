@@ -53,6 +53,8 @@ func (c *child) serve(r *run) {
 	s := &serving{c: c, r: r}
 	r.since = time.Now()
 	s.ready()
+	offer := c.offer
+	s.wg.Go(func() { r.level.tell(ctx, c, r.link, offer) }) // who changed it meanwhile could not call yet
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()

@@ -95,6 +95,9 @@ type Observer interface {
 	// ChildChanged.
 	ChildNotification(k Key, m *jsonrpc.Message)
 	// ChildRequest answers what is not answered here (roots/list and ping are).
+	// While it does, no call of the run times out. ctx ends when the child cancels
+	// the request or goes; where the transport says which call the request came
+	// on, ctx has the values of that call's context. Tell notifies who asked.
 	ChildRequest(ctx context.Context, k Key, m *jsonrpc.Message) jsonrpc.Answer
 }
 

@@ -37,6 +37,10 @@ type Options struct {
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
+
+	// Client, where set, tells what the instance is shown of whom it serves. It is
+	// called at each start, by the instance's goroutine, and must not block.
+	Client func(k Key) Client
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -61,7 +65,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}
@@ -69,7 +73,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if s.nest.observer == nil {
 		s.nest.observer = deaf{}
 	}
-	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string]remembered{}}
+	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}

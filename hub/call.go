@@ -23,6 +23,7 @@ type toolCall struct {
 	params func(token []byte, edits []edit) [][]byte
 	token  []byte                                   // the client's progress token, raw; nil when it gave none
 	at     string                                   // pointer of args within the arguments that the client sent
+	task   bool                                     // the client asks for a task in place of the result
 	again  func(ctx context.Context) jsonrpc.Answer // makes the call from the start, the tool looked up anew
 
 	scanned *scanned // of args, where that was done already
@@ -49,7 +50,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return s.callOwn(ctx, tool, m, token)
 	}
 	return s.dispatch(ctx, toolCall{
-		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m),
+		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
 		params: func(own []byte, edits []edit) [][]byte {
 			edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
@@ -354,15 +355,24 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 // forward sends the judged bytes and brings the answer back as it is.
 func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
 	var own []byte
+	drop := func() {}
 	if c.token != nil {
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
-		defer s.hub.progress.remove(own)
+		drop = func() { s.hub.progress.remove(own) }
 	}
-	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
+	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	back()
 	if err != nil {
+		drop()
 		return refuse(ctx, c.tool, err)
 	}
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
+	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
+	if c.task {
+		return s.adoptTask(ctx, j.lease, a, drop)
+	}
+	drop()
+	return a
 }
 
 // gone answers a call whose time is over before it could be judged. Where the

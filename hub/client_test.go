@@ -23,6 +23,9 @@ type testClient struct {
 	hub  *Hub
 	late time.Duration // how long it takes over roots/list
 
+	hears func(m *jsonrpc.Message)                                                    // takes notifications in place of notes and progress
+	asks  func(ctx context.Context, c *testClient, m *jsonrpc.Message) jsonrpc.Answer // answers what is not roots/list
+
 	mu       sync.Mutex
 	roots    []byte // result of roots/list; nil: never answered
 	asked    int
@@ -31,6 +34,9 @@ type testClient struct {
 }
 
 func (c *testClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if m.Method != "roots/list" && c.asks != nil {
+		return c.asks(ctx, c, m)
+	}
 	if m.Method != "roots/list" {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 	}
@@ -47,11 +53,18 @@ func (c *testClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonr
 }
 
 func (c *testClient) ServeNotification(m *jsonrpc.Message) {
-	if m.Method == "notifications/progress" {
+	if m.Method == "notifications/progress" && c.hears == nil {
 		c.progress <- string(m.Params)
 		return
 	}
-	c.notes <- m.Method
+	if h := c.hears; h != nil {
+		h(m)
+		return
+	}
+	select {
+	case c.notes <- m.Method:
+	default: // of a flood that no test waits for
+	}
 }
 
 func (c *testClient) setRoots(dirs ...string) {

@@ -62,7 +62,9 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(e.token))
 		defer s.hub.progress.remove(own)
 	}
-	resp, err := j.lease.Call(children.WithProgressToken(ctx, own), e.method, e.params(own)...)
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
+	defer back()
+	resp, err := j.lease.Call(away, e.method, e.params(own)...)
 	if err != nil {
 		return refuseErrand(ctx, e, err), nil
 	}

@@ -29,7 +29,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || tool.costly {
+	if tool == nil || tool.child == "" || tool.costly || m.Param("task") != nil {
 		return false
 	}
 	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
@@ -59,6 +59,8 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.token = s.hub.progress.add(key, s.client, bytes.Clone(token))
 		edits[1] = edit{token, c.token}
 	}
+	c.trip.key, c.trip.to = key, s.client
+	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over()
@@ -83,6 +85,7 @@ type fastCall struct {
 	reply *jsonrpc.Reply
 	token []byte // the hub's progress token
 	call  children.Call
+	trip  trip
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -101,6 +104,7 @@ func (r *room) free() {
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over() {
+	c.s.trips.end(&c.trip)
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
 	}

@@ -40,7 +40,7 @@ func (s *Session) herald(ctx context.Context) {
 			return
 		}
 		for _, method := range s.changedLists() {
-			s.client.TryNotify(method)
+			_ = s.client.Notify(ctx, method) // it must not be lost to a flood of other things
 		}
 		s.mu.Lock()
 		again := s.tab.restarted

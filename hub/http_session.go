@@ -187,15 +187,11 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 	if !st.put(frameOf([]byte(id), method, params), asQuestion) {
 		return nil, c.stuck()
 	}
-	select {
-	case r := <-answer:
-		return r, nil
-	case <-c.ctx.Done():
-		return nil, errSessionOver
-	case <-ctx.Done():
-		st.put(frameOf(nil, "notifications/cancelled", [][]byte{[]byte(`{"requestId":` + id + `}`)}), asQuestion)
-		return nil, context.Cause(ctx)
+	r, err := c.answerTo(ctx, answer)
+	if err != nil {
+		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
 	}
+	return r, err
 }
 
 // answered hands over what the client answered. One that nobody waits for, late

@@ -16,6 +16,9 @@ type peer interface {
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	// TryNotify tells the client if there is room; it never blocks.
 	TryNotify(method string, params ...[]byte) bool
+	// TrySpare is TryNotify that leaves half of the room to whatever else there is
+	// to say.
+	TrySpare(method string, params ...[]byte) bool
 }
 
 // A mainPeer is the peer of what belongs to no request of the client.

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,13 +26,19 @@ func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
 		o.h.progress.relay(k, m)
 	case "notifications/resources/updated":
 		o.h.subs.relay(k, m)
+	case "notifications/message":
+		o.h.logged(k, m)
+	case methodTaskStatus:
+		o.h.taskTold(k, m)
+	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
+		// Ids are those of one connection; the others are a client's to say.
+	default:
+		// A server may have things to say that this program does not know; those of
+		// one that several share are nobody's.
+		if s := o.h.owner(k); s != nil {
+			s.pass(k, m)
+		}
 	}
-}
-
-// ChildRequest refuses what cannot be asked of a client yet. roots/list and
-// ping never come here: the child's own instance answers them.
-func (o observer) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the hub's client cannot be asked for "+m.Method)
 }
 
 // routes tells which call of which client a progress token of the hub belongs

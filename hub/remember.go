@@ -42,11 +42,19 @@ func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *chi
 // recall fills the catalogue with what is remembered. Lists and names that are
 // not known wait for it: it takes milliseconds. Where a reload comes in between,
 // it begins anew: what is remembered of a child that has changed is of no use.
-func (s *Session) recall() {
+//
+// What a server offers depends on what the client can do, so that has to be
+// known first.
+func (s *Session) recall(ctx context.Context) {
 	defer close(s.recalled)
+	select {
+	case <-s.introduced:
+	case <-ctx.Done():
+		return
+	}
 	for {
 		g := s.hub.inForce()
-		if s.takeRecalled(g, s.hub.recallAll(g)) {
+		if s.takeRecalled(g, s.recallAll(g)) {
 			return
 		}
 	}
@@ -54,7 +62,7 @@ func (s *Session) recall() {
 
 // recallAll reads what is remembered of the children of g, in their order; nil
 // where nothing is.
-func (h *Hub) recallAll(g *generation) []*childOffer {
+func (s *Session) recallAll(g *generation) []*childOffer {
 	all := g.cfg.Children
 	found := make([]*childOffer, len(all))
 	next := make(chan int)
@@ -62,8 +70,8 @@ func (h *Hub) recallAll(g *generation) []*childOffer {
 	for range min(len(all), runtime.GOMAXPROCS(0)) {
 		readers.Go(func() {
 			for i := range next {
-				if raw := h.sup.Recall(all[i].Spec.Name); raw != nil {
-					found[i] = h.readAndKeep(g, &all[i], raw)
+				if raw := s.hub.sup.Recall(s.keyFor(&all[i], nil)); raw != nil {
+					found[i] = s.hub.readAndKeep(g, &all[i], raw)
 				}
 			}
 		})

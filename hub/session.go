@@ -37,7 +37,15 @@ type Session struct {
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
-	recalled chan struct{} // closed when what is remembered is in the catalogue
+	met        sync.Once
+	introduced chan struct{} // closed when it is known what the client can do
+	recalled   chan struct{} // closed when what is remembered is in the catalogue
+
+	trips trips
+	tasks tasks
+
+	taskNews chan taskNews
+	dropped  atomic.Uint64 // notifications of children that there was no room for
 
 	stirred chan struct{} // there may be something to tell the client
 
@@ -59,18 +67,13 @@ type sessionTables struct {
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
 	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
-}
-
-// clientCaps is what a client said of itself at initialize.
-type clientCaps struct {
-	known, roots, rootsChange bool
-	name, version, protocol   string
+	level       logLevel
 }
 
 func (h *Hub) newSession() *Session {
 	id, g := uuid.NewString(), h.now()
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), recalled: make(chan struct{}),
+		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), taskNews: make(chan taskNews, statusHeld), recalled: make(chan struct{}),
 		stirred: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
@@ -87,18 +90,26 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(s.recall)
+	wg.Go(func() { s.recall(ctx) })
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
 	wg.Go(func() { s.herald(ctx) })
+	wg.Go(func() { s.carryNews(ctx) })
 	err := front(ctx)
+	s.tasks.close()
 	cancel()
 	wg.Wait()
 	return err
 }
 
 // begin says that the client is there. Later calls do nothing.
-func (s *Session) begin() { s.began.Do(func() { close(s.begun) }) }
+func (s *Session) begin() {
+	s.introduce()
+	s.began.Do(func() { close(s.begun) })
+}
+
+// introduce says that the client has told what it can do, or will not.
+func (s *Session) introduce() { s.met.Do(func() { close(s.introduced) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
@@ -314,18 +325,15 @@ func (s *Session) awaitOffers(ctx context.Context) {
 func (s *Session) setCaps(params []byte) {
 	var c clientCaps
 	c.known = true
-	caps := jsonrpc.Get(params, "capabilities")
-	if roots := jsonrpc.Get(caps, "roots"); len(roots) > 0 && roots[0] == '{' {
-		c.roots = true
-		c.rootsChange = string(jsonrpc.Get(roots, "listChanged")) == "true"
-	}
+	readCaps(jsonrpc.Get(params, "capabilities"), &c)
 	info := jsonrpc.Get(params, "clientInfo")
 	c.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
 	c.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.tab.caps = c
+	s.mu.Unlock()
+	s.introduce()
 }
 
 func (s *Session) capabilities() clientCaps {

@@ -64,6 +64,12 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	case mcp.MethodToolsCall:
 		s.begin()
 		return s.callTool(ctx, m)
+	case mcp.MethodSetLogLevel:
+		return s.setLevel(ctx, m)
+	case methodTaskGet, methodTaskResult, methodTaskCancel:
+		return s.aboutTask(ctx, m)
+	case methodTaskList:
+		return s.listTasks(ctx, m)
 	case mcp.MethodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
@@ -112,6 +118,10 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.roots.Initialized(caps.roots, caps.rootsChange)
 			s.begin()
 		}
+	case "notifications/progress":
+		s.trips.progress(m)
+	case methodTaskStatus:
+		s.clientTold(m)
 	case "notifications/roots/list_changed":
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()

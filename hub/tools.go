@@ -29,7 +29,7 @@ type ownTool struct {
 // buildControl makes the MCP server of the control plane with the hub's tools.
 func (h *Hub) buildControl(version string) error {
 	h.control = server.NewMCPServer("mcphub", version, server.WithToolCapabilities(true), server.WithPromptCapabilities(true),
-		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithInstructions(instructions))
+		server.WithResourceCapabilities(true, true), server.WithCompletions(), server.WithLogging(), server.WithTaskCapabilities(true, true, true), server.WithInstructions(instructions))
 	tools := []server.ServerTool{
 		{Tool: mcp.NewTool(toolGetRoots,
 			mcp.WithDescription("Shows which directories are in scope: the roots the client gave, where they came from, how fresh they are, and what was left out and why."),

@@ -45,6 +45,7 @@ type Script struct {
 	Hold        bool // does nothing but live, and hold what it inherited
 	Dirs        bool // its arguments are its first directories
 
+	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
 }
@@ -211,12 +212,19 @@ func (p *player) handle(m message) {
 		delete(p.asked, string(m.ID))
 		p.mu.Unlock()
 		if c != nil {
+			if m.Result == nil && p.s.Asks {
+				m.Result = json.RawMessage(`{"error":` + string(m.Error) + `}`)
+			}
 			c <- m.Result
 		}
 	case "initialize":
 		caps := map[string]any{"logging": map[string]any{}}
 		if !p.s.NoTools {
 			caps["tools"] = map[string]any{"listChanged": true}
+		}
+		if p.s.Asks {
+			p.notes = append(p.notes, "initialize "+string(m.Params))
+			caps["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
 		}
 		if p.s.Library {
 			caps["prompts"], caps["completions"] = struct{}{}, struct{}{}
@@ -253,6 +261,9 @@ func (p *player) handle(m message) {
 			delete(p.cancel, string(params.RequestID))
 		}
 		p.notes = append(p.notes, "cancelled")
+		if p.s.Asks {
+			p.notes = append(p.notes, "notifications/cancelled "+string(m.Params))
+		}
 		p.mu.Unlock()
 	case "tools/list":
 		p.list(m)
@@ -265,6 +276,9 @@ func (p *player) handle(m message) {
 	case "ping":
 		p.answer(m.ID, struct{}{})
 	default:
+		if p.s.Asks && p.asks(m) {
+			return
+		}
 		if p.s.Library && p.library(m) {
 			return
 		}
@@ -337,6 +351,9 @@ func (p *player) list(m message) {
 		p.mu.Lock()
 		names := append([]string{"echo", "allowed", "roots", "sleep", "exit", "progress", "change", "broken", "env", "noticed"}, p.extra...)
 		p.mu.Unlock()
+		if p.s.Asks {
+			names = append(names, askTools...)
+		}
 		for _, n := range names {
 			tools = append(tools, tool(n))
 		}
@@ -426,6 +443,9 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.mu.Unlock()
 		p.answer(m.ID, text(notes))
 	default:
+		if p.s.Asks && p.ask(m, params.Name, params.Arguments) {
+			return
+		}
 		p.refuse(m.ID, -32602, "no such tool")
 	}
 }

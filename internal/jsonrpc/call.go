@@ -87,22 +87,30 @@ func closedBy(err error) error {
 
 // cancelPeer tells the peer that nobody waits for its answer any more.
 func (c *Conn) cancelPeer(n uint64, cause error) {
+	f := newFrame()
+	defer f.free()
+	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":`...)
+	f.head = AppendCancel(f.head, strconv.AppendUint(nil, n, 10), cause)
+	f.parts = append(f.parts, append(f.head, '}'))
+	if !c.w.trySend(controlGap, f.parts) {
+		c.dropped.Add(1)
+	}
+}
+
+// AppendCancel appends the params of notifications/cancelled for the request
+// with a raw id. The reason is the one that came with the cancellation where
+// cause is one, else the cause itself.
+func AppendCancel(b, id []byte, cause error) []byte {
 	text := cause.Error()
 	var asked *CancelledError
 	if errors.As(cause, &asked) {
 		text = asked.Reason
 	}
-	f := newFrame()
-	defer f.free()
-	f.head = append(f.head, `{"jsonrpc":"2.0","method":"`+methodCancelled+`","params":{"requestId":`...)
-	f.head = strconv.AppendUint(f.head, n, 10)
+	b = append(append(b, `{"requestId":`...), id...)
 	if text != "" {
-		f.head = AppendString(append(f.head, `,"reason":`...), text)
+		b = AppendString(append(b, `,"reason":`...), text)
 	}
-	f.parts = append(f.parts, append(f.head, "}}"...))
-	if !c.w.trySend(controlGap, f.parts) {
-		c.dropped.Add(1)
-	}
+	return append(b, '}')
 }
 
 // forget takes a pending call out of the table; nil when there is none.
@@ -150,11 +158,21 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 // TryNotify sends a notification if there is room for it, and never blocks;
 // false means that it was dropped and counted.
 func (c *Conn) TryNotify(method string, params ...[]byte) bool {
+	return c.tryNotify(0, method, params)
+}
+
+// TrySpare is TryNotify that leaves half of the room to whatever else there is
+// to send.
+func (c *Conn) TrySpare(method string, params ...[]byte) bool {
+	return c.tryNotify(-c.w.limit/2, method, params)
+}
+
+func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	f := newFrame()
 	defer f.free()
 	f.head = append(f.head, `{"jsonrpc":"2.0"`...)
 	f.method(method, params)
-	if c.w.trySend(0, f.parts) {
+	if c.w.trySend(beyond, f.parts) {
 		return true
 	}
 	c.dropped.Add(1)

@@ -175,12 +175,12 @@ func (w *Writer) awaited(c class) bool {
 func (w *Writer) TrySend(parts ...[]byte) bool { return w.trySend(0, parts) }
 
 // trySend is TrySend that may go over the limit by some bytes, and then ahead
-// of those who wait for room.
+// of those who wait for room; less than none leaves room to others.
 func (w *Writer) trySend(beyond int, parts [][]byte) bool {
 	total, _ := measure(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || !w.fits(copied, total, beyond) || (beyond == 0 && w.awaited(copied)) {
+	if w.err != nil || !w.fits(copied, total, beyond) || (beyond <= 0 && w.awaited(copied)) {
 		return false
 	}
 	_, err := w.accept(parts, total, false)

@@ -1,0 +1,83 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is about what a child asks, whatever the transport.
+
+const methodCancelled = "notifications/cancelled"
+
+type askerKey struct{}
+
+// Tell sends a notification to the child whose request ctx is of: the one that
+// ChildRequest was given.
+func Tell(ctx context.Context, method string, params ...[]byte) error {
+	link, ok := ctx.Value(askerKey{}).(Link)
+	if !ok {
+		return errors.New("children: the context is of no child's request")
+	}
+	return link.Notify(ctx, method, params...)
+}
+
+// carried ends as the first context does, and has the values of both. So what
+// comes on the answer to a call can be told to belong to it, although the
+// connection does not end with the call.
+type carried struct {
+	context.Context
+	call context.Context
+}
+
+func (c carried) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.call.Value(key)
+}
+
+// levelTime bounds how long a child may take to answer logging/setLevel.
+const levelTime = 2 * time.Second
+
+// leveller keeps a run's log at the level that its client wants.
+type leveller struct {
+	turn chan struct{} // holds a token while nobody tells
+	told string        // belongs to who has the token
+}
+
+// tell sets the level where it is another than the run was told last. It reads
+// what is wanted once it has its turn, so the last to come sets the newest.
+func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
+	if !declares(o.Capabilities, "logging") {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, levelTime)
+	defer cancel()
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return
+	}
+	level := c.host.client(c.key).Level
+	if level == "" || level == l.told {
+		return
+	}
+	res, err := link.Call(ctx, "logging/setLevel", append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
+	if err != nil {
+		c.log.Debug().Err(err).Msg("the level of the log could not be set")
+		return
+	}
+	l.told = level
+	if e := res.Err(); e != nil {
+		c.log.Debug().Err(e).Msg("the child refused the level of its log")
+	}
+	res.Release()
+}
+
+// TellLevel sees to it that the child knows the level of the log that
+// Options.Client tells, if it has one. It returns within two seconds.
+func (l *Lease) TellLevel(ctx context.Context) { l.r.level.tell(ctx, l.r.c, l.r.link, l.v.offer) }

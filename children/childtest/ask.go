@@ -1,0 +1,103 @@
+package childtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// askTools are the tools of a child with Script.Asks: "ask" sends its client
+// the request {method, params} (with "id", or cancels it at once with
+// "cancel"), "say" sends a notification some times, "noticed" tells what it was
+// told, "task" is answered with a task.
+var askTools = []string{"ask", "say", "task"}
+
+// ask plays one of them.
+func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
+	var args struct {
+		ID, Params   json.RawMessage
+		Method       string
+		Cancel, Task string
+		Times        int
+	}
+	_ = json.Unmarshal(arguments, &args)
+	if args.Params == nil {
+		args.Params = json.RawMessage(`{}`)
+	}
+	switch name {
+	case "ask":
+		p.mu.Lock()
+		p.next++
+		if args.ID == nil {
+			args.ID = fmt.Appendf(nil, `"q%d"`, p.next)
+		}
+		c := make(chan json.RawMessage, 1)
+		over := p.over
+		if !over {
+			p.asked[string(args.ID)] = c
+		}
+		p.mu.Unlock()
+		if over {
+			return true
+		}
+		p.send(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, args.ID, args.Method, args.Params)
+		if args.Cancel != "" {
+			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":%q}}`, args.ID, args.Cancel)
+			p.answer(m.ID, text("cancelled"))
+			return true
+		}
+		answer, ok := <-c
+		if !ok {
+			return true
+		}
+		p.mu.Lock()
+		p.notes = append(p.notes, "answer "+string(answer))
+		p.mu.Unlock()
+		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"answer":%s}}`, answer))
+	case "say":
+		for i := range args.Times {
+			p.send(`{"jsonrpc":"2.0","method":%q,"params":%s}`, args.Method, strings.ReplaceAll(string(args.Params), `"#"`, fmt.Sprint(i)))
+		}
+		p.raw(m.ID, `{"content":[]}`)
+	case "task":
+		p.mu.Lock()
+		p.extra = append(p.extra, "task:"+args.Task)
+		p.mu.Unlock()
+		p.raw(m.ID, fmt.Sprintf(`{"task":{"taskId":%q,"status":"working","ttl":60000,"x-odd":1.0},"_meta":{"n":12345678901234567890}}`, args.Task))
+	default:
+		return false
+	}
+	return true
+}
+
+// asks serves what else such a child is sent.
+func (p *player) asks(m message) bool {
+	p.mu.Lock()
+	p.notes = append(p.notes, m.Method+" "+string(m.Params))
+	var mine []string
+	for _, name := range p.extra {
+		if id, ok := strings.CutPrefix(name, "task:"); ok {
+			mine = append(mine, id)
+		}
+	}
+	p.mu.Unlock()
+	var params struct{ TaskID string }
+	_ = json.Unmarshal(m.Params, &params)
+	switch m.Method {
+	case "logging/setLevel":
+		p.raw(m.ID, `{}`)
+	case "tasks/get", "tasks/cancel":
+		p.raw(m.ID, fmt.Sprintf(`{"taskId":%q,"status":"working","ttl":1e3}`, params.TaskID))
+	case "tasks/result":
+		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"of":%q}}`, params.TaskID))
+	case "tasks/list":
+		var list []string
+		for _, id := range mine {
+			list = append(list, fmt.Sprintf(`{"taskId":%q,"status":"working"}`, id))
+		}
+		p.raw(m.ID, `{"tasks":[`+strings.Join(list, ",")+`]}`)
+	default:
+		return m.ID == nil
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package children
+
+import "mcphub/internal/jsonrpc"
+
+// A Client is what an instance is shown of whom it serves. The zero Client is
+// nobody in particular: one that cannot be asked anything but roots/list.
+type Client struct {
+	// Capabilities is what the client declared, a raw JSON object; roots in it
+	// are left out, for whether an instance is served those is its Spec's
+	// business. Servers offer other tools to other clients.
+	Capabilities []byte
+	// Level is the log level that the client wants (logging/setLevel); "" where
+	// it has not said.
+	Level string
+}
+
+// client tells whom an instance serves.
+func (n *nest) client(k Key) Client {
+	if n.asks == nil {
+		return Client{}
+	}
+	return n.asks(k)
+}
+
+// shown is the raw object of capabilities that an instance is shown.
+func (n *nest) shown(s Spec, k Key) []byte {
+	b := []byte{'{'}
+	if s.Roots != RootsNone {
+		b = append(b, `"roots":{"listChanged":true}`...)
+	}
+	_ = jsonrpc.Members(n.client(k).Capabilities, func(name string, value []byte) bool {
+		if name == "roots" {
+			return true
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
+		return true
+	})
+	return append(b, '}')
+}

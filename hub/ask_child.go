@@ -1,0 +1,99 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file takes what a child asks to the one client that it belongs to (H4).
+
+// ChildRequest asks the client of the session that the instance belongs to.
+// roots/list and ping never come here: the child's own instance answers them.
+func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	s := o.h.owner(k)
+	if s == nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+shown(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
+	}
+	return s.asked(ctx, k, m)
+}
+
+// asked brings one request of a child to the client and the answer back, both
+// as they are. How long that takes is the client's business: people are asked.
+func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	caps := s.capabilities()
+	if refusal, ok := caps.can.refuses(m); !ok {
+		return refusal
+	}
+	if refusal, ok := s.tasks.mayUse(k, m); !ok {
+		return refusal
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
+	came, _ := ctx.Value(tripKey{}).(*trip)
+	to, text := s.trips.ask(q, came)
+	if text != "" {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+text)
+	}
+	params := m.Params
+	var told sync.WaitGroup
+	if q.token != nil {
+		params = join(splice(params, edit{q.token, q.own}))
+		told.Go(func() {
+			for p := range q.news {
+				_ = children.Tell(ctx, "notifications/progress", p)
+			}
+		})
+	}
+	resp, err := s.put(ctx, to, m.Method, params)
+	s.trips.answered(q)
+	told.Wait() // progress comes before the answer
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
+	}
+	return s.tasks.answered(k, m, jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release})
+}
+
+// put asks the client, on a way of one of its requests or else on its own,
+// which has to be there soon.
+func (s *Session) put(ctx context.Context, to peer, method string, params []byte) (*jsonrpc.Response, error) {
+	if to != nil {
+		return to.Call(ctx, method, params)
+	}
+	if c, ok := s.client.(reachable); ok {
+		soon, cancel := context.WithTimeout(ctx, streamWait)
+		defer cancel()
+		if err := c.Reach(soon); err != nil {
+			return nil, err
+		}
+	}
+	return s.client.Call(ctx, method, params)
+}
+
+// A reachable client is not always there to be asked.
+type reachable interface {
+	// Reach waits until the client can be asked.
+	Reach(ctx context.Context) error
+}
+
+// Reach waits for a stream that a question can go on.
+func (c *httpClient) Reach(ctx context.Context) error {
+	_, err := c.way(ctx)
+	return err
+}
+
+// unanswered says why a question has no answer.
+func (s *Session) unanswered(ctx context.Context, err error) string {
+	var gone *jsonrpc.CancelledError
+	switch {
+	case errors.As(context.Cause(ctx), &gone):
+		return err.Error()
+	case errors.Is(err, jsonrpc.ErrClosed):
+		return "the client has gone"
+	}
+	return "the client was not asked, or did not answer: " + err.Error()
+}

@@ -1,0 +1,272 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+const everything = `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":{"form":{"applyDefaults":true},"url":{}},"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}}}},"experimental":{"odd":{"n":12345678901234567890}}}`
+
+// asking is a call of the tool that asks the client.
+func asking(child, method, params string, more ...string) string {
+	return call(child+"__ask", fmt.Sprintf(`{"method":%q,"params":%s%s}`, method, params, strings.Join(more, "")))
+}
+
+// answerOf is what the child was answered, as its tool tells it.
+func answerOf(result string) string {
+	return string(jsonrpc.Get(jsonrpc.Get([]byte(result), "structuredContent"), "answer"))
+}
+
+// noticed returns what a child was told, by the beginning of it.
+func (c *testClient) noticed(child, prefix string) (found []string) {
+	c.t.Helper()
+	all, _ := text(c.raw("tools/call", call(child+"__noticed", `{}`)))
+	for line := range strings.Lines(all) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix+" "); ok {
+			found = append(found, rest)
+		}
+	}
+	return found
+}
+
+func TestChildIsShownWhatItsClientCanDo(t *testing.T) {
+	share := played("all", children.ShareAll, childtest.Script{Asks: true})
+	specs := []children.Spec{played("own", children.ShareSession, childtest.Script{Asks: true}), share}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		for _, declared := range []string{everything, `{}`, `{"sampling":null,"elicitation":{"form":true},"tasks":[],"x":{}}`} {
+			c, _ := enter(t, h)
+			c.handshake(declared)
+			got := jsonrpc.Get([]byte(c.noticed("own", "initialize")[0]), "capabilities")
+			want := `{"roots":{"listChanged":true}` + strings.TrimPrefix(declared, `{"roots":{}`)
+			switch declared {
+			case `{}`:
+				want = `{"roots":{"listChanged":true}}`
+			case everything:
+			default:
+				want = `{"roots":{"listChanged":true},"x":{}}`
+			}
+			if string(got) != want {
+				t.Errorf("shown %s, want %s", got, want)
+			}
+			if got := jsonrpc.Get([]byte(c.noticed("all", "initialize")[0]), "capabilities"); string(got) != `{"roots":{"listChanged":true}}` {
+				t.Errorf("a shared child was shown %s", got)
+			}
+		}
+	})
+}
+
+func TestQuestionsOfAChildReachItsClientAndComeBack(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		var mu sync.Mutex
+		got := map[string]string{}
+		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+			mu.Lock()
+			defer mu.Unlock()
+			got[m.Method] = string(m.Params)
+			if strings.Contains(string(m.Params), "fail") {
+				return jsonrpc.Answer{Error: []byte(`{"code":-42,"message":"no","data":{"n":12345678901234567890,"z":1.0}}`)}
+			}
+			return jsonrpc.ResultAnswer([]byte(`{"model":"m","n":12345678901234567890,"z":1.0,"a":0}`))
+		}
+		c.handshake(everything)
+		for _, q := range []struct{ method, params string }{
+			{"sampling/createMessage", `{"z":1.0,"temperature":0,"tools":[],"n":12345678901234567890}`},
+			{"elicitation/create", `{"message":"?","requestedSchema":{"z":{},"a":{}}}`},
+			{"elicitation/create", `{"mode":"url","elicitationId":"e","url":"https://example.org"}`},
+			{"odd/question", `{"z":1.0}`},
+		} {
+			for _, id := range []string{"", `,"id":12345678901234567890`, `,"id":"q 1"`} {
+				answer := answerOf(c.raw("tools/call", asking("kid", q.method, q.params, id)))
+				if want := `{"model":"m","n":12345678901234567890,"z":1.0,"a":0}`; answer != want {
+					t.Errorf("%s: answered %s", q.method, answer)
+				}
+			}
+			if got[q.method] != q.params {
+				t.Errorf("%s: the client got %s, want %s", q.method, got[q.method], q.params)
+			}
+		}
+		if answer := answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{"message":"fail"}`))); answer != `{"error":{"code":-42,"message":"no","data":{"n":12345678901234567890,"z":1.0}}}` {
+			t.Errorf("an error came back as %s", answer)
+		}
+	})
+}
+
+func TestQuestionsThatAClientCannotAnswerAreRefused(t *testing.T) {
+	shared := played("all", children.ShareAll, childtest.Script{Asks: true})
+	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true}), shared}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		for _, test := range []struct{ declared, child, method, params, code string }{
+			{`{}`, "kid", "sampling/createMessage", `{}`, "-32601"},
+			{`{"sampling":{}}`, "kid", "sampling/createMessage", `{"tools":[]}`, "-32602"},
+			{`{}`, "kid", "elicitation/create", `{}`, "-32601"},
+			{`{"elicitation":{}}`, "kid", "elicitation/create", `{"mode":"url"}`, "-32602"},
+			{`{"elicitation":{"url":{}}}`, "kid", "elicitation/create", `{}`, "-32602"},
+			{`{}`, "kid", "odd/question", `{}`, "-32601"},
+			{`{}`, "kid", "tasks/list", `{}`, "-32601"},
+			{`{"tasks":{}}`, "kid", "tasks/get", `{"taskId":"x"}`, "-32602"},
+			{everything, "all", "sampling/createMessage", `{}`, "-32601"},
+			{`{"sampling":{}}`, "kid", "sampling/createMessage", `{}`, ""}, // the control
+			{`{"elicitation":{}}`, "kid", "elicitation/create", `{}`, ""},
+		} {
+			c, leave := enter(t, h)
+			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+				if test.code != "" {
+					t.Errorf("%+v: the client was asked", test)
+				}
+				return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
+			}
+			c.handshake(test.declared)
+			answer := []byte(answerOf(c.raw("tools/call", asking(test.child, test.method, test.params))))
+			if code := string(jsonrpc.Get(jsonrpc.Get(answer, "error"), "code")); code != test.code {
+				t.Errorf("%+v: %s", test, answer)
+			}
+			leave()
+		}
+	})
+}
+
+// TestAQuestionMayTakeAsLongAsItTakes: no time of the hub's own ends it, and
+// the call that waits for it does not time out either.
+func TestAQuestionMayTakeAsLongAsItTakes(t *testing.T) {
+	spec := played("kid", children.ShareSession, childtest.Script{Asks: true})
+	spec.CallTimeout = time.Minute
+	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+			time.Sleep(time.Hour)
+			return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
+		}
+		c.handshake(everything)
+		if got := answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{}`))); got != `{"action":"accept"}` {
+			t.Errorf("answered %s", got)
+		}
+		began := time.Now()
+		if msg, bad := text(c.raw("tools/call", call("kid__sleep", `{}`))); !bad || time.Since(began) != time.Minute {
+			t.Errorf("the control, a call that is silent: %s after %s", msg, time.Since(began))
+		}
+	})
+}
+
+func TestQuestionsAreCancelledBothWays(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		ended := make(chan error, 1)
+		there := make(chan struct{}, 1)
+		c.asks = func(ctx context.Context, _ *testClient, _ *jsonrpc.Message) jsonrpc.Answer {
+			there <- struct{}{}
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return jsonrpc.Answer{}
+		}
+		c.handshake(everything)
+		c.raw("tools/list", `{}`)
+		reason := func(want string) {
+			t.Helper()
+			if gone, ok := (<-ended).(*jsonrpc.CancelledError); !ok || !strings.Contains(gone.Reason, want) {
+				t.Errorf("the client was told %v", gone)
+			}
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, _ = c.conn.Call(ctx, "tools/call", []byte(asking("kid", "elicitation/create", `{}`)))
+		})
+		<-there
+		cancel(&jsonrpc.CancelledError{Reason: "never mind"})
+		wg.Wait()
+		reason("over")
+		if got := c.noticed("kid", "notifications/cancelled"); len(got) != 1 || !strings.Contains(got[0], `"reason":"never mind"`) {
+			t.Errorf("the child was told %q", got)
+		}
+		var got []string
+		for len(got) == 0 { // it comes after the call's end
+			got = c.noticed("kid", "answer")
+		}
+		if !strings.Contains(got[0], `"error"`) {
+			t.Errorf("the child's question was answered with %q", got)
+		}
+		// A second call at the same time, so that the end of the first is not what ends the question.
+		wg.Go(func() {
+			_, _ = c.conn.Call(context.Background(), "tools/call", []byte(call("kid__progress", `{"Steps":1,"Every":1000000000}`)))
+		})
+		synced := c.raw("tools/call", asking("kid", "elicitation/create", `{}`, `,"cancel":"changed my mind"`))
+		if msg, _ := text(synced); msg != "cancelled" {
+			t.Errorf("the call: %s", synced)
+		}
+		wg.Wait()
+		select {
+		case <-there:
+			if gone, ok := (<-ended).(*jsonrpc.CancelledError); !ok || gone.Reason != "changed my mind" && !strings.Contains(gone.Reason, "over") {
+				t.Errorf("the client was told %v", gone)
+			}
+		default: // it was cancelled before it was sent
+		}
+	})
+}
+
+func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.asks = func(ctx context.Context, c *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+			own := jsonrpc.Get(m.Param("_meta"), "progressToken")
+			if string(own) == `"mine"` {
+				t.Error("the client was given the child's token")
+			}
+			for i := range 5 {
+				_ = c.conn.Notify(ctx, "notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%d,"z":1.0}`, own, i))
+			}
+			_ = c.conn.Notify(ctx, "notifications/progress", []byte(`{"progressToken":"mine","progress":9}`))
+			return jsonrpc.ResultAnswer([]byte(`{}`))
+		}
+		c.handshake(everything)
+		c.raw("tools/call", asking("kid", "sampling/createMessage", `{"_meta":{"progressToken":"mine"}}`))
+		got := c.noticed("kid", "notifications/progress")
+		want := []string{}
+		for i := range 5 {
+			want = append(want, fmt.Sprintf(`{"progressToken":"mine","progress":%d,"z":1.0}`, i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the child was told %q", got)
+		}
+	})
+}
+
+func TestAFloodOfQuestionsIsBounded(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		free := make(chan struct{})
+		c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+			<-free
+			return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
+		}
+		c.handshake(everything)
+		const calls = mostAskedEach + 24
+		answers := make(chan string, calls)
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() { answers <- answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{}`))) })
+		}
+		for range calls - mostAskedEach {
+			if a := <-answers; !strings.Contains(a, "busy") {
+				t.Errorf("answered %s", a)
+			}
+		}
+		close(free)
+		wg.Wait()
+		for range mostAskedEach {
+			if a := <-answers; a != `{"ok":true}` {
+				t.Errorf("answered %s", a)
+			}
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package hub
+
+import (
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// maxCaps bounds the capabilities of a client that its children are shown, in
+// bytes.
+const maxCaps = 16 << 10
+
+// clientCaps is what a client said of itself at initialize.
+type clientCaps struct {
+	known, roots, rootsChange bool
+	name, version, protocol   string
+
+	can   abilities
+	shown []byte // to its own children: a raw object, roots left out
+}
+
+// abilities are what a client can be asked for beside its roots.
+type abilities struct {
+	sampling, samplingTools    bool
+	form, url                  bool // elicitation
+	tasks, taskList, taskAbort bool
+	more                       bool // something that this program does not know
+}
+
+// objectsIn are the members, where present, of a capability that must be
+// objects. A server that finds another thing there may refuse the client.
+var objectsIn = map[string][]string{
+	"sampling": {"context", "tools"}, "elicitation": {"form", "url"}, "tasks": {"list", "cancel", "requests"}, "experimental": nil, "extensions": nil,
+}
+
+// readCaps reads the capabilities of initialize. One of an odd shape counts as
+// not declared and spoils no other (R1).
+func readCaps(caps []byte, c *clientCaps) {
+	shown := []byte{'{'}
+	seen := map[string]bool{}
+	_ = jsonrpc.Members(caps, func(name string, value []byte) bool {
+		if seen[name] || !isObject(value) {
+			return true
+		}
+		seen[name] = true
+		if name == "roots" {
+			c.roots = true
+			c.rootsChange = string(jsonrpc.Get(value, "listChanged")) == "true"
+			return true
+		}
+		known, ok := objectsIn[name]
+		for _, inner := range known {
+			if v := jsonrpc.Get(value, inner); v != nil && !isObject(v) {
+				return true
+			}
+		}
+		if len(shown)+len(name)+len(value) > maxCaps {
+			return true
+		}
+		c.can.note(name, value, ok)
+		if len(shown) > 1 {
+			shown = append(shown, ',')
+		}
+		shown = append(append(jsonrpc.AppendString(shown, name), ':'), value...)
+		return true
+	})
+	c.shown = append(shown, '}')
+}
+
+func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+
+func (a *abilities) note(name string, value []byte, known bool) {
+	has := func(inner string) bool { return jsonrpc.Get(value, inner) != nil }
+	switch name {
+	case "sampling":
+		a.sampling, a.samplingTools = true, has("tools")
+	case "elicitation":
+		// An empty object is the form of 2025-06-18.
+		a.form, a.url = has("form") || !has("url"), has("url")
+	case "tasks":
+		a.tasks, a.taskList, a.taskAbort = true, has("list"), has("cancel")
+	default:
+		a.more = a.more || !known || name == "experimental" || name == "extensions"
+	}
+}
+
+// refuses says why a client cannot be asked for this; ok true: it can.
+func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool) {
+	lacks := func(code int64, what string) (jsonrpc.Answer, bool) {
+		return jsonrpc.ErrorAnswer(code, "the client did not declare "+what+", so it cannot be asked for "+m.Method), false
+	}
+	switch m.Method {
+	case methodSample:
+		switch {
+		case !a.sampling:
+			return lacks(jsonrpc.CodeMethodNotFound, "sampling")
+		case !a.samplingTools && (m.Param("tools") != nil || m.Param("toolChoice") != nil):
+			return lacks(jsonrpc.CodeInvalidParams, "sampling.tools")
+		}
+	case methodElicit:
+		mode, _ := jsonrpc.String(m.Param("mode"))
+		switch {
+		case !a.form && !a.url:
+			return lacks(jsonrpc.CodeMethodNotFound, "elicitation")
+		case mode == "url" && !a.url:
+			return lacks(jsonrpc.CodeInvalidParams, "elicitation.url")
+		case (mode == "form" || m.Param("mode") == nil) && !a.form:
+			return lacks(jsonrpc.CodeInvalidParams, "elicitation.form")
+		}
+	case methodTaskGet, methodTaskResult:
+		if !a.tasks {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks")
+		}
+	case methodTaskList:
+		if !a.taskList {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
+		}
+	case methodTaskCancel:
+		if !a.taskAbort {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
+		}
+	default:
+		if !a.more {
+			return lacks(jsonrpc.CodeMethodNotFound, "anything beyond the protocol")
+		}
+	}
+	return jsonrpc.Answer{}, true
+}
+
+const (
+	methodSample     = "sampling/createMessage"
+	methodElicit     = "elicitation/create"
+	methodTaskGet    = "tasks/get"
+	methodTaskResult = "tasks/result"
+	methodTaskList   = "tasks/list"
+	methodTaskCancel = "tasks/cancel"
+)
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s := h.owner(k); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
+	}
+	var most logLevel
+	for _, s := range h.holding(k) {
+		most = most.verboser(s.logLevel())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// owner returns the session that an instance belongs to alone; nil for a shared
+// one, and once the session has ended.
+func (h *Hub) owner(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[k.Instance]
+}
+
+// holding returns the sessions that an instance serves.
+func (h *Hub) holding(k children.Key) []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Session, 0, len(h.holders[k]))
+	for s := range h.holders[k] {
+		all = append(all, s)
+	}
+	return all
+}

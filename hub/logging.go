@@ -1,0 +1,112 @@
+package hub
+
+import (
+	"context"
+	"sync"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is about the log messages that children send their clients
+// (2025-11-25, server/utilities/logging).
+
+// A logLevel is one of RFC 5424's, from debug on; zero where the client has not
+// said which.
+type logLevel int
+
+var levels = [...]string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func (l logLevel) String() string { return levels[l] }
+
+// verboser is the more verbose of two, where they are known.
+func (l logLevel) verboser(o logLevel) logLevel {
+	if l == 0 || o != 0 && o < l {
+		return o
+	}
+	return l
+}
+
+func levelOf(raw []byte) (logLevel, bool) {
+	text, _ := jsonrpc.String(raw)
+	for i := 1; i < len(levels); i++ {
+		if levels[i] == text {
+			return logLevel(i), true
+		}
+	}
+	return 0, false
+}
+
+func (s *Session) logLevel() logLevel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level
+}
+
+// setLevel answers logging/setLevel: the session's messages are held to it from
+// now on, and the children that serve it are told; those that start later are
+// told then.
+func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	level, ok := levelOf(m.Param("level"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
+	}
+	s.mu.Lock()
+	s.tab.level = level
+	s.mu.Unlock()
+	var told sync.WaitGroup
+	for _, at := range s.seats.Load().by {
+		told.Go(func() { s.hub.tellLevel(ctx, at.key) })
+	}
+	told.Wait()
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+// tellLevel tells an instance that runs the level that its sessions want.
+func (h *Hub) tellLevel(ctx context.Context, k children.Key) {
+	if lease, ok := h.sup.TryAcquire(k); ok {
+		defer lease.Release()
+		lease.TellLevel(ctx)
+	}
+}
+
+// listener returns the one session that an instance serves; nil where there are
+// several or none.
+func (h *Hub) listener(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.holders[k]) > 1 {
+		return nil
+	}
+	for s := range h.holders[k] {
+		return s
+	}
+	return h.sessions[k.Instance] // its own, which is only being seated
+}
+
+// logged passes a log message on to the session that it belongs to, unless the
+// session does not want to know. What several share is nobody's (R14). A flood
+// leaves room for what matters more, and what does not fit is counted.
+func (h *Hub) logged(k children.Key, m *jsonrpc.Message) {
+	s := h.listener(k)
+	if s == nil {
+		return
+	}
+	if level, ok := levelOf(m.Param("level")); ok && level < s.logLevel() {
+		return
+	}
+	s.pass(k, m)
+}
+
+// pass hands the client a notification of a child as it is, where there is room
+// to spare. It goes with the request that it belongs to, so that it comes
+// before the answer.
+func (s *Session) pass(k children.Key, m *jsonrpc.Message) {
+	_, to := s.trips.whose(k, nil)
+	if to == nil {
+		to = s.client
+	}
+	if !to.TrySpare(m.Method, m.Params) {
+		s.dropped.Add(1)
+	}
+}

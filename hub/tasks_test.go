@@ -1,0 +1,162 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+func tasked(child, id string) string {
+	return fmt.Sprintf(`{"name":%q,"arguments":{"task":%q},"task":{"ttl":60000,"x":1.0}}`, child+"__task", id)
+}
+
+func (c *testClient) taskIDs() (ids []string) {
+	cursor := ""
+	for {
+		params := `{}`
+		if cursor != "" {
+			params = fmt.Sprintf(`{"cursor":%q}`, cursor)
+		}
+		result := []byte(c.raw("tasks/list", params))
+		_ = jsonrpc.Elements(jsonrpc.Get(result, "tasks"), func(raw []byte) bool {
+			id, _ := jsonrpc.String(jsonrpc.Get(raw, "taskId"))
+			ids = append(ids, id)
+			return true
+		})
+		next, ok := jsonrpc.String(jsonrpc.Get(result, "nextCursor"))
+		if !ok {
+			return ids
+		}
+		cursor = next
+	}
+}
+
+func TestTasksGoToTheChildThatMadeThem(t *testing.T) {
+	specs := []children.Spec{
+		played("one", children.ShareSession, childtest.Script{Asks: true}), played("two", children.ShareSession, childtest.Script{Asks: true}),
+		played("all", children.ShareAll, childtest.Script{Asks: true}),
+	}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		a, _ := enter(t, h)
+		b, _ := enter(t, h)
+		heardA, heardB := a.hearing(), b.hearing()
+		a.handshake(everything)
+		b.handshake(everything)
+		for child, id := range map[string]string{"one": "t1", "two": "t2", "all": "t3"} {
+			want := fmt.Sprintf(`{"task":{"taskId":%q,"status":"working","ttl":60000,"x-odd":1.0},"_meta":{"n":12345678901234567890}}`, id)
+			if got := a.raw("tools/call", tasked(child, id)); got != want {
+				t.Errorf("%s answered %s", child, got)
+			}
+		}
+		for child, id := range map[string]string{"one": "t1", "two": "t2", "all": "t3"} {
+			if got := a.raw("tasks/get", fmt.Sprintf(`{"taskId":%q,"x":1.0}`, id)); got != fmt.Sprintf(`{"taskId":%q,"status":"working","ttl":1e3}`, id) {
+				t.Errorf("tasks/get: %s", got)
+			}
+			if got := a.raw("tasks/result", fmt.Sprintf(`{"taskId":%q}`, id)); !strings.Contains(got, fmt.Sprintf(`{"of":%q}`, id)) {
+				t.Errorf("tasks/result: %s", got)
+			}
+			a.raw("tasks/cancel", fmt.Sprintf(`{"taskId":%q}`, id))
+			if got := a.noticed(child, "tasks/get"); len(got) != 1 || got[0] != fmt.Sprintf(`{"taskId":%q,"x":1.0}`, id) {
+				t.Errorf("%s was asked %q", child, got)
+			}
+			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} { // somebody else's
+				if e := b.refused(method, fmt.Sprintf(`{"taskId":%q}`, id)); e.Code != jsonrpc.CodeInvalidParams {
+					t.Errorf("%s of another session: %v", method, e)
+				}
+			}
+			a.raw("tools/call", say(child, "notifications/tasks/status", fmt.Sprintf(`{"taskId":%q,"status":"completed"}`, id), 1))
+		}
+		if got := a.taskIDs(); !slices.Equal(got, []string{"t1", "t2", "t3"}) {
+			t.Errorf("tasks/list: %q", got)
+		}
+		b.noticed("all", "")
+		if got := b.taskIDs(); len(got) != 0 {
+			t.Errorf("tasks/list of another session: %q", got)
+		}
+		if count(heardA(), "notifications/tasks/status") != 3 || count(heardB(), "notifications/tasks/status") != 0 {
+			t.Errorf("heard %q and %q", heardA(), heardB())
+		}
+		for _, bad := range []string{`"x"`, `5`, `"` + "b25lAHt9" + `"`} {
+			if e := a.refused("tasks/list", `{"cursor":`+bad+`}`); e.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("cursor %s: %v", bad, e)
+			}
+		}
+		// An id that another child's task has.
+		if e := a.refused("tools/call", tasked("two", "t1")); e.Code != jsonrpc.CodeInternal || !strings.Contains(e.Message, "id") {
+			t.Errorf("%v", e)
+		}
+		if got := a.noticed("two", "tasks/cancel"); len(got) != 2 {
+			t.Errorf("the task with the other's id was not cancelled: %q", got)
+		}
+		if got := a.raw("tasks/result", `{"taskId":"t1"}`); !strings.Contains(got, `"t1"`) || len(a.noticed("one", "tasks/result")) != 2 {
+			t.Errorf("the first child lost its task: %s", got)
+		}
+	})
+}
+
+// TestATaskIsNoWayAroundTheBoundary: a call that asks for a task is judged like
+// any other.
+func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
+	root := t.TempDir()
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h, root)
+		c.handshake(everything)
+		ask := func(path string) string {
+			return c.raw("tools/call", fmt.Sprintf(`{"name":"kid__task","arguments":{"task":"t","path":%q},"task":{}}`, path))
+		}
+		if msg, bad := text(ask(filepath.Join(filepath.Dir(root), "other"))); !bad || !strings.HasPrefix(msg, "Access denied") {
+			t.Errorf("outside: %s", msg)
+		}
+		if got := ask(filepath.Join(root, "x")); !strings.Contains(got, `"taskId":"t"`) { // the control
+			t.Errorf("inside: %s", got)
+		}
+		for _, odd := range []string{`"Task":{}`, `"task\u0000":{}`} {
+			if e := c.refused("tools/call", `{"name":"kid__task","arguments":{},`+odd+`}`); e.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("%s: %v", odd, e)
+			}
+		}
+	})
+}
+
+// TestTasksOfTheClientBelongToTheChildThatAsked: no child sees another's.
+func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
+	specs := []children.Spec{played("one", children.ShareSession, childtest.Script{Asks: true}), played("two", children.ShareSession, childtest.Script{Asks: true})}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+			switch m.Method {
+			case "elicitation/create":
+				return jsonrpc.ResultAnswer([]byte(`{"task":{"taskId":"c1","status":"working"}}`))
+			case "tasks/list":
+				return jsonrpc.ResultAnswer([]byte(`{"tasks":[{"taskId":"c0"},{"taskId":"c1","z":1.0}],"nextCursor":"n"}`))
+			}
+			return jsonrpc.ResultAnswer([]byte(`{"got":true}`))
+		}
+		c.handshake(everything)
+		c.raw("tools/call", asking("one", "elicitation/create", `{"message":"?","task":{}}`))
+		for child, want := range map[string][2]string{
+			"one": {`{"got":true}`, `{"tasks":[{"taskId":"c1","z":1.0}],"nextCursor":"n"}`},
+			"two": {`{"error":{"code":-32602,"message":"there is no task \"c1\" here"}}`, `{"tasks":[],"nextCursor":"n"}`},
+		} {
+			if got := answerOf(c.raw("tools/call", asking(child, "tasks/result", `{"taskId":"c1"}`))); got != want[0] {
+				t.Errorf("%s: tasks/result: %s", child, got)
+			}
+			if got := answerOf(c.raw("tools/call", asking(child, "tasks/list", `{}`))); got != want[1] {
+				t.Errorf("%s: tasks/list: %s", child, got)
+			}
+		}
+		_ = c.conn.Notify(context.Background(), "notifications/tasks/status", []byte(`{"taskId":"c1","status":"completed"}`))
+		for len(c.noticed("one", "notifications/tasks/status")) == 0 {
+		}
+		if got := c.noticed("two", "notifications/tasks/status"); len(got) != 0 {
+			t.Errorf("the other child was told %q", got)
+		}
+	})
+}
