@@ -319,7 +319,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			defer func() { <-w.served }()
 			defer context.AfterFunc(on, func() {
 				if cause := context.Cause(on); !errors.Is(cause, errAnswered) {
-					stop(fmt.Errorf("the call is over: %v", cause))
+					stop(errors.New(cause.Error())) // not the child's own cancellation
 				}
 			})()
 			a := w.h.ServeRequest(asked, m)

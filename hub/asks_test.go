@@ -214,6 +214,29 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 	})
 }
 
+// TestAQuestionOutlivesTheAnswerOfItsCall: only the end of a call that was given
+// up is that of its question.
+func TestAQuestionOutlivesTheAnswerOfItsCall(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.asks = func(ctx context.Context, _ *testClient, _ *jsonrpc.Message) jsonrpc.Answer {
+			select {
+			case <-time.After(time.Minute):
+				return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
+			case <-ctx.Done():
+				t.Errorf("it ended: %v", context.Cause(ctx))
+				return jsonrpc.Answer{}
+			}
+		}
+		c.handshake(everything)
+		c.raw("tools/call", asking("kid", "elicitation/create", `{}`, `,"later":true`))
+		time.Sleep(2 * time.Minute)
+		if got := c.noticed("kid", "answer"); len(got) != 1 || got[0] != `{"ok":true}` {
+			t.Errorf("the child was answered %q", got)
+		}
+	})
+}
+
 func TestProgressOfTheClientReachesTheChildThatAsked(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)

@@ -362,7 +362,7 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
 	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
-	back()
+	back(err)
 	if err != nil {
 		drop()
 		return refuse(ctx, c.tool, err)

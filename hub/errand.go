@@ -63,8 +63,8 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		defer s.hub.progress.remove(own)
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	defer back()
 	resp, err := j.lease.Call(away, e.method, e.params(own)...)
+	back(err)
 	if err != nil {
 		return refuseErrand(ctx, e, err), nil
 	}

@@ -63,7 +63,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
-		c.over()
+		c.over(nil)
 		return false
 	}
 	r.OnCancel(&c.call)
@@ -103,8 +103,8 @@ func (r *room) free() {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-func (c *fastCall) over() {
-	c.s.trips.end(&c.trip)
+func (c *fastCall) over(err error) {
+	c.s.trips.end(&c.trip, err != nil)
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
 	}
@@ -114,7 +114,7 @@ func (c *fastCall) over() {
 // Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
-	c.over()
+	c.over(err)
 	if err != nil {
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return

@@ -169,11 +169,11 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		defer s.hub.progress.remove(own)
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), t.key)
-	defer back()
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
 	resp, err := lease.Call(away, m.Method, splice(m.Params, edit{token, own})...)
+	back(err)
 	if err != nil {
 		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
 	}

@@ -47,17 +47,17 @@ type question struct {
 	over   chan struct{} // closed when nothing is sent for it any more
 }
 
-var errTripOver = errors.New("the request that this belongs to is over")
+var errTripOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
 
 type tripKey struct{}
 
-// travel notes that a request is with a child until back is called. The context
-// is for Lease.Call.
-func (s *Session) travel(ctx context.Context, k children.Key) (_ context.Context, back func()) {
+// travel notes that a request is with a child until back is called with what
+// became of it. The context is for Lease.Call.
+func (s *Session) travel(ctx context.Context, k children.Key) (_ context.Context, back func(err error)) {
 	t := &trip{key: k, to: s.peerOf(ctx)}
 	s.trips.begin(t)
-	return context.WithValue(ctx, tripKey{}, t), func() {
-		for _, q := range s.trips.end(t) {
+	return context.WithValue(ctx, tripKey{}, t), func(err error) {
+		for _, q := range s.trips.end(t, err != nil) {
 			<-q.over // its end has to be told before the request is answered
 		}
 	}
@@ -73,8 +73,9 @@ func (ts *trips) begin(t *trip) {
 	ts.last = t
 }
 
-// end takes a trip out and ends what is asked on it, which is returned.
-func (ts *trips) end(t *trip) (over []*question) {
+// end takes a trip out. Where it was given up that ends what is asked on it, which
+// is returned; a question whose request was answered goes on by itself.
+func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
 	ts.mu.Lock()
 	if t.newer != nil {
 		t.newer.older = t.older
@@ -86,7 +87,11 @@ func (ts *trips) end(t *trip) (over []*question) {
 	}
 	t.older, t.newer, t.under = nil, nil, false
 	for q := range ts.asked {
-		if q.on == t {
+		if q.on != t {
+			continue
+		}
+		q.on = nil
+		if givenUp {
 			over = append(over, q)
 		}
 	}

@@ -19,6 +19,7 @@ func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
 		Method       string
 		Cancel, Task string
 		Times        int
+		Later        bool // answers the call before the question is answered
 	}
 	_ = json.Unmarshal(arguments, &args)
 	if args.Params == nil {
@@ -46,6 +47,9 @@ func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
 			p.answer(m.ID, text("cancelled"))
 			return true
 		}
+		if args.Later {
+			p.answer(m.ID, text("later"))
+		}
 		answer, ok := <-c
 		if !ok {
 			return true
@@ -53,6 +57,9 @@ func (p *player) ask(m message, name string, arguments json.RawMessage) bool {
 		p.mu.Lock()
 		p.notes = append(p.notes, "answer "+string(answer))
 		p.mu.Unlock()
+		if args.Later {
+			return true
+		}
 		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"answer":%s}}`, answer))
 	case "say":
 		for i := range args.Times {
