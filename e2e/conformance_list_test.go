@@ -36,19 +36,15 @@ func (l leg) inapplicable(scenario string) (string, bool) {
 }
 
 const (
-	whyNoLogging = "log messages are not passed on so far"
-	whyNoAsking  = "what a child asks of the client is refused so far"
-	whyNoModern  = "this revision is not served yet"
-	whyJSON      = "the hub answers with plain JSON where a child says nothing before its result: there is no stream that could break off"
-	whyHollow    = "this revision is not served yet, and the scenario is content with that"
-	whyNoTasks   = "an extension that the Go SDK, and so the fixture, does not carry"
-	whyNoOAuth   = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
+	whyNoModern = "this revision is not served yet"
+	whyJSON     = "the hub answers with plain JSON where a child says nothing before its result: there is no stream that could break off"
+	whyHollow   = "this revision is not served yet, and the scenario is content with that"
+	whyNoTasks  = "an extension that the Go SDK, and so the fixture, does not carry"
+	whyNoOAuth  = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
 )
 
 var legs = []leg{
 	{role: "server", revision: "2025-11-25", through: []exception{
-		{[]string{"logging-set-level", "tools-call-with-logging"}, whyNoLogging},
-		{[]string{"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"}, whyNoAsking},
 		{[]string{"server-sse-multiple-streams:server-sse-streams-functional", "server-sse-polling:server-sse-priming-event",
 			"server-sse-polling:server-sse-retry-field", "server-sse-polling:server-sse-disconnect-resume"}, whyJSON},
 	}},
@@ -70,9 +66,7 @@ var legs = []leg{
 	}, hollow: []exception{
 		{[]string{"input-required-result-unsupported-methods", "input-required-result-validate-input", "tasks-status-notifications"}, whyHollow},
 	}},
-	{role: "client", revision: "2025-11-25", through: []exception{
-		{[]string{"elicitation-sep1034-client-defaults"}, whyNoAsking},
-	}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
+	{role: "client", revision: "2025-11-25", never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
 	{role: "client", revision: "2026-07-28", through: []exception{
 		{[]string{"tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers", "http-custom-headers",
 			"http-invalid-tool-headers", "json-schema-2020-12-preservation"}, whyNoModern},
