@@ -13,10 +13,14 @@ import (
 // applying is a change of roots that a run has been told of and has not yet
 // applied. It belongs to the instance's goroutine.
 type applying struct {
-	gen    uint64
-	roots  []rootsmgr.Root
-	bound  *time.Timer
-	shown  chan error // result of the probe; nil until it runs
+	gen   uint64
+	roots []rootsmgr.Root
+	bound *time.Timer
+	shown chan error // result of the probe; nil until it runs
+	// again: other roots are wanted by now, and the child is told of them once it
+	// has applied these. A server that reads the roots it was given on the side
+	// may end with the older of two answers.
+	again  bool
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -223,8 +227,16 @@ func (s *serving) review() (why string) {
 	case rootsReplace:
 		return "the roots have changed"
 	case rootsTell:
+		if s.a != nil && s.a.shown != nil {
+			s.a.again = true
+			return ""
+		}
 		s.tell(w)
 	case rootsKeep:
+		if s.a != nil && s.a.shown != nil {
+			s.a.again = true // back to what it is applying, which it has to show first
+			return ""
+		}
 		s.a.stop()
 		s.a = nil
 		r.served = w.roots
@@ -233,13 +245,19 @@ func (s *serving) review() (why string) {
 	return ""
 }
 
-// tell announces new roots and begins to wait until they are applied.
-func (s *serving) tell(w want) {
+// begin begins to wait until roots are applied.
+func (s *serving) begin(w want) *applying {
 	s.a.stop()
 	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(applyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	s.a = a
 	s.r.served = w.roots
+	return a
+}
+
+// tell announces new roots and begins to wait until they are applied.
+func (s *serving) tell(w want) {
+	a := s.begin(w)
 	s.wg.Go(func() {
 		if err := s.r.link.Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
@@ -263,41 +281,56 @@ func (s *serving) wasAsked() (why string) {
 	case s.a == nil:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
 		return ""
+	case s.a.shown != nil && answered > s.a.gen:
+		// It asked once more and was given newer roots: those are what it will show.
+		if w := s.c.wanted(); w.gen == answered {
+			s.begin(w)
+			s.probe()
+		}
+		return ""
 	case answered < s.a.gen || s.a.shown != nil:
 		return ""
 	}
 	s.mute = false
 	if !s.r.probe {
-		s.applied()
-		return ""
+		return s.applied()
 	}
+	s.probe()
+	return ""
+}
+
+// probe waits, beside the loop, until the child shows the roots being applied.
+func (s *serving) probe() {
 	shown := make(chan error, 1)
 	ctx, paths := s.a.ctx, rootPaths(s.a.roots)
 	s.a.shown = shown
 	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.link, s.c.spec.Probe, paths) })
-	return ""
 }
 
 // wasShown follows the end of the probe.
 func (s *serving) wasShown(err error) (why string) {
 	if err == nil {
-		s.applied()
-		return ""
+		return s.applied()
 	}
 	s.c.log.Warn().Err(err).Msg("the child cannot show which roots it has applied")
 	return s.late()
 }
 
-func (s *serving) applied() {
-	gen := s.a.gen
+// applied ends the waiting for a change, and takes up the next.
+func (s *serving) applied() (why string) {
+	gen, again := s.a.gen, s.a.again
 	s.a.stop()
 	s.a = nil
 	s.publish(gen, true, "")
+	if again {
+		return s.review()
+	}
+	return ""
 }
 
 // late ends the waiting for a child that has not applied new roots in time.
 func (s *serving) late() (why string) {
-	gen := s.a.gen
+	gen, again := s.a.gen, s.a.again
 	if s.a.shown == nil {
 		s.mute = true
 	}
@@ -308,5 +341,8 @@ func (s *serving) late() (why string) {
 	}
 	s.c.log.Warn().Msg(muteText)
 	s.publish(gen, false, muteText)
+	if again {
+		return s.review()
+	}
 	return ""
 }
