@@ -85,3 +85,45 @@ func TestURISpellingsControl(t *testing.T) {
 		t.Error("the text as sent fits the template")
 	}
 }
+
+// wordAttacks are shell strings of a fourth adversarial pass, with their siblings.
+var wordAttacks = map[string][]string{
+	"a quoted substitution before an unquoted path": {
+		"cat \"$(pwd)\"/flink", "cat \"$(pwd)\"/link/secret.txt", "cat \"$(git rev-parse --show-toplevel)\"/sub/deep/far/secret.txt", "cat \"$(git rev-parse --show-toplevel)\"/../outside/secret.txt",
+		"rm -rf \"$(pwd)\"/../outside", "cp a.txt \"$(pwd)\"/../outside/x", "cat \"`pwd`\"/../outside/secret.txt", "cat \"$(dirname \"$0\")\"/../outside/secret.txt", "cat \"$(pwd)\"'/../outside/secret.txt'",
+		"cat $(pwd)\"/../outside/secret.txt\"", "cat \"${ROOT}\"/../outside/secret.txt", "cat \"${ROOT%/*}\"\"/../outside/secret.txt\"", "cat \"$(pwd)\"\"\"/../outside/secret.txt", "bash -c 'cat \"$(pwd)\"/../outside/secret.txt'",
+	},
+	"a variable that holds nothing": {
+		"cat src/$X/../../outside/secret.txt", "cat ./$X/../outside/secret.txt", "cat $X/$Y/../outside/secret.txt", "set -- .; cat $1/../outside/secret.txt", "cat \"$@\"/../outside/secret.txt", "cat $1/link/secret.txt",
+		"cat ./${X}/../outside/secret.txt",
+	},
+}
+
+// wordHonest stand for what is sent every day.
+var wordHonest = []string{
+	"cat \"$(pwd)\"/a.txt", "cat \"$(git rev-parse --show-toplevel)\"/src/main.go", "ls \"$DIR\"/src", "cat src/$X/main.go", "for f in a b; do cat src/$f/../main.go; done",
+	"mkdir -p \"$(pwd)\"/build", "awk '{print $1/$2}' a.txt",
+}
+
+func TestWordAttacks(t *testing.T) {
+	w := wild(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	for class, list := range wordAttacks {
+		for _, s := range list {
+			args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
+			if _, v := w.call(c, tool, args); v.Decision != Deny {
+				t.Errorf("%s: %s: allowed", class, s)
+			}
+			if !naive(w, args) {
+				t.Errorf("%s: the naive check refuses it too", s)
+			}
+		}
+	}
+	for _, s := range wordHonest {
+		args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
+		if _, v := w.call(c, tool, args); v.Decision != Allow {
+			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
+		}
+	}
+}

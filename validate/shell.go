@@ -188,14 +188,18 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	if command && d.c.isCommand(w) {
 		return
 	}
+	if dotted := dotVariables(w); dotted != w {
+		seat := seatPlain
+		if written {
+			seat = seatWritten
+		}
+		d.word(id, dotted, seat, p, how)
+	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
-	}
-	if _, _, n := dollarName(w); n > 0 && n < len(w) && w[n] == '/' {
-		d.word(id, "."+w[n:], seatPlain, p, how) // whatever it holds: mostly the working directory, $ROOT/../x
 	}
 	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
 		for part := range strings.SplitSeq(w, ":") {
@@ -236,6 +240,29 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			d.link(id, w[i+1:], p, false)
 		}
 	}
+}
+
+// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
+// working directory or nothing, $ROOT/../x and src/$X/../../x.
+func dotVariables(w string) string {
+	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
+		return w
+	}
+	var b strings.Builder
+	for i := 0; i < len(w); {
+		_, _, n := dollarName(w[i:])
+		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
+			n = 2
+		}
+		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
+			b.WriteByte('.')
+			i += n
+			continue
+		}
+		b.WriteByte(w[i])
+		i++
+	}
+	return b.String()
 }
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.

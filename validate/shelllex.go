@@ -60,7 +60,7 @@ func eachPiece(token string, yield func(string)) {
 				return // '/' is a character, ('/') an argument, \; no path
 			}
 			yield(w)
-			if w[0] == '/' && begin > 0 && strings.IndexByte(")`}", token[begin-1]) >= 0 {
+			if w[0] == '/' && endsValue(strings.TrimRight(token[:begin], "'\"")) {
 				yield("." + w)
 			}
 		}
@@ -79,6 +79,10 @@ func eachPiece(token string, yield func(string)) {
 	}
 	piece(len(token))
 }
+
+// endsValue reports text that ends with a substitution or a variable in braces; the caller has cut off what closes the
+// quotes around it.
+func endsValue(s string) bool { return s != "" && strings.IndexByte(")`}", s[len(s)-1]) >= 0 }
 
 // prefixes are words behind which the next one is a command again.
 var prefixes = wordSet("sudo doas env exec nohup time nice xargs then do else if while until command builtin { !")
