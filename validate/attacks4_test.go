@@ -3,6 +3,7 @@ package validate
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -125,5 +126,57 @@ func TestWordAttacks(t *testing.T) {
 		if _, v := w.call(c, tool, args); v.Decision != Allow {
 			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
 		}
+	}
+}
+
+// TestSecretsOfTheEnvironment: no denial tells the value of a variable. Those that no child gets are not even read.
+func TestSecretsOfTheEnvironment(t *testing.T) {
+	w := wild(t)
+	const secret = "wJalrXUtnFEMI"
+	getenv := func(name string) string {
+		switch name {
+		case "TOKEN", "HTTPS_PROXY", "DOCKER_HOST":
+			return "/" + secret
+		case "MINE":
+			return "/etc/" + secret + "/../" + secret
+		}
+		return w.getenv(name)
+	}
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x", Inherit: []string{"MINE"}}, {Name: "boxed", Command: "docker", CommandArgs: []string{"run", "-v", "/srv:/srv", "i"}}}, Home: w.home, Getenv: getenv})
+	w.must(err)
+	for _, child := range []string{"child", "boxed"} {
+		tool, err := c.Tool(child, "", []byte(anyTool))
+		w.must(err)
+		for _, name := range []string{"TOKEN", "HTTPS_PROXY", "DOCKER_HOST", "MINE"} {
+			for _, form := range []string{"$V", "${V}", "$V/x", "$HOME/$V", "$PWD/../$V", "%V%", "/etc/%V%", "%24V", "$HOME/%24V", "~/../$V", "${NOPE:-/etc/$V}", "cat $HOME/$V", "cat /etc/$V*", "file:///etc/$V"} {
+				for _, key := range []string{"path", "x", "command", "args"} {
+					text := strings.ReplaceAll(form, "V", name)
+					_, v := w.call(c, tool, `{"`+key+`":`+string(quoteJSON(text))+`}`)
+					if v.First == nil {
+						continue
+					}
+					told := v.First.Leads + v.First.Value + v.First.Raw + v.Why
+					for _, r := range v.First.Readings {
+						told += r.Err
+					}
+					if strings.Contains(told, secret) {
+						t.Errorf("%s %s of %s is told: %s", key, text, child, told)
+					}
+				}
+			}
+		}
+	}
+	// What a child gets is judged all the same, and what is known to everybody is told.
+	tool, err := c.Tool("child", "", []byte(anyTool))
+	w.must(err)
+	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != Deny {
+		t.Error("a variable of the child is not judged")
+	}
+	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != Deny || v.First.Leads != w.outside {
+		t.Errorf("%+v", v.First)
+	}
+	// The control: written out, the value would be in the denial.
+	if _, v := w.call(c, tool, `{"path":"/`+secret+`"}`); !strings.Contains(v.First.Leads, secret) {
+		t.Errorf("%+v", v.First)
 	}
 }

@@ -25,15 +25,21 @@ type judge struct {
 	container *Container
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
-	checks    int
-	names     int               // looked up for being a symlink
+	looked    lookups
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
 	lists     map[string][]listed
 	listed    int             // entries in lists
 	stray     map[string]bool // memo of strays
+	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
+}
+
+// lookups is what one call has made the hub look up.
+type lookups struct {
+	checks int
+	names  int // for being a symlink
 }
 
 // bases are the directories that a relative path may start from.
@@ -91,6 +97,12 @@ func appendNew(list, more []string) []string {
 func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	out = Judged{Finding: *f, Decision: Allow}
 	counted := false
+	j.secret = false
+	defer func() {
+		if j.secret {
+			hush(&out)
+		}
+	}()
 	each := func(s spelled) {
 		if out.Decision == Deny && len(out.Readings) >= maxReadings {
 			return
@@ -168,7 +180,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 	r = Reading{Text: s.text, Path: s.path}
 	conditional := f.Conditional()
 	if f.form == formName {
-		if j.names++; j.names > maxLookups {
+		if j.looked.names++; j.looked.names > maxLookups {
 			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
 			return r, Deny, true
 		}
@@ -183,7 +195,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		}
 		return r, Deny, !conditional || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
 	}
-	if j.checks++; j.checks > maxChecks {
+	if j.looked.checks++; j.looked.checks > maxChecks {
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
 		return r, Deny, true
 	}
