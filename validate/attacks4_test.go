@@ -180,3 +180,39 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 		t.Errorf("%+v", v.First)
 	}
 }
+
+// callAttacks are the fourth pass's attacks outside shell strings and URIs.
+var callAttacks = map[string][]string{
+	"a program beside its arguments": {
+		`{"command":"tee","args":["bin/tool"]}`, `{"program":"tee","argv":["bin/tool"]}`, `{"command":"cat","args":["bin/tool"]}`, `{"command":"chmod","args":["bin/tool"]}`,
+		`{"cmd":"tee","args":["link/tool"]}`, `{"args":["link/tool"]}`, `{"args":["sub/deep/far/tool"]}`, `{"executable":"tee","argv":["link/tool","x"]}`,
+	},
+	"a command word that is no program": {
+		`{"command":"link/secret.txt"}`, `{"command":"sub/deep/far/secret.txt x"}`, `{"command":"link/sub"}`, `{"command":["link/secret.txt"]}`, `{"command":"bin/tool && cat bin/tool"}`,
+	},
+}
+
+var callHonest = []string{
+	`{"command":["bin/tool","x"]}`, `{"argv":["bin/tool","x"]}`, `{"command":"bin/tool --x"}`, `{"command":"inner/main.go"}`, `{"command":"node","args":["src/main.go","--x"]}`, `{"command":"bin/tool","args":["a.txt"]}`,
+}
+
+func TestCallAttacks(t *testing.T) {
+	w := wild(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	for class, list := range callAttacks {
+		for _, args := range list {
+			if _, v := w.call(c, tool, args); v.Decision != Deny {
+				t.Errorf("%s: %s: allowed", class, args)
+			}
+			if !naive(w, w.fill(args)) {
+				t.Errorf("%s: the naive check refuses it too", args)
+			}
+		}
+	}
+	for _, args := range callHonest {
+		if _, v := w.call(c, tool, args); v.Decision != Allow {
+			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
+		}
+	}
+}

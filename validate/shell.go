@@ -81,8 +81,7 @@ func sqlShape(verb, rest string) bool {
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
-	n := &d.t.nodes[id]
-	if n.kend == 0 && n.index == 0 && d.c.isCommand(s) && lastWord(d.t, p.key) == "argv" {
+	if d.c.isCommand(s) && d.leadsVector(id, p) {
 		return
 	}
 	d.broad(id, s, p, false)
@@ -226,6 +225,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	d.glued(id, w, p, how, false)
 	if command {
+		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
+			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
+		}
 		return
 	}
 	if hasBlank(w) {
