@@ -187,12 +187,18 @@ var callAttacks = map[string][]string{
 		`{"command":"tee","args":["bin/tool"]}`, `{"program":"tee","argv":["bin/tool"]}`, `{"command":"cat","args":["bin/tool"]}`, `{"command":"chmod","args":["bin/tool"]}`,
 		`{"cmd":"tee","args":["link/tool"]}`, `{"args":["link/tool"]}`, `{"args":["sub/deep/far/tool"]}`, `{"executable":"tee","argv":["link/tool","x"]}`,
 	},
+	"patterns": {
+		`{"path":"@(link)/*"}`, `{"path":"+(link)/*"}`, `{"path":"?(link)/*"}`, `{"paths":["*(link)/secret.txt"]}`, `{"file":"@(..)/outside/*"}`, `{"dir":"{@(..),x}/outside/*"}`, `{"path":"{link,x}/*"}`,
+		`{"path":"[.-.]./outside/*"}`, `{"pattern":"[.-.]./outside/*"}`, `{"x":"[.-.][.-.]/outside/*"}`, `{"x":"[\\.]./outside/*"}`, `{"path":"l{i..i}nk/*"}`, `{"pattern":"l{i..i}nk/*"}`, `{"x":"l{h..j}nk/*"}`, `{"x":"l[i-i]nk/*"}`,
+		`{"x":".{.,.}/outside/*"}`, `{"x":"{.-/}./outside/{a,../../outside}"}`,
+	},
 	"a command word that is no program": {
 		`{"command":"link/secret.txt"}`, `{"command":"sub/deep/far/secret.txt x"}`, `{"command":"link/sub"}`, `{"command":["link/secret.txt"]}`, `{"command":"bin/tool && cat bin/tool"}`,
 	},
 }
 
 var callHonest = []string{
+	`{"path":"src/@(main).go"}`, `{"path":"src/app/(group)/@modal/[...slug]/page.tsx"}`, `{"path":"docs/[a-z]/{1..3}.md"}`, `{"pattern":"src/[a-c]*/{a..c}.go","path":"src"}`, `{"pattern":"[0-9]+-[a-z]/[.]x"}`,
 	`{"command":["bin/tool","x"]}`, `{"argv":["bin/tool","x"]}`, `{"command":"bin/tool --x"}`, `{"command":"inner/main.go"}`, `{"command":"node","args":["src/main.go","--x"]}`, `{"command":"bin/tool","args":["a.txt"]}`,
 }
 

@@ -94,6 +94,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 		d.partLinks(id, s, p, member, separators)
 		d.tails(id, s, p, member)
 		d.positions(id, s, p, member, true)
+		d.patterns(id, trimEdges(s), p, member)
 	} else {
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 	}
