@@ -94,6 +94,9 @@ var wordAttacks = map[string][]string{
 		"rm -rf \"$(pwd)\"/../outside", "cp a.txt \"$(pwd)\"/../outside/x", "cat \"`pwd`\"/../outside/secret.txt", "cat \"$(dirname \"$0\")\"/../outside/secret.txt", "cat \"$(pwd)\"'/../outside/secret.txt'",
 		"cat $(pwd)\"/../outside/secret.txt\"", "cat \"${ROOT}\"/../outside/secret.txt", "cat \"${ROOT%/*}\"\"/../outside/secret.txt\"", "cat \"$(pwd)\"\"\"/../outside/secret.txt", "bash -c 'cat \"$(pwd)\"/../outside/secret.txt'",
 	},
+	"what is added to PATH": {
+		"PATH=$PATH:link/.. ls", "export PATH=$PATH:/etc/ssl", "PATH=\"$PATH:../outside\" x", "cat $PATH:/etc/passwd", "cat $PATH/../etc/passwd", "cat ${PATH:-/etc/passwd}", "PATH=${PATH}:~/.ssh x",
+	},
 	"a variable that holds nothing": {
 		"cat src/$X/../../outside/secret.txt", "cat ./$X/../outside/secret.txt", "cat $X/$Y/../outside/secret.txt", "set -- .; cat $1/../outside/secret.txt", "cat \"$@\"/../outside/secret.txt", "cat $1/link/secret.txt",
 		"cat ./${X}/../outside/secret.txt",
@@ -102,6 +105,7 @@ var wordAttacks = map[string][]string{
 
 // wordHonest stand for what is sent every day.
 var wordHonest = []string{
+	"echo $PATH", "export PATH=$PATH:$PWD/bin", "export PATH=\"$PATH:./bin\"", "PATH=$PATH:node_modules/.bin tsc", "echo $SHELL", "echo \"export PATH=$PATH:./bin\" >> a.txt", "echo ${PATH}",
 	"cat \"$(pwd)\"/a.txt", "cat \"$(git rev-parse --show-toplevel)\"/src/main.go", "ls \"$DIR\"/src", "cat src/$X/main.go", "for f in a b; do cat src/$f/../main.go; done",
 	"mkdir -p \"$(pwd)\"/build", "awk '{print $1/$2}' a.txt",
 }
@@ -187,6 +191,10 @@ var callAttacks = map[string][]string{
 		`{"command":"tee","args":["bin/tool"]}`, `{"program":"tee","argv":["bin/tool"]}`, `{"command":"cat","args":["bin/tool"]}`, `{"command":"chmod","args":["bin/tool"]}`,
 		`{"cmd":"tee","args":["link/tool"]}`, `{"args":["link/tool"]}`, `{"args":["sub/deep/far/tool"]}`, `{"executable":"tee","argv":["link/tool","x"]}`,
 	},
+	"volumes in vectors": {
+		`{"command":"docker","args":["run","-v","/etc:/app","node"]}`, `{"command":"docker","args":["run","-v","link:/app","node"]}`, `{"command":["docker","run","-v","../outside:/x","i"]}`, `{"args":["docker","run","-v","/etc","i"]}`,
+		`{"command":"tool","args":["run","-v","a:/etc/passwd"]}`, `{"args":["-v","a:/etc/passwd"]}`, `{"args":["tool","-w","/etc"]}`, `{"command":"docker","args":["run","-w","/app","-v","~/.ssh:/x"]}`, `{"args":["-d","/etc"]}`,
+	},
 	"patterns": {
 		`{"path":"@(link)/*"}`, `{"path":"+(link)/*"}`, `{"path":"?(link)/*"}`, `{"paths":["*(link)/secret.txt"]}`, `{"file":"@(..)/outside/*"}`, `{"dir":"{@(..),x}/outside/*"}`, `{"path":"{link,x}/*"}`,
 		`{"path":"[.-.]./outside/*"}`, `{"pattern":"[.-.]./outside/*"}`, `{"x":"[.-.][.-.]/outside/*"}`, `{"x":"[\\.]./outside/*"}`, `{"path":"l{i..i}nk/*"}`, `{"pattern":"l{i..i}nk/*"}`, `{"x":"l{h..j}nk/*"}`, `{"x":"l[i-i]nk/*"}`,
@@ -198,6 +206,8 @@ var callAttacks = map[string][]string{
 }
 
 var callHonest = []string{
+	`{"command":"docker","args":["run","-v","{project}:/usr/app","-w","/usr/app","node"]}`, `{"command":["docker","run","-v","{project}/src:/usr/app:ro","node"]}`, `{"args":["docker","run","--volume","{project}:/srv/app"]}`,
+	`{"args":["-F/","{print $1}"]}`, `{"args":["-d/","-f1"]}`, `{"args":["-F","/"]}`,
 	`{"path":"src/@(main).go"}`, `{"path":"src/app/(group)/@modal/[...slug]/page.tsx"}`, `{"path":"docs/[a-z]/{1..3}.md"}`, `{"pattern":"src/[a-c]*/{a..c}.go","path":"src"}`, `{"pattern":"[0-9]+-[a-z]/[.]x"}`,
 	`{"command":["bin/tool","x"]}`, `{"argv":["bin/tool","x"]}`, `{"command":"bin/tool --x"}`, `{"command":"inner/main.go"}`, `{"command":"node","args":["src/main.go","--x"]}`, `{"command":"bin/tool","args":["a.txt"]}`,
 }

@@ -51,8 +51,8 @@ type place struct {
 	names bool       // member names directly below are paths
 	bare  bool       // a name without a slash may be a file's: it stands beside a path, or below one
 	level int        // of JSON in strings
-	code  bool       // the element before it in an array says that it is a program
-	under bool       // below an object that was declared as a path
+	after elementAfter
+	under bool // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -95,7 +95,7 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
-			q.code = d.saysCode(last)
+			q.after = d.after(last)
 			last = c
 			if err := d.visit(c, q); err != nil {
 				return err
@@ -312,7 +312,7 @@ func (d *detector) str(id int32, p place) error {
 		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil
 		}
-		if p.class == keyOther && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
@@ -436,7 +436,7 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		d.asPath(id, s, p, HowKey, false)
 	default:
-		if p.code || isFlagged(s) { // -c 'cat x'
+		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
 			return
 		}

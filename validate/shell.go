@@ -79,48 +79,6 @@ func sqlShape(verb, rest string) bool {
 	return true
 }
 
-// vector judges one element of args, argv or flags, or such an argument given as one string.
-func (d *detector) vector(id int32, s string, p place) {
-	if d.c.isCommand(s) && d.leadsVector(id, p) {
-		return
-	}
-	d.broad(id, s, p, false)
-	if s = d.whole(id, s, false); s == "" {
-		return
-	}
-	d.vectorNames(id, s, p)
-	switch {
-	case hasBlank(s):
-		d.shell(id, s, p)
-	case strings.ContainsAny(s, pieceEnds):
-		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
-	}
-}
-
-// saysCode reports an element of an array that makes the next one a program: ["bash", "-c", "..."].
-func (d *detector) saysCode(id int32) bool {
-	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
-		return false
-	}
-	return codeFlags[d.t.str(id)]
-}
-
-// vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
-// long option and that of a short one.
-func (d *detector) vectorNames(id int32, s string, p place) {
-	v := trimEdges(s)
-	if len(v) > maxRaw || hasBlank(v) {
-		return
-	}
-	d.name(id, v, p, false)
-	if i := strings.LastIndexAny(v, "=@:"); i >= 0 {
-		d.name(id, v[i+1:], p, false)
-	}
-	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
-		d.name(id, v[2:], p, false)
-	}
-}
-
 func lastWord(t *tree, key int32) string {
 	if key < 0 {
 		return ""
@@ -137,6 +95,9 @@ func (d *detector) shell(id int32, s string, p place) {
 	n := &d.t.nodes[id]
 	element := n.kend == 0 && d.t.nodes[n.parent].kind == kArray
 	if element && n.index > 0 {
+		if s = d.element(id, s, p); s == "" {
+			return
+		}
 		before := len(d.findings)
 		d.broad(id, s, p, false)
 		if !d.onlyRelative(before) {
@@ -184,7 +145,13 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
-	if command && d.c.isCommand(w) {
+	if command && d.c.isCommand(w) || d.isListVariable(w, command) {
+		return
+	}
+	if rest, ok := d.afterPATH(w); ok {
+		for part := range strings.SplitSeq(rest, ":") {
+			d.word(id, part, seatPlain, p, how)
+		}
 		return
 	}
 	if dotted := dotVariables(w); dotted != w {
@@ -207,7 +174,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
-			if _, ok := d.look(w[i+1:], false); ok {
+			if _, ok := d.afterPATH(w[i+1:]); ok {
+				d.word(id, w[i+1:], seatPlain, p, how)
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], false) {
 				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
 			}
 		}
@@ -242,6 +211,30 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			d.link(id, w[i+1:], p, false)
 		}
 	}
+}
+
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run or printed.
+func (d *detector) isListVariable(w string, command bool) bool {
+	if w[0] != '$' {
+		return false
+	}
+	name, fallback, n := dollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && (command || proseCommands[d.name0]) && d.c.isCommand(d.c.getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := dollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
 }
 
 // dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
