@@ -94,6 +94,13 @@ var wordAttacks = map[string][]string{
 		"rm -rf \"$(pwd)\"/../outside", "cp a.txt \"$(pwd)\"/../outside/x", "cat \"`pwd`\"/../outside/secret.txt", "cat \"$(dirname \"$0\")\"/../outside/secret.txt", "cat \"$(pwd)\"'/../outside/secret.txt'",
 		"cat $(pwd)\"/../outside/secret.txt\"", "cat \"${ROOT}\"/../outside/secret.txt", "cat \"${ROOT%/*}\"\"/../outside/secret.txt\"", "cat \"$(pwd)\"\"\"/../outside/secret.txt", "bash -c 'cat \"$(pwd)\"/../outside/secret.txt'",
 	},
+	"a text that is piped on": {
+		"echo 'cp /etc/passwd a.txt' | bash", "echo \"cat /etc/passwd now\" | sh", "echo \"fix /etc/passwd reading\" | xargs cat", "printf 'cat /etc/passwd x' |bash", "echo a 'cat /etc/passwd x' b | tee a.txt | sh", "echo 'cat /etc/passwd x' |& bash",
+		"echo x; echo 'cat /etc/passwd x' | sh", "bash -c \"echo 'cat /etc/passwd x' | sh\"", "echo 'cat /etc/passwd x' > >(bash)", "bash <(echo 'cat /etc/passwd x')", "(echo 'cat /etc/passwd x') | bash", "{ echo 'cat /etc/passwd x'; } | bash",
+	},
+	"a URL that a link makes a path": {
+		"cat https://projects/sibling.txt", "cat s3://../../outside/secret.txt", "cat https:/projects/sibling.txt",
+	},
 	"what is added to PATH": {
 		"PATH=$PATH:link/.. ls", "export PATH=$PATH:/etc/ssl", "PATH=\"$PATH:../outside\" x", "cat $PATH:/etc/passwd", "cat $PATH/../etc/passwd", "cat ${PATH:-/etc/passwd}", "PATH=${PATH}:~/.ssh x",
 	},
@@ -105,6 +112,7 @@ var wordAttacks = map[string][]string{
 
 // wordHonest stand for what is sent every day.
 var wordHonest = []string{
+	"echo 'see /etc/hosts for more' && ls", "echo 'see /etc/hosts for more' || true", "curl -o x http://example.com/a/../b", "git clone http://example.com/x.git new", "echo 'see /etc/hosts for more' | tee -a a.txt", "echo 'a /etc/hosts b' | grep x | wc -l", "echo 'done: /etc was read' >> a.txt",
 	"echo $PATH", "export PATH=$PATH:$PWD/bin", "export PATH=\"$PATH:./bin\"", "PATH=$PATH:node_modules/.bin tsc", "echo $SHELL", "echo \"export PATH=$PATH:./bin\" >> a.txt", "echo ${PATH}",
 	"cat \"$(pwd)\"/a.txt", "cat \"$(git rev-parse --show-toplevel)\"/src/main.go", "ls \"$DIR\"/src", "cat src/$X/main.go", "for f in a b; do cat src/$f/../main.go; done",
 	"mkdir -p \"$(pwd)\"/build", "awk '{print $1/$2}' a.txt",
@@ -191,6 +199,10 @@ var callAttacks = map[string][]string{
 		`{"command":"tee","args":["bin/tool"]}`, `{"program":"tee","argv":["bin/tool"]}`, `{"command":"cat","args":["bin/tool"]}`, `{"command":"chmod","args":["bin/tool"]}`,
 		`{"cmd":"tee","args":["link/tool"]}`, `{"args":["link/tool"]}`, `{"args":["sub/deep/far/tool"]}`, `{"executable":"tee","argv":["link/tool","x"]}`,
 	},
+	"shell strings under other names": {
+		`{"commandString":"cat /etc/passwd"}`, `{"command_string":"cat /etc/passwd"}`, `{"command_text":"cat /etc/passwd"}`, `{"command_to_execute":"cat /etc/passwd"}`, `{"commandLines":["cat /etc/passwd"]}`,
+		`{"scriptContent":"cat /etc/passwd"}`, `{"execute":"cat /etc/passwd"}`, `{"command":{"text":"cat /etc/passwd"}}`, `{"script":{"code":"cat /etc/passwd"}}`, `{"shell_code":"cat /etc/passwd"}`, `{"cmdStr":"cat /etc/passwd"}`,
+	},
 	"volumes in vectors": {
 		`{"command":"docker","args":["run","-v","/etc:/app","node"]}`, `{"command":"docker","args":["run","-v","link:/app","node"]}`, `{"command":["docker","run","-v","../outside:/x","i"]}`, `{"args":["docker","run","-v","/etc","i"]}`,
 		`{"command":"tool","args":["run","-v","a:/etc/passwd"]}`, `{"args":["-v","a:/etc/passwd"]}`, `{"args":["tool","-w","/etc"]}`, `{"command":"docker","args":["run","-w","/app","-v","~/.ssh:/x"]}`, `{"args":["-d","/etc"]}`,
@@ -206,6 +218,7 @@ var callAttacks = map[string][]string{
 }
 
 var callHonest = []string{
+	`{"command":{"text":"ls src","description":"see /etc/hosts"}}`, `{"scriptContent":"go test ./..."}`, `{"execute":true,"script":{"code":"echo ok"}}`,
 	`{"command":"docker","args":["run","-v","{project}:/usr/app","-w","/usr/app","node"]}`, `{"command":["docker","run","-v","{project}/src:/usr/app:ro","node"]}`, `{"args":["docker","run","--volume","{project}:/srv/app"]}`,
 	`{"args":["-F/","{print $1}"]}`, `{"args":["-d/","-f1"]}`, `{"args":["-F","/"]}`,
 	`{"path":"src/@(main).go"}`, `{"path":"src/app/(group)/@modal/[...slug]/page.tsx"}`, `{"path":"docs/[a-z]/{1..3}.md"}`, `{"pattern":"src/[a-c]*/{a..c}.go","path":"src"}`, `{"pattern":"[0-9]+-[a-z]/[.]x"}`,

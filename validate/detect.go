@@ -143,8 +143,8 @@ func (d *detector) object(id int32, p place) error {
 		} else if t.nodes[c].kind >= kString {
 			q.class = d.classOf(c)
 		}
-		if p.class == keyShell && q.class == keyOther && q.rule == nil {
-			q.class = keyShell // {"command": {"run": "..."}}
+		if p.class == keyShell && q.rule == nil && (q.class == keyOther || q.class == keyContent && shellTails[lastWord(t, c)]) {
+			q.class = keyShell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -137,6 +138,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	kind, texts := readScheme(w)
 	switch kind {
 	case schemeOther:
+		if !command {
+			d.urlWord(id, w, p, how)
+		}
 		return
 	case schemeFile:
 		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
@@ -211,6 +215,19 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			d.link(id, w[i+1:], p, false)
 		}
 	}
+}
+
+// urlWord judges a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
+// is called "https:".
+func (d *detector) urlWord(id int32, w string, p place, how string) {
+	if len(w) > maxRaw {
+		return
+	}
+	head, _, _ := strings.Cut(w, "?")
+	if up := path.Clean(head); climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
+	}
+	d.urlLink(id, w, p, false)
 }
 
 // isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run or printed.
