@@ -262,3 +262,32 @@ func TestMountSpellings(t *testing.T) {
 		t.Errorf("a volume is bound: %+v", c)
 	}
 }
+
+// TestOperandsOutside: where a server works outside the roots, what its programs are given to make or to read is outside.
+func TestOperandsOutside(t *testing.T) {
+	w := wild(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judge := func(cwd, args string) Decision {
+		s, err := c.Scan(tool, []byte(w.fill(args)))
+		w.must(err)
+		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
+	}
+	attacks := []string{
+		`{"command":"echo x > new.txt"}`, `{"command":"touch src/new"}`, `{"command":"tee new.txt"}`, `{"command":"mkdir -p n1/n2"}`, `{"cwd":"{project}","command":"echo x >> new.txt"}`, `{"command":"bash -c 'touch new'"}`,
+		`{"args":["secret.txt"]}`, `{"args":["x=secret.txt"]}`, `{"sql":"select * from 'secret.txt'"}`, `{"query":"select * from 'secret.txt'"}`, `{"command":"cp secret.txt y"}`, `{"command":"sudo touch new"}`,
+	}
+	for _, args := range attacks {
+		if judge(w.outside, args) != Deny {
+			t.Errorf("%s: allowed", args)
+		}
+		if !strings.Contains(args, "secret") && judge(w.project, args) != Allow {
+			t.Errorf("%s: denied inside as well", args)
+		}
+	}
+	for _, args := range []string{`{"command":"npm test"}`, `{"args":["run","--x"]}`, `{"command":"ls > /dev/null"}`, `{"command":"touch {project}/new && ls"}`, `{"sql":"select 'x' from t"}`} {
+		if judge(w.outside, args) != Allow {
+			t.Errorf("%s: denied", args)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type detector struct {
 	at       seat
 	dir      string // where cd went before the word that is looked at
 	inWords  bool   // the words of a shell string are looked at
+	writes   bool   // the word stands after a redirection
 	name0    string // the command that the word belongs to
 }
 

@@ -307,13 +307,13 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	info, err := j.c.fs.Lstat(s.path)
 	if err != nil {
-		return false
+		return f.makes && errors.Is(err, fs.ErrNotExist) && j.strays(s.base)
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
 		return f.Role == RoleDelete && f.inShell
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.inShell && j.strays(s.base)
+	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base)
 }
 
 // strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
@@ -353,7 +353,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 			return false
 		}
 	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in && !(where.Exists && j.strays(s.base)) {
+		if _, in := below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
 			return false
 		}
 	}

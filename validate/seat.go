@@ -57,6 +57,8 @@ func (d *detector) add(f Finding, p place) {
 	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
 		f.Role = RoleDelete
 	}
+	f.operand = f.inShell || f.How == HowSQL || p.class == keyWords || p.class == keySQL || p.class == keyQuery
+	f.makes = f.written || d.writes || makers[d.name0] && !strings.HasPrefix(f.Value, "-")
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)
 	}

@@ -203,6 +203,8 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		}
 		return
 	}
+	d.writes = written
+	defer func() { d.writes = false }()
 	if hasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
 			d.link(id, w, p, false)

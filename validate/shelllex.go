@@ -115,6 +115,9 @@ var (
 // deleteCommands take away what they are given.
 var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash")
 
+// makers are commands whose operands are names of files, whether or not they are there.
+var makers = wordSet("touch mkdir tee cp mv ln install truncate mkfifo")
+
 // remotes are commands that take host:path.
 var (
 	remotes  = wordSet("scp rsync sftp")
