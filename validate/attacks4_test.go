@@ -291,3 +291,29 @@ func TestOperandsOutside(t *testing.T) {
 		}
 	}
 }
+
+// TestVectorsThatDelete: what takes a folder of the hub away with it is refused in a vector as in a shell string.
+func TestVectorsThatDelete(t *testing.T) {
+	w := wild(t)
+	w.roots = []string{w.home}
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judge := func(args string) *Verdict {
+		s, err := c.Scan(tool, []byte(w.fill(args)))
+		w.must(err)
+		return c.Judge(s, Where{Cwd: w.home, Served: w.roots}, w.view())
+	}
+	for _, args := range []string{
+		`{"args":["rm","-rf","config"]}`, `{"command":"rm","args":["-rf","config"]}`, `{"argv":["/bin/rm","-rf","./config"]}`, `{"command":"find config -delete"}`, `{"command":"find ./config -type f -exec rm {} +"}`,
+		`{"command":"git clean -fdx config"}`, `{"command":"git -C . clean -fdx config"}`, `{"command":"rm -rf config"}`, `{"args":["rm","-rf","{home}/config"]}`, `{"args":["mv","config","c2"]}`,
+	} {
+		if v := judge(args); v.Decision != Deny || v.Rule != RuleProtected {
+			t.Errorf("%s: %v %s", args, v.Decision, v.Rule)
+		}
+	}
+	for _, args := range []string{`{"args":["ls","config"]}`, `{"args":["rm","-rf","outside"]}`, `{"command":"find config -name x"}`, `{"command":"git clean -fdx outside"}`, `{"command":"git add config"}`} {
+		if v := judge(args); v.Decision != Allow {
+			t.Errorf("%s: denied: %+v", args, v.First)
+		}
+	}
+}

@@ -20,17 +20,19 @@ const (
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
-	t        *tree
-	c        *Checker
-	tool     *Tool
-	findings []Finding
-	roleKey  int32 // memo of role
-	roleSeen Role
-	at       seat
-	dir      string // where cd went before the word that is looked at
-	inWords  bool   // the words of a shell string are looked at
-	writes   bool   // the word stands after a redirection
-	name0    string // the command that the word belongs to
+	t             *tree
+	c             *Checker
+	tool          *Tool
+	findings      []Finding
+	roleKey       int32 // memo of role
+	roleSeen      Role
+	at            seat
+	dir           string // where cd went before the word that is looked at
+	inWords       bool   // the words of a shell string are looked at
+	vector0       int32  // the vector that vectorDeletes is about
+	vectorDeletes bool
+	writes        bool   // the word stands after a redirection
+	name0         string // the command that the word belongs to
 }
 
 // seat is the string that the latest findings came from.

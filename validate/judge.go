@@ -311,7 +311,7 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == RoleDelete && f.inShell
+		return f.Role == RoleDelete && f.operand
 	}
 	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base)
 }
@@ -439,7 +439,7 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
 // tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord {
+	if f.context || f.form == formWord || f.operand && f.relative() {
 		return f.Role == RoleDelete
 	}
 	return f.Role >= RoleWrite

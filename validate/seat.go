@@ -54,7 +54,7 @@ func (d *detector) add(f Finding, p place) {
 		f.Role = d.role(p.key)
 		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
 	}
-	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
+	if f.inShell = d.name0 != ""; deleteCommands[d.name0] || !f.inShell && !f.Member && p.class == keyWords && d.deletes(f.seat, p) {
 		f.Role = RoleDelete
 	}
 	f.operand = f.inShell || f.How == HowSQL || p.class == keyWords || p.class == keySQL || p.class == keyQuery

@@ -113,7 +113,10 @@ var (
 )
 
 // deleteCommands take away what they are given.
-var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash")
+var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash git-clean find-delete")
+
+// findDeletes are the actions of find that do.
+var findDeletes = regexp.MustCompile(`\s-(?:delete\b|(?:exec|execdir|ok)\s+(?:rm|mv|shred|unlink)\b)`)
 
 // makers are commands whose operands are names of files, whether or not they are there.
 var makers = wordSet("touch mkdir tee cp mv ln install truncate mkfifo")
@@ -139,6 +142,7 @@ type shellLexer struct {
 	written bool   // the next word stands after a redirection
 	box     bool   // the command runs a container
 	copies  bool   // docker cp, kubectl cp
+	finds   bool   // find takes away what it finds
 	piped   bool   // what it prints may be run, or taken for names
 	name    string // of the command
 	last    string // word
@@ -171,9 +175,15 @@ func (l *shellLexer) end() {
 	}
 	if l.command {
 		l.name, l.copies = baseName(w.text), false
+		if l.name == "find" && l.finds {
+			l.name = "find-delete"
+		}
 		l.box = boxes[l.name]
 	}
 	l.copies = l.copies || w.text == "cp"
+	if l.name == "git" && w.text == "clean" {
+		l.name = "git-clean"
+	}
 	host, mounts := l.boxed(w.text)
 	switch {
 	case mounts && host != "":
@@ -319,6 +329,7 @@ func (l *shellLexer) boxed(w string) (host string, ok bool) {
 
 func (l *shellLexer) run(s string) {
 	l.piped = l.piped || feeds(s)
+	l.finds = l.finds || findDeletes.MatchString(s)
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {

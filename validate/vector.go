@@ -125,3 +125,22 @@ func (d *detector) vectorNames(id int32, s string, p place) {
 		d.name(id, v[2:], p, false)
 	}
 }
+
+// deletes reports an element of a vector whose program takes away what it is given: it stands first, or beside the array.
+func (d *detector) deletes(id int32, p place) bool {
+	array := d.t.nodes[id].parent
+	if d.t.nodes[id].kend != 0 || d.t.nodes[array].kind != kArray || p.key < 0 {
+		return false
+	}
+	if d.vector0 == array {
+		return d.vectorDeletes
+	}
+	taker := func(c int32) bool {
+		return c > 0 && d.t.nodes[c].kind == kString && d.t.nodes[c].end-d.t.nodes[c].off <= 64 && deleteCommands[baseName(d.t.str(c))]
+	}
+	d.vector0, d.vectorDeletes = array, taker(d.t.nodes[array].first)
+	for c, n := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && n < 32; c, n = d.t.nodes[c].next, n+1 {
+		d.vectorDeletes = d.vectorDeletes || c != p.key && programWords[lastWord(d.t, c)] && taker(c)
+	}
+	return d.vectorDeletes
+}
