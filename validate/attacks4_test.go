@@ -203,6 +203,12 @@ var callAttacks = map[string][]string{
 		`{"commandString":"cat /etc/passwd"}`, `{"command_string":"cat /etc/passwd"}`, `{"command_text":"cat /etc/passwd"}`, `{"command_to_execute":"cat /etc/passwd"}`, `{"commandLines":["cat /etc/passwd"]}`,
 		`{"scriptContent":"cat /etc/passwd"}`, `{"execute":"cat /etc/passwd"}`, `{"command":{"text":"cat /etc/passwd"}}`, `{"script":{"code":"cat /etc/passwd"}}`, `{"shell_code":"cat /etc/passwd"}`, `{"cmdStr":"cat /etc/passwd"}`,
 	},
+	"code in an option": {
+		`{"params":["--eval=open('/etc/passwd')"]}`, `{"parameters":["--eval=open('/etc/passwd')"]}`, `{"options":["--eval=open('/etc/passwd')"]}`, `{"x":"--eval=open(\"/etc/passwd\")"}`,
+	},
+	"more verbs of SQL": {
+		`{"query":"DECLARE x CURSOR FOR select * from '/etc/passwd'"}`, `{"query":"PREPARE x AS select * from read_csv('/etc/passwd')"}`,
+	},
 	"volumes in vectors": {
 		`{"command":"docker","args":["run","-v","/etc:/app","node"]}`, `{"command":"docker","args":["run","-v","link:/app","node"]}`, `{"command":["docker","run","-v","../outside:/x","i"]}`, `{"args":["docker","run","-v","/etc","i"]}`,
 		`{"command":"tool","args":["run","-v","a:/etc/passwd"]}`, `{"args":["-v","a:/etc/passwd"]}`, `{"args":["tool","-w","/etc"]}`, `{"command":"docker","args":["run","-w","/app","-v","~/.ssh:/x"]}`, `{"args":["-d","/etc"]}`,
@@ -218,6 +224,7 @@ var callAttacks = map[string][]string{
 }
 
 var callHonest = []string{
+	`{"options":["--format=(x)","--title='a b'"]}`, `{"uri":"file://{project}/a.txt","path":"file://{project}/src"}`,
 	`{"command":{"text":"ls src","description":"see /etc/hosts"}}`, `{"scriptContent":"go test ./..."}`, `{"execute":true,"script":{"code":"echo ok"}}`,
 	`{"command":"docker","args":["run","-v","{project}:/usr/app","-w","/usr/app","node"]}`, `{"command":["docker","run","-v","{project}/src:/usr/app:ro","node"]}`, `{"args":["docker","run","--volume","{project}:/srv/app"]}`,
 	`{"args":["-F/","{print $1}"]}`, `{"args":["-d/","-f1"]}`, `{"args":["-F","/"]}`,
@@ -314,6 +321,25 @@ func TestVectorsThatDelete(t *testing.T) {
 	for _, args := range []string{`{"args":["ls","config"]}`, `{"args":["rm","-rf","outside"]}`, `{"command":"find config -name x"}`, `{"command":"git clean -fdx outside"}`, `{"command":"git add config"}`} {
 		if v := judge(args); v.Decision != Allow {
 			t.Errorf("%s: denied: %+v", args, v.First)
+		}
+	}
+}
+
+// TestLinkCalledFile: what is a URI to one program is a name to another.
+func TestLinkCalledFile(t *testing.T) {
+	w := wild(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	calls := []string{`{"path":"file://{project}/a.txt"}`, `{"file":"file:{project}/a.txt"}`, `{"command":"cat file://{project}/a.txt"}`}
+	for _, args := range calls {
+		if _, v := w.call(c, tool, args); v.Decision != Allow {
+			t.Errorf("%s: denied without the link: %+v", args, v.First)
+		}
+	}
+	w.must(os.Symlink("../outside", filepath.Join(w.project, "file:")))
+	for _, args := range calls {
+		if _, v := w.call(c, tool, args); v.Decision != Deny {
+			t.Errorf("%s: allowed", args)
 		}
 	}
 }

@@ -453,9 +453,9 @@ func (d *detector) value(id int32, s string, p place) {
 	}
 }
 
-// isFlagged reports a string that begins with an option and goes on.
+// isFlagged reports a string that begins with an option and goes on, by a blank or as code.
 func isFlagged(s string) bool {
-	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && hasBlank(s)
+	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && (hasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a

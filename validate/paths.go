@@ -27,6 +27,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 		d.inner(id, s, p, member, true)
 		d.single(before)
+		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
 	case schemePath:
 		f.Value, f.alts = texts[0], texts[1:]

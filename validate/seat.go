@@ -12,6 +12,9 @@ func (d *detector) add(f Finding, p place) {
 	if f.written {
 		key += "\x00>"
 	}
+	if f.form == formURI {
+		key += "\x00:"
+	}
 	if f.runs {
 		key += "\x00!"
 	}

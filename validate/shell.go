@@ -11,7 +11,7 @@ const maxDollars = 256
 
 // sqlVerbs begin a query that is SQL and not prose.
 var sqlVerbs = wordSet("select insert update delete with copy load attach detach create drop alter pragma explain call exec execute " +
-	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
+	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table declare prepare")
 
 // isSQL reports whether s begins with an SQL verb, behind blanks, parentheses and comments.
 func isSQL(s string) bool {
@@ -144,6 +144,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		return
 	case schemeFile:
 		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
+		d.link(id, w, p, false)
 		return
 	case schemePath:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
