@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // servers are resource templates, and the URIs that such a server must not be sent.
@@ -340,6 +341,34 @@ func TestLinkCalledFile(t *testing.T) {
 	for _, args := range calls {
 		if _, v := w.call(c, tool, args); v.Decision != Deny {
 			t.Errorf("%s: allowed", args)
+		}
+	}
+}
+
+// TestURICost: a URI of half a megabyte costs no more than its length deserves.
+func TestURICost(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("measured")
+	}
+	w := wild(t)
+	c := w.checker()
+	for _, piece := range []string{"a/", "../", "%2e%2e/", "%25", "//", "{", "?", "\t", "/link", "%2F..", `\`} {
+		uri := "x://" + strings.Repeat(piece, (1<<19)/len(piece))
+		begin := spent()
+		s, err := c.ScanURI("child", uri, "x://{a}/{+b}", "{+c}")
+		if err == nil {
+			c.Judge(s, w.where(), w.view())
+		}
+		if took := spent() - begin; took > 3*time.Second {
+			t.Errorf("%q: %v", piece, took)
+		} else if took > 200*time.Millisecond {
+			t.Logf("%q: %v", piece, took)
+		}
+		if s, err = c.ScanURI("child", uri[:1<<15], "x://{a}/{+b}", "{+c}"); err == nil {
+			c.Judge(s, w.where(), w.view())
+		}
+		if took := spent() - begin; took > 4*time.Second {
+			t.Errorf("%q, short: %v", piece, took)
 		}
 	}
 }
