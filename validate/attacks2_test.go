@@ -220,7 +220,7 @@ func TestFurtherHonestCalls(t *testing.T) {
 		`{"command":"gcc -Isrc/include -Lbuild/lib -obuild/bin x.c"}`,
 		`{"command":"node -e \"` + strings.Repeat("import x from './y' ", 400) + `\""}`,
 		`{"command":"bin/tool --help | tee out.txt"}`,
-		`{"args":["bin/tool","inner","a.txt","-Lbuild/lib"]}`,
+		`{"argv":["bin/tool","inner","a.txt","-Lbuild/lib"]}`,
 		`{"query":"import x from '../../../y'"}`,
 		`{"query":"from os import path  # '/etc/passwd'"}`,
 		`{"query":"with open('/etc/passwd') as f: pass"}`,

@@ -266,7 +266,7 @@ func TestArgumentAttacks(t *testing.T) {
 		`{"pattern":"^(foo|bar)/[0-9]{2,3}$"}`, `{"path":"src","pattern":".*/foo","name":"main","type":"file"}`, `{"path":"src/[a]/x","name":"docs"}`, `{"args":["(a|b)","x='y'","--f={a}"]}`,
 		`{"path":["src","main.go"]}`, `{"segments":["a","b"]}`, `{"repo":"docs","path":"a.txt","name":"src"}`, `{"root":"{project}","dir":"src","file":"main.go"}`, `{"query":"start here"}`, `{"query":".foo[] | /x/"}`,
 		`{"sql":"select '[a]', 'b' from t where x = 'src/main.go'"}`, `{"x":"a = b/c","note":"x == y"}`, `{"command":"rm -rf src/x docs"}`, `{"command":"mv a.txt docs/"}`, `{"zz":"--no/such","args":["-Lbuild/lib","--a/b"]}`,
-		`{"sep":"/","separator":"/","op":"/","delimiter":"\\"}`, `{"keyPath":"/a/b","jsonPath":"/a"}`, `{"interpreter":"bin/tool","python":"bin/tool"}`, `{"args":["bin/tool","x"]}`, `{"command":["bin/tool","x"]}`,
+		`{"sep":"/","separator":"/","op":"/","delimiter":"\\"}`, `{"keyPath":"/a/b","jsonPath":"/a"}`, `{"interpreter":"bin/tool","python":"bin/tool"}`, `{"argv":["bin/tool","x"]}`, `{"command":["bin/tool","x"]}`,
 		`{"run":true,"cli":"x","note":"- see the list"}`, `{"cache":"redis://h/0","img":"ipc","x":"glob:*.go"}`,
 		`{"zz":"{not: json, 'a': 1}","yy":"// a comment {","xx":"[1,2] and [3]","ww":"{\"a\":NaN}"}`,
 	} {

@@ -25,6 +25,7 @@ type ChildConfig struct {
 	Command     string                        // "" for a child behind a URL, and for the embedded one
 	CommandArgs []string
 	URL         string
+	Inherit     []string // names of the hub's variables that it gets beyond those of C7
 }
 
 // Config is all a Checker is made of.
@@ -92,6 +93,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	c.platform = platformOf(c.fs)
 	c.windows = c.platform == rootsmgr.Windows
 	c.folds = c.platform != rootsmgr.Linux
+	c.getenv = passing(c.getenv, cfg.Children, c.windows)
 	c.path = filepath.SplitList(c.getenv("PATH"))
 	var errs []error
 	for _, cc := range cfg.Children {
@@ -279,7 +281,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = c.inside(w.Cwd, j.container)
+	j.c = c.inside(w.Cwd, j.container, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 	}
@@ -290,8 +292,9 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	return out
 }
 
-// inside is c with the PWD of the child, which is not the hub's.
-func (c *Checker) inside(cwd string, container *Container) *Checker {
+// inside is c with the PWD of the child, which is not the hub's. secret is set when a variable is written out whose value
+// nobody should be told.
+func (c *Checker) inside(cwd string, container *Container, secret *bool) *Checker {
 	own := *c
 	if container != nil {
 		cwd = container.Workdir
@@ -303,7 +306,11 @@ func (c *Checker) inside(cwd string, container *Container) *Checker {
 		case "OLDPWD":
 			return ""
 		}
-		return c.getenv(name)
+		v := c.getenv(name)
+		if v != "" && !mayTell(name) {
+			*secret = true
+		}
+		return v
 	}
 	return &own
 }

@@ -20,16 +20,19 @@ const (
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
-	t        *tree
-	c        *Checker
-	tool     *Tool
-	findings []Finding
-	roleKey  int32 // memo of role
-	roleSeen Role
-	at       seat
-	dir      string // where cd went before the word that is looked at
-	inWords  bool   // the words of a shell string are looked at
-	name0    string // the command that the word belongs to
+	t             *tree
+	c             *Checker
+	tool          *Tool
+	findings      []Finding
+	roleKey       int32 // memo of role
+	roleSeen      Role
+	at            seat
+	dir           string // where cd went before the word that is looked at
+	inWords       bool   // the words of a shell string are looked at
+	vector0       int32  // the vector that vectorDeletes is about
+	vectorDeletes bool
+	writes        bool   // the word stands after a redirection
+	name0         string // the command that the word belongs to
 }
 
 // seat is the string that the latest findings came from.
@@ -51,8 +54,8 @@ type place struct {
 	names bool       // member names directly below are paths
 	bare  bool       // a name without a slash may be a file's: it stands beside a path, or below one
 	level int        // of JSON in strings
-	code  bool       // the element before it in an array says that it is a program
-	under bool       // below an object that was declared as a path
+	after elementAfter
+	under bool // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -95,7 +98,7 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
-			q.code = d.saysCode(last)
+			q.after = d.after(last)
 			last = c
 			if err := d.visit(c, q); err != nil {
 				return err
@@ -143,8 +146,8 @@ func (d *detector) object(id int32, p place) error {
 		} else if t.nodes[c].kind >= kString {
 			q.class = d.classOf(c)
 		}
-		if p.class == keyShell && q.class == keyOther && q.rule == nil {
-			q.class = keyShell // {"command": {"run": "..."}}
+		if p.class == keyShell && q.rule == nil && (q.class == keyOther || q.class == keyContent && shellTails[lastWord(t, c)]) {
+			q.class = keyShell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
@@ -312,7 +315,7 @@ func (d *detector) str(id int32, p place) error {
 		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil
 		}
-		if p.class == keyOther && !p.bare && !p.code && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
@@ -436,7 +439,7 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		d.asPath(id, s, p, HowKey, false)
 	default:
-		if p.code || isFlagged(s) { // -c 'cat x'
+		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
 			return
 		}
@@ -450,9 +453,9 @@ func (d *detector) value(id int32, s string, p place) {
 	}
 }
 
-// isFlagged reports a string that begins with an option and goes on.
+// isFlagged reports a string that begins with an option and goes on, by a blank or as code.
 func isFlagged(s string) bool {
-	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && hasBlank(s)
+	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && (hasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a

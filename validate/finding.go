@@ -115,6 +115,8 @@ type Finding struct {
 	assumed bool     // the role is only guessed
 	written bool     // it stands after a redirection
 	inShell bool     // it is a word of a command
+	operand bool     // it is a word that a program is given: of a command, a vector or SQL
+	makes   bool     // it names what need not be there yet
 	runs    bool     // it stands where a program does: it is run, not read or written
 	dir     string   // where cd went before it, in a shell string
 	glob    string   // the pattern, where it is one of a shell

@@ -144,22 +144,49 @@ func onlyDots(c string) bool {
 }
 
 var (
-	extended  = regexp.MustCompile(`([@?+*!])\(([^()]*)\)`)     // @(a|b) of shells and glob libraries
-	oneOf     = regexp.MustCompile(`\[([^!^\]\\])\]`)           // a class of one character
-	escape    = regexp.MustCompile(`\\(.)`)                     // of a pattern; in a path a backslash may be a separator
-	globSigns = regexp.MustCompile(`\*\*|/\*|\*\.[a-z{]|\{.*,`) // which expressions of other kinds hardly have
+	extended  = regexp.MustCompile(`([@?+*!])\(([^()]*)\)`)                // @(a|b) of shells and glob libraries
+	oneOf     = regexp.MustCompile(`\[\\?([^!^\]\\])(?:-\\?([^\]\\]))?\]`) // a class of one character, or from one to another
+	escape    = regexp.MustCompile(`\\(.)`)                                // of a pattern; in a path a backslash may be a separator
+	globSigns = regexp.MustCompile(`\*\*|/\*|\*\.[a-z{]|\{.*,`)            // which expressions of other kinds hardly have
 )
 
 // plainText undoes what a glob library undoes before it looks for wildcards: classes of one character and escapes.
 func plainText(s string) string {
-	s = oneOf.ReplaceAllString(s, "$1")
+	s = oneOf.ReplaceAllStringFunc(s, func(class string) string {
+		if m := oneOf.FindStringSubmatch(class); m[2] == "" || m[1] == m[2] {
+			return m[1]
+		}
+		return class
+	})
 	if globSigns.MatchString(s) {
 		s = escape.ReplaceAllString(s, "$1")
 	}
 	return s
 }
 
-// patterns judges what a value under a key that says nothing stands for as a glob: its alternatives, written out.
+const maxRange = 32 // characters of a range that are written out
+
+// shortRange writes out {a..c} as {a,b,c}, and anything longer as a wildcard.
+func shortRange(s string) string {
+	from, to, _ := strings.Cut(s[1:len(s)-1], "..")
+	if len(from) != 1 || len(to) != 1 {
+		return "*"
+	}
+	a, b := min(from[0], to[0]), max(from[0], to[0])
+	if b-a > maxRange {
+		return "*"
+	}
+	var list []string
+	for c := int(a); c <= int(b); c++ {
+		list = append(list, string(rune(c)))
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return "{" + strings.Join(list, ",") + "}"
+}
+
+// patterns judges what a value stands for as a glob: its alternatives, written out.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
 	if len(s) > maxTail || hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
 		return
@@ -174,7 +201,7 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 		}
 		return "{" + inner + "}"
 	})
-	alternatives, ok := expandBraces(rangeBraces.ReplaceAllString(text, "*"))
+	alternatives, ok := expandBraces(rangeBraces.ReplaceAllStringFunc(text, shortRange))
 	if !ok {
 		if climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
 			d.add(Finding{Value: s, How: HowClimbs, Member: member, seat: id}, p)

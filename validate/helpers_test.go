@@ -90,7 +90,7 @@ func (w *world) fill(s string) string {
 func (w *world) checker(children ...ChildConfig) *Checker {
 	w.t.Helper()
 	if len(children) == 0 {
-		children = []ChildConfig{{Name: "child", Command: "some-server"}}
+		children = []ChildConfig{{Name: "child", Command: "some-server", Inherit: []string{"OUTSIDE"}}}
 	}
 	c, err := NewChecker(Config{Children: children, Protected: []string{w.hub}, Home: w.home, Getenv: w.getenv})
 	w.must(err)

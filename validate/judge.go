@@ -25,15 +25,21 @@ type judge struct {
 	container *Container
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
-	checks    int
-	names     int               // looked up for being a symlink
+	looked    lookups
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
 	lists     map[string][]listed
 	listed    int             // entries in lists
 	stray     map[string]bool // memo of strays
+	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
+}
+
+// lookups is what one call has made the hub look up.
+type lookups struct {
+	checks int
+	names  int // for being a symlink
 }
 
 // bases are the directories that a relative path may start from.
@@ -91,6 +97,12 @@ func appendNew(list, more []string) []string {
 func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	out = Judged{Finding: *f, Decision: Allow}
 	counted := false
+	j.secret = false
+	defer func() {
+		if j.secret {
+			hush(&out)
+		}
+	}()
 	each := func(s spelled) {
 		if out.Decision == Deny && len(out.Readings) >= maxReadings {
 			return
@@ -168,7 +180,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 	r = Reading{Text: s.text, Path: s.path}
 	conditional := f.Conditional()
 	if f.form == formName {
-		if j.names++; j.names > maxLookups {
+		if j.looked.names++; j.looked.names > maxLookups {
 			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
 			return r, Deny, true
 		}
@@ -183,7 +195,7 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		}
 		return r, Deny, !conditional || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
 	}
-	if j.checks++; j.checks > maxChecks {
+	if j.looked.checks++; j.looked.checks > maxChecks {
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
 		return r, Deny, true
 	}
@@ -295,13 +307,13 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	info, err := j.c.fs.Lstat(s.path)
 	if err != nil {
-		return false
+		return f.makes && errors.Is(err, fs.ErrNotExist) && j.strays(s.base)
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == RoleDelete && f.inShell
+		return f.Role == RoleDelete && f.operand
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.inShell && j.strays(s.base)
+	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base)
 }
 
 // strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
@@ -341,7 +353,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 			return false
 		}
 	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in && !(where.Exists && j.strays(s.base)) {
+		if _, in := below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
 			return false
 		}
 	}
@@ -427,7 +439,7 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
 // tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord {
+	if f.context || f.form == formWord || f.operand && f.relative() {
 		return f.Role == RoleDelete
 	}
 	return f.Role >= RoleWrite

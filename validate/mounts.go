@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"encoding/csv"
 	"path"
 	"strings"
 )
@@ -95,15 +96,19 @@ func (c *Container) volume(spec string) {
 	c.bind(host, target)
 }
 
-// mount reads type=bind,source=HOST,target=CONTAINER.
+// mount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
 func (c *Container) mount(spec string) {
 	var host, target string
 	bind := false
-	for field := range strings.SplitSeq(spec, ",") {
+	fields, err := csv.NewReader(strings.NewReader(spec)).Read()
+	if err != nil {
+		fields = strings.Split(spec, ",") // docker refuses it
+	}
+	for _, field := range fields {
 		k, v, _ := strings.Cut(field, "=")
-		switch k {
+		switch strings.ToLower(strings.TrimSpace(k)) {
 		case "type":
-			bind = v == "bind"
+			bind = strings.EqualFold(v, "bind")
 		case "source", "src":
 			host = v
 		case "target", "dst", "destination":

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,16 +19,21 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	t.uri = true
 	local := true
 	vars := map[string][]string{}
+	spellings := uriSpellings(uri)
 	for _, template := range templates {
-		got, ok := matchTemplate(template, uri)
-		if !ok {
-			continue
-		}
-		for name, value := range got {
-			vars[name] = append(vars[name], value)
-		}
-		if isForeignFile(template) {
-			local = false
+		for _, spelling := range spellings {
+			got, ok := matchTemplate(template, spelling)
+			if !ok {
+				continue
+			}
+			for name, value := range got {
+				if !slices.Contains(vars[name], value) {
+					vars[name] = append(vars[name], value)
+				}
+			}
+			if isForeignFile(template) {
+				local = false
+			}
 		}
 	}
 	tr := newTree(c.depth)
@@ -40,6 +46,9 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 		id := tr.child(0, "uri")
 		if local || !isForeignFile(uri) {
 			d.broadURI(id, uri)
+		}
+		if t.mode == ModeStrict {
+			d.sliced(id, spellings, templates)
 		}
 		if at := tr.child(0, "variables"); at > 0 {
 			if err := d.visit(at, place{key: -1}); err != nil {
@@ -114,8 +123,10 @@ func (d *detector) broadURI(id int32, uri string) {
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, seat: id}, place{key: -1})
 	case schemeNone:
 		d.broad(id, uri, place{key: -1}, false)
+		d.name(id, uri, place{key: -1}, false)
 	case schemeOther:
 		d.uris(id, uri, place{key: -1}, false)
+		d.urlLink(id, uri, place{key: -1}, false)
 	}
 }
 
@@ -178,7 +189,7 @@ func matchTemplate(template, uri string) (map[string]string, bool) {
 	for _, wide := range []bool{false, true} {
 		var pattern strings.Builder
 		var names []string
-		pattern.WriteString(`(?s)^`)
+		pattern.WriteString(`(?is)^`) // schemes and hosts have no case
 		at := 0
 		for _, m := range templateVar.FindAllStringSubmatchIndex(template, 64) {
 			pattern.WriteString(regexp.QuoteMeta(template[at:m[0]]))

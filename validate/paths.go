@@ -27,6 +27,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.add(f, p)
 		d.inner(id, s, p, member, true)
 		d.single(before)
+		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
 	case schemePath:
 		f.Value, f.alts = texts[0], texts[1:]
@@ -94,6 +95,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 		d.partLinks(id, s, p, member, separators)
 		d.tails(id, s, p, member)
 		d.positions(id, s, p, member, true)
+		d.patterns(id, trimEdges(s), p, member)
 	} else {
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 	}

@@ -12,6 +12,12 @@ func (d *detector) add(f Finding, p place) {
 	if f.written {
 		key += "\x00>"
 	}
+	if f.form == formURI {
+		key += "\x00:"
+	}
+	if f.runs {
+		key += "\x00!"
+	}
 	if f.form == formGlob {
 		key += "\x00*"
 	}
@@ -51,26 +57,43 @@ func (d *detector) add(f Finding, p place) {
 		f.Role = d.role(p.key)
 		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
 	}
-	if f.inShell = d.name0 != ""; deleteCommands[d.name0] {
+	if f.inShell = d.name0 != ""; deleteCommands[d.name0] || !f.inShell && !f.Member && p.class == keyWords && d.deletes(f.seat, p) {
 		f.Role = RoleDelete
 	}
+	f.operand = f.inShell || f.How == HowSQL || p.class == keyWords || p.class == keySQL || p.class == keyQuery
+	f.makes = f.written || d.writes || makers[d.name0] && !strings.HasPrefix(f.Value, "-")
 	if f.relative() && !d.at.member {
-		f.runs = d.isProgram(f.seat, p)
+		f.runs = f.runs || d.isProgram(f.seat, p)
 	}
 	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
 	d.findings = append(d.findings, f)
 }
 
-// isProgram reports a string that names what is to be run: the first element of a vector, or a key that says so.
+// isProgram reports a string that names what is to be run: the first element of argv or of a command given as an array,
+// unless the program stands beside it, or a key that says so. The elements of args are what a program is given.
 func (d *detector) isProgram(id int32, p place) bool {
 	if d.inWords {
-		return false // of a command line; its command word is not kept at all
+		return false // of a command line; its command word says so itself
 	}
 	n := &d.t.nodes[id]
 	if n.kend == 0 && d.t.nodes[n.parent].kind == kArray {
-		return n.index == 0 && (p.class == keyWords || p.class == keyShell)
+		return d.leadsVector(id, p)
 	}
 	return p.key >= 0 && programWords[lastWord(d.t, p.key)]
+}
+
+// leadsVector reports an element of an array that is the program itself.
+func (d *detector) leadsVector(id int32, p place) bool {
+	n := &d.t.nodes[id]
+	if n.kend != 0 || n.index != 0 || p.key < 0 || p.class != keyShell && lastWord(d.t, p.key) != "argv" {
+		return false
+	}
+	for c := d.t.nodes[d.t.nodes[p.key].parent].first; c > 0; c = d.t.nodes[c].next {
+		if c != p.key && d.t.nodes[c].kind == kString && d.t.nodes[c].kend > 0 && programWords[lastWord(d.t, c)] {
+			return false
+		}
+	}
+	return true
 }
 
 // sit makes a string the one that findings come from.

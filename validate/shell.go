@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -10,7 +11,7 @@ const maxDollars = 256
 
 // sqlVerbs begin a query that is SQL and not prose.
 var sqlVerbs = wordSet("select insert update delete with copy load attach detach create drop alter pragma explain call exec execute " +
-	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table")
+	"begin set install import backup restore bulk checkpoint pivot unpivot start export describe show from values merge replace truncate grant do vacuum analyze use summarize table declare prepare")
 
 // isSQL reports whether s begins with an SQL verb, behind blanks, parentheses and comments.
 func isSQL(s string) bool {
@@ -79,49 +80,6 @@ func sqlShape(verb, rest string) bool {
 	return true
 }
 
-// vector judges one element of args, argv or flags, or such an argument given as one string.
-func (d *detector) vector(id int32, s string, p place) {
-	n := &d.t.nodes[id]
-	if n.kend == 0 && n.index == 0 && d.c.isCommand(s) && lastWord(d.t, p.key) == "argv" {
-		return
-	}
-	d.broad(id, s, p, false)
-	if s = d.whole(id, s, false); s == "" {
-		return
-	}
-	d.vectorNames(id, s, p)
-	switch {
-	case hasBlank(s):
-		d.shell(id, s, p)
-	case strings.ContainsAny(s, pieceEnds):
-		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
-	}
-}
-
-// saysCode reports an element of an array that makes the next one a program: ["bash", "-c", "..."].
-func (d *detector) saysCode(id int32) bool {
-	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
-		return false
-	}
-	return codeFlags[d.t.str(id)]
-}
-
-// vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
-// long option and that of a short one.
-func (d *detector) vectorNames(id int32, s string, p place) {
-	v := trimEdges(s)
-	if len(v) > maxRaw || hasBlank(v) {
-		return
-	}
-	d.name(id, v, p, false)
-	if i := strings.LastIndexAny(v, "=@:"); i >= 0 {
-		d.name(id, v[i+1:], p, false)
-	}
-	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
-		d.name(id, v[2:], p, false)
-	}
-}
-
 func lastWord(t *tree, key int32) string {
 	if key < 0 {
 		return ""
@@ -138,6 +96,9 @@ func (d *detector) shell(id int32, s string, p place) {
 	n := &d.t.nodes[id]
 	element := n.kend == 0 && d.t.nodes[n.parent].kind == kArray
 	if element && n.index > 0 {
+		if s = d.element(id, s, p); s == "" {
+			return
+		}
 		before := len(d.findings)
 		d.broad(id, s, p, false)
 		if !d.onlyRelative(before) {
@@ -177,25 +138,39 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	kind, texts := readScheme(w)
 	switch kind {
 	case schemeOther:
+		if !command {
+			d.urlWord(id, w, p, how)
+		}
 		return
 	case schemeFile:
 		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
+		d.link(id, w, p, false)
 		return
 	case schemePath:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
-	if command && d.c.isCommand(w) {
+	if command && d.c.isCommand(w) || d.isListVariable(w, command) {
 		return
+	}
+	if rest, ok := d.afterPATH(w); ok {
+		for part := range strings.SplitSeq(rest, ":") {
+			d.word(id, part, seatPlain, p, how)
+		}
+		return
+	}
+	if dotted := dotVariables(w); dotted != w {
+		seat := seatPlain
+		if written {
+			seat = seatWritten
+		}
+		d.word(id, dotted, seat, p, how)
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
-	}
-	if _, _, n := dollarName(w); n > 0 && n < len(w) && w[n] == '/' {
-		d.word(id, "."+w[n:], seatPlain, p, how) // whatever it holds: mostly the working directory, $ROOT/../x
 	}
 	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
 		for part := range strings.SplitSeq(w, ":") {
@@ -204,7 +179,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
-			if _, ok := d.look(w[i+1:], false); ok {
+			if _, ok := d.afterPATH(w[i+1:]); ok {
+				d.word(id, w[i+1:], seatPlain, p, how)
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], false) {
 				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
 			}
 		}
@@ -222,8 +199,13 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	d.glued(id, w, p, how, false)
 	if command {
+		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
+			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
+		}
 		return
 	}
+	d.writes = written
+	defer func() { d.writes = false }()
 	if hasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
 			d.link(id, w, p, false)
@@ -236,6 +218,66 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			d.link(id, w[i+1:], p, false)
 		}
 	}
+}
+
+// urlWord judges a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
+// is called "https:".
+func (d *detector) urlWord(id int32, w string, p place, how string) {
+	if len(w) > maxRaw {
+		return
+	}
+	head, _, _ := strings.Cut(w, "?")
+	if up := path.Clean(head); climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
+	}
+	d.urlLink(id, w, p, false)
+}
+
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run or printed.
+func (d *detector) isListVariable(w string, command bool) bool {
+	if w[0] != '$' {
+		return false
+	}
+	name, fallback, n := dollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && (command || proseCommands[d.name0]) && d.c.isCommand(d.c.getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := dollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
+}
+
+// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
+// working directory or nothing, $ROOT/../x and src/$X/../../x.
+func dotVariables(w string) string {
+	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
+		return w
+	}
+	var b strings.Builder
+	for i := 0; i < len(w); {
+		_, _, n := dollarName(w[i:])
+		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
+			n = 2
+		}
+		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
+			b.WriteByte('.')
+			i += n
+			continue
+		}
+		b.WriteByte(w[i])
+		i++
+	}
+	return b.String()
 }
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.

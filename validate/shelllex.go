@@ -60,7 +60,7 @@ func eachPiece(token string, yield func(string)) {
 				return // '/' is a character, ('/') an argument, \; no path
 			}
 			yield(w)
-			if w[0] == '/' && begin > 0 && strings.IndexByte(")`}", token[begin-1]) >= 0 {
+			if w[0] == '/' && endsValue(strings.TrimRight(token[:begin], "'\"")) {
 				yield("." + w)
 			}
 		}
@@ -79,6 +79,10 @@ func eachPiece(token string, yield func(string)) {
 	}
 	piece(len(token))
 }
+
+// endsValue reports text that ends with a substitution or a variable in braces; the caller has cut off what closes the
+// quotes around it.
+func endsValue(s string) bool { return s != "" && strings.IndexByte(")`}", s[len(s)-1]) >= 0 }
 
 // prefixes are words behind which the next one is a command again.
 var prefixes = wordSet("sudo doas env exec nohup time nice xargs then do else if while until command builtin { !")
@@ -109,7 +113,13 @@ var (
 )
 
 // deleteCommands take away what they are given.
-var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash")
+var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash git-clean find-delete")
+
+// findDeletes are the actions of find that do.
+var findDeletes = regexp.MustCompile(`\s-(?:delete\b|(?:exec|execdir|ok)\s+(?:rm|mv|shred|unlink)\b)`)
+
+// makers are commands whose operands are names of files, whether or not they are there.
+var makers = wordSet("touch mkdir tee cp mv ln install truncate mkfifo")
 
 // remotes are commands that take host:path.
 var (
@@ -132,6 +142,8 @@ type shellLexer struct {
 	written bool   // the next word stands after a redirection
 	box     bool   // the command runs a container
 	copies  bool   // docker cp, kubectl cp
+	finds   bool   // find takes away what it finds
+	piped   bool   // what it prints may be run, or taken for names
 	name    string // of the command
 	last    string // word
 	dir     string // where cd went
@@ -163,9 +175,15 @@ func (l *shellLexer) end() {
 	}
 	if l.command {
 		l.name, l.copies = baseName(w.text), false
+		if l.name == "find" && l.finds {
+			l.name = "find-delete"
+		}
 		l.box = boxes[l.name]
 	}
 	l.copies = l.copies || w.text == "cp"
+	if l.name == "git" && w.text == "clean" {
+		l.name = "git-clean"
+	}
 	host, mounts := l.boxed(w.text)
 	switch {
 	case mounts && host != "":
@@ -178,7 +196,7 @@ func (l *shellLexer) end() {
 	}
 	if hasBlank(w.text) && l.level < maxShells && !l.isProse(w.text) {
 		shell := l.escaped || shellFlags[l.last] && !languages.MatchString(l.name) || strings.Contains(w.text, "$(") || strings.IndexByte(w.text, '`') >= 0
-		in := &shellLexer{command: true, level: l.level + 1, mounted: l.mounted, dir: l.dir, yield: func(w shellWord) {
+		in := &shellLexer{command: true, level: l.level + 1, mounted: l.mounted, dir: l.dir, piped: l.piped, yield: func(w shellWord) {
 			if !shell {
 				w.pattern = "" // not written out
 			}
@@ -211,13 +229,49 @@ func chdir(dir, to string) string {
 // isProse reports a quoted text that is neither run nor taken for paths, unless it holds a substitution. A here-document
 // in one is how long messages are written.
 func (l *shellLexer) isProse(w string) bool {
-	if l.escaped || !proseFlags[l.last] && !proseCommands[l.name] {
+	if l.escaped || !proseFlags[l.last] && (!proseCommands[l.name] || l.piped) {
 		return false
 	}
 	if first, _, ok := strings.Cut(w, "\n"); ok && strings.HasPrefix(first, "$(cat <<") && !strings.ContainsAny(first, "|;&>") {
 		return true
 	}
 	return !strings.Contains(w, "$(") && strings.IndexByte(w, '`') < 0
+}
+
+// filters are what a text may be piped to without being run or taken for names.
+var filters = wordSet("tee cat grep egrep fgrep rg head tail wc sort uniq tr cut less more jq base64 md5sum sha256sum pbcopy clip fold nl column bc")
+
+// feeds reports a shell string that pipes into anything but filters, or substitutes a process.
+func feeds(s string) bool {
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case (c == '<' || c == '>') && i+1 < len(s) && s[i+1] == '(':
+			return true
+		case c == '|' && i+1 < len(s) && s[i+1] == '|':
+			i++
+		case c == '|':
+			rest := strings.TrimLeft(s[i+1:], "& \t\r\n")
+			end := strings.IndexFunc(rest, func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) })
+			if end < 0 {
+				end = len(rest)
+			}
+			if !filters[rest[:end]] || end < len(rest) && !isBlank(rune(rest[end])) && strings.IndexByte(";|&)", rest[end]) < 0 {
+				return true
+			}
+			i = len(s) - len(rest) + end - 1
+		}
+	}
+	return false
 }
 
 // isSlash reports a slash that stands for itself, and what escaping leaves of one.
@@ -274,6 +328,8 @@ func (l *shellLexer) boxed(w string) (host string, ok bool) {
 }
 
 func (l *shellLexer) run(s string) {
+	l.piped = l.piped || feeds(s)
+	l.finds = l.finds || findDeletes.MatchString(s)
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {

@@ -46,7 +46,8 @@ var stopWords = wordSet("id ids key keys cause causes type types kind kinds coun
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
-	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec bash sh zsh powershell pwsh terminal cli")
+	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
+	shellTails     = wordSet("line lines string str text content code body value") // commandLine, scriptContent
 	sqlWords       = wordSet("sql statement statements")
 	queryWords     = wordSet("query queries")
 	vectorWords    = wordSet("args argv flags arguments")
@@ -83,7 +84,7 @@ func (room *wordRoom) classOf(key string) keyClass {
 	last := list[len(list)-1]
 	if len(list) > 1 {
 		switch before := string(list[len(list)-2]); {
-		case string(last) == "line" && (before == "command" || before == "cmd"):
+		case shellTails[string(last)] && (before == "command" || before == "cmd" || before == "script" || before == "shell"):
 			return keyShell
 		case string(last) == "path" && innerPaths[before]:
 			return keyOther // of a place in a document

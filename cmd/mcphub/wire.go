@@ -250,7 +250,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Args: map[string]map[string]validate.ArgRule{}}
+		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
 		if s.Paths.Mode != "" {
 			mode, err := validate.ParseMode(s.Paths.Mode)
 			if err != nil {

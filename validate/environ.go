@@ -1,0 +1,53 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+)
+
+// A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that
+// (tokens, mostly) is nothing to a child, and a denial must not spell it out.
+
+// passedOn are the variables that every child gets (C7).
+var passedOn = wordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR NODE_EXTRA_CA_CERTS DISPLAY WAYLAND_DISPLAY SSH_AUTH_SOCK DOCKER_HOST PWD OLDPWD")
+
+// passedOnWindows are those that every child there gets as well.
+var passedOnWindows = wordSet("ALLUSERSPROFILE APPDATA COMMONPROGRAMFILES COMMONPROGRAMW6432 COMPUTERNAME COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA " +
+	"OS PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMW6432 PUBLIC SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR")
+
+// spokenOf are variables whose value may be told to whoever made a call; others may hold secrets, a proxy's password.
+var spokenOf = wordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR")
+
+// passing lets through the variables that some child gets.
+func passing(getenv func(string) string, children []ChildConfig, windows bool) func(string) string {
+	var inherited []string
+	for i := range children {
+		inherited = append(inherited, children[i].Inherit...)
+	}
+	return func(name string) string {
+		upper := strings.ToUpper(name)
+		switch {
+		case passedOn[name], windows && (passedOn[upper] || passedOnWindows[upper]):
+		case strings.HasSuffix(upper, "_PROXY"), strings.HasPrefix(name, "LC_"), strings.HasPrefix(name, "XDG_"), strings.HasPrefix(name, "SSL_CERT_"):
+		case slices.Contains(inherited, name):
+		default:
+			return ""
+		}
+		return getenv(name)
+	}
+}
+
+// mayTell reports a variable whose value a denial may show.
+func mayTell(name string) bool {
+	return spokenOf[strings.ToUpper(name)] || strings.HasPrefix(name, "XDG_")
+}
+
+// hush takes the value of a variable out of what a denial shows; the readings keep it, for the operator's eyes.
+func hush(out *Judged) {
+	out.Leads = ""
+	for i := range out.Readings {
+		if out.Readings[i].Err != "" {
+			out.Readings[i].Err = "a variable in it leads to what cannot be resolved"
+		}
+	}
+}
