@@ -84,7 +84,7 @@ func (c *chain) write(make func(n uint64, prev string) line) error {
 		return err
 	}
 	c.number, c.head = c.number+1, head
-	return c.file.Sync()
+	return nil
 }
 
 // recover closes the logs of processes that are gone: a lock that nobody holds
@@ -132,9 +132,7 @@ func (c *chain) closeLog(id string) error {
 	end, err := lastLine(file)
 	if err == nil && len(end.torn) > 0 {
 		b, head := end.closing(id, end.number+1, end.head).seal(1)
-		if _, err = file.Write(b); err == nil {
-			err = file.Sync()
-		}
+		_, err = file.Write(b)
 		end.number, end.head = end.number+1, head
 	}
 	if err = errors.Join(err, file.Close()); err != nil || end.number == 0 {

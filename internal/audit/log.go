@@ -329,8 +329,8 @@ func (l *Log) mark(kind string) error {
 	number, head := l.tab.number, l.tab.head
 	clean := len(l.tab.pending) == 0
 	l.mu.Unlock()
-	if err == nil && clean {
-		err = l.file.Sync()
+	if err == nil && clean && kind != KindOpen {
+		err = l.file.Sync() // opening holds up nobody: there is nothing to lose yet
 	}
 	_ = l.flush() // who came meanwhile waits for it, and it ends the turn
 	switch {
@@ -339,7 +339,13 @@ func (l *Log) mark(kind string) error {
 	case !clean:
 		return nil // busy: the next one
 	}
-	err = withChain(l.o.Dir, func(c *chain) error { return c.add(kind, l.id, number, head) })
+	err = withChain(l.o.Dir, func(c *chain) error {
+		err := c.add(kind, l.id, number, head)
+		if err == nil && kind != KindOpen {
+			err = c.file.Sync()
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
