@@ -1,0 +1,418 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+const envWriter = "MCPHUB_AUDIT_WRITER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(envWriter); dir != "" {
+		writeForEver(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// writeForEver appends from several goroutines and says on stdout what Append
+// has returned for, until it is killed.
+func writeForEver(dir string) {
+	l, err := Open(Options{Dir: dir, Checkpoint: 100 * time.Millisecond})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	go func() { _ = l.Run(context.Background()) }()
+	var mu sync.Mutex
+	for g := range 8 {
+		go func() {
+			for i := 0; ; i++ {
+				n, err := l.Append(context.Background(), &Record{Session: "s", Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"})
+				if err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(2)
+				}
+				mu.Lock()
+				fmt.Println(n)
+				mu.Unlock()
+				l.Outcome(&Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+			}
+		}()
+	}
+	select {}
+}
+
+// running opens a log and runs it until stop.
+func running(t testing.TB, o Options) (l *Log, stop func()) {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+		if err := os.Chmod(o.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return l, stop
+}
+
+func whole(t testing.TB, dir string, heads ...string) *Report {
+	t.Helper()
+	r, err := Verify(dir, heads...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Problems {
+		t.Errorf("%s", p)
+	}
+	return r
+}
+
+func sample(i int) *Record {
+	return &Record{
+		Session: "s", Request: strconv.Itoa(i), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside", Origin: "client",
+		Generation: 3, Stale: true, Arguments: []byte("{\"a\":\r\n1}"),
+		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false}, {"", "", "", true}, {}},
+	}
+}
+
+func TestLinesAreChainedAndReadable(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir, Program: "test"})
+	var wg sync.WaitGroup
+	for i := range 300 {
+		wg.Go(func() {
+			n, err := l.Append(context.Background(), sample(i))
+			if err != nil {
+				t.Error(err)
+			}
+			l.Outcome(&Outcome{Of: n, Result: "ok", Duration: 1500 * time.Microsecond})
+		})
+	}
+	wg.Wait()
+	if r := whole(t, dir); r.Open != 1 {
+		t.Errorf("%+v", r)
+	}
+	stop()
+	r := whole(t, dir)
+	if r.Lines != 602 || r.Logs != 1 || r.Open != 0 || r.Torn != 0 {
+		t.Errorf("%+v", r)
+	}
+	whole(t, dir, r.Head)
+	if r, _ := Verify(dir, zero); r.OK() {
+		t.Error("a head that is not there was found")
+	}
+	if _, err := l.Append(context.Background(), sample(0)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestRotationKeepsTheChain(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 100_000) + `"`)
+	for range 40 {
+		if _, err := l.Append(context.Background(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	files, err := logFiles(dir)
+	if err != nil || len(files[l.ID()]) < 3 {
+		t.Fatalf("%v %v", files, err)
+	}
+	whole(t, dir)
+	if err := os.Remove(filepath.Join(dir, files[l.ID()][1])); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := Verify(dir); r.OK() {
+		t.Error("a file of the middle is missing, and nobody noticed")
+	}
+}
+
+// TestEveryChangeIsFound: one line of any file is changed, removed, swapped
+// with its neighbour, doubled or moved; one file is removed or put there.
+func TestEveryChangeIsFound(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		l, stop := running(t, Options{Dir: dir, Checkpoint: time.Millisecond})
+		for i := range 20 {
+			if _, err := l.Append(context.Background(), sample(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+	}
+	whole(t, dir) // the control
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+logEnding))
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom(names).Draw(t, "file")
+		before, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(bytes.TrimSuffix(before, []byte("\n")), []byte("\n"))
+		lines[len(lines)-1] = append(slices.Clone(lines[len(lines)-1]), '\n')
+		i := rapid.IntRange(0, len(lines)-1).Draw(t, "line")
+		switch kind := rapid.SampledFrom([]string{"byte", "remove", "swap", "double", "cut", "file"}).Draw(t, "kind"); kind {
+		case "byte":
+			at := rapid.IntRange(0, len(lines[i])-2).Draw(t, "at")
+			b := slices.Clone(lines[i])
+			b[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "bits"))
+			lines[i] = b
+		case "remove":
+			lines = slices.Delete(slices.Clone(lines), i, i+1)
+		case "swap":
+			j := (i + 1) % len(lines)
+			lines = slices.Clone(lines)
+			lines[i], lines[j] = lines[j], lines[i]
+		case "double":
+			lines = slices.Insert(slices.Clone(lines), i, lines[i])
+		case "cut":
+			lines = lines[:i]
+		case "file":
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			lines = nil
+		}
+		if lines != nil {
+			if err := os.WriteFile(name, bytes.Join(lines, nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Verify(dir)
+		if e := os.WriteFile(name, before, 0o600); e != nil {
+			t.Fatal(e)
+		}
+		if err == nil && r.OK() {
+			t.Fatal("nobody noticed")
+		}
+	})
+	whole(t, dir)
+}
+
+func TestALogPutThereIsFound(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	_, stop := running(t, Options{Dir: dir})
+	stop()
+	l, stop := running(t, Options{Dir: other})
+	stop()
+	b, err := os.ReadFile(filepath.Join(other, l.ID()+logEnding))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, l.ID()+logEnding), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := Verify(dir); r.OK() {
+		t.Error("nobody noticed")
+	}
+}
+
+func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
+	dir := t.TempDir()
+	var mu sync.Mutex
+	full := false
+	l, stop := running(t, Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if full { // it takes half a line
+			n, _ := f.Write(b[:len(b)/2])
+			return n, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}})
+	set := func(v bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		full = v
+	}
+	set(true)
+	for i := range 5 {
+		if _, err := l.Append(context.Background(), sample(i)); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("%v", err)
+		}
+	}
+	set(false)
+	if _, err := l.Append(context.Background(), sample(9)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if r := whole(t, dir); r.Lines != 8 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAFolderOthersWriteToIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{Dir: dir}); err == nil {
+		t.Error("it was taken")
+	}
+}
+
+// TestKilledAtAnyMoment kills writers with -9: what Append returned for is in
+// the log, and the folder is whole before and after the next process came.
+func TestKilledAtAnyMoment(t *testing.T) {
+	rounds := 10
+	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
+		rounds = n
+	}
+	dir := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn, lines := 0, 0
+	for round := range rounds {
+		if round%50 == 49 { // a folder of its own again: each round reads all of it
+			_, stop := running(t, Options{Dir: dir})
+			stop()
+			r := whole(t, dir)
+			if lines += r.Lines; r.Open != 0 {
+				t.Errorf("%+v", r)
+			}
+			torn += r.Torn
+			dir = t.TempDir()
+		}
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), envWriter+"="+dir)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Killed after a number of lines that grows, and between two of them by chance.
+		sc := bufio.NewScanner(out)
+		var said []uint64
+		for sc.Scan() {
+			n, _ := strconv.ParseUint(sc.Text(), 10, 64)
+			said = append(said, n)
+			if len(said) == 1+round%97 {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait()
+		whole(t, dir)
+		have := map[uint64]bool{}
+		newest := ""
+		files, _ := logFiles(dir)
+		for id := range files {
+			if held(dir, id) {
+				newest = id
+			}
+		}
+		err = Read(dir, func(e Entry) bool {
+			if e.Log == newest {
+				have[e.Number] = true
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range said {
+			if !have[n] {
+				t.Fatalf("round %d: line %d of %s was promised and is not there", round, n, newest)
+			}
+		}
+	}
+	_, stop := running(t, Options{Dir: dir})
+	stop()
+	r := whole(t, dir)
+	if r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+	t.Logf("%d kills, %d lines, %d of them cut off", rounds, lines+r.Lines, torn+r.Torn)
+}
+
+func TestATornLineIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	exe, _ := os.Executable()
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), envWriter+"="+dir)
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = bufio.NewReader(out).ReadString('\n')
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	names, _ := filepath.Glob(filepath.Join(dir, "????????-*"+logEnding))
+	for _, name := range append(names, filepath.Join(dir, chainName)) {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = f.WriteString(`{"v":1,"log":"cut of`)
+		_ = f.Close()
+	}
+	if r := whole(t, dir); r.Torn != 2 {
+		t.Errorf("before: %+v", r)
+	}
+	_, stop := running(t, Options{Dir: dir})
+	stop()
+	if r := whole(t, dir); r.Torn != 2 || r.Open != 0 {
+		t.Errorf("after: %+v", r)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			l, stop := running(b, Options{Dir: b.TempDir()})
+			defer stop()
+			r := &Record{Session: "0123456789", Request: "123456", Child: "files", Tool: "read_file", Decision: "allow", Origin: "client", Generation: 1,
+				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true}}}
+			b.SetParallelism(callers / 2)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					n, err := l.Append(context.Background(), r)
+					if err != nil {
+						b.Error(err)
+					}
+					l.Outcome(&Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+				}
+			})
+		})
+	}
+}

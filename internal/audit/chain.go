@@ -1,0 +1,191 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// KindRecovered is the line of chain.jsonl for a log whose process ended
+// without closing it.
+const KindRecovered = "recovered"
+
+// chainWait bounds the waiting for other processes of the same user.
+const chainWait = 10 * time.Second
+
+// chain is chain.jsonl while this process alone may write to it.
+type chain struct {
+	dir    string
+	file   *os.File
+	number uint64
+	head   string
+}
+
+// withChain runs f with the chain of a folder to itself.
+func withChain(dir string, f func(*chain) error) error {
+	lock := flock.New(filepath.Join(dir, "chain"+lockEnding), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), chainWait, errors.New("another process holds it"))
+	defer cancel()
+	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
+		return fmt.Errorf("%s cannot be locked: %w", lock.Path(), errors.Join(err, context.Cause(ctx)))
+	}
+	defer func() { _ = lock.Unlock() }()
+	file, err := os.OpenFile(filepath.Join(dir, chainName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	c := &chain{dir: dir, file: file}
+	err = c.find()
+	if err == nil {
+		err = f(c)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// find reads where the chain ends.
+func (c *chain) find() error {
+	end, err := lastLine(c.file)
+	if err != nil {
+		return err
+	}
+	c.number, c.head = end.number, end.head
+	if len(end.torn) > 0 {
+		return c.write(func(n uint64, prev string) line { return end.closing("", n, prev) })
+	}
+	return nil
+}
+
+// add writes one line about a log.
+func (c *chain) add(kind, log string, at uint64, head string) error {
+	return c.write(func(n uint64, prev string) line {
+		return line(nil).begin(log, n, prev, time.Now(), kind).number("at", at).text("head", head)
+	})
+}
+
+func (c *chain) write(make func(n uint64, prev string) line) error {
+	b := make(c.number+1, c.head)
+	from := 0
+	if b[0] == '\n' {
+		from = 1 // it ends the line before
+	}
+	b, head := b.seal(from)
+	if _, err := c.file.Write(b); err != nil {
+		return err
+	}
+	c.number, c.head = c.number+1, head
+	return nil
+}
+
+// recover closes the logs of processes that are gone: a lock that nobody holds
+// is left of one that had no time to close its log.
+func (c *chain) recover() error {
+	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+lockEnding))
+	if err != nil {
+		return err
+	}
+	for _, path := range locks {
+		id := strings.TrimSuffix(filepath.Base(path), lockEnding)
+		if _, ok := logOf(id + logEnding); !ok {
+			continue
+		}
+		lock := flock.New(path, flock.SetPermissions(0o600))
+		if held, err := lock.TryLock(); err != nil || !held {
+			continue // it lives
+		}
+		err := c.closeLog(id)
+		if err == nil {
+			err = os.Remove(path)
+		}
+		if err = errors.Join(err, lock.Unlock()); err != nil {
+			return fmt.Errorf("the log %s of a process that is gone cannot be closed: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a path one that means itself.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+}
+
+// closeLog notes the end of a log whose process is gone, after closing a line
+// that it was cut off in.
+func (c *chain) closeLog(id string) error {
+	file, err := os.OpenFile(filepath.Join(c.dir, id+logEnding), os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it ended before its first line
+	}
+	if err != nil {
+		return err
+	}
+	end, err := lastLine(file)
+	if err == nil && len(end.torn) > 0 {
+		b, head := end.closing(id, end.number+1, end.head).seal(1)
+		_, err = file.Write(b)
+		end.number, end.head = end.number+1, head
+	}
+	if err = errors.Join(err, file.Close()); err != nil || end.number == 0 {
+		return err
+	}
+	return c.add(KindRecovered, id, end.number, end.head)
+}
+
+// ending is where a file of lines ends.
+type ending struct {
+	number uint64
+	head   string
+	torn   []byte // what stands behind the last line end
+}
+
+// closing is the line that closes a torn one: it begins with the line end that
+// was missing, which is no part of what its hash covers.
+func (e *ending) closing(log string, number uint64, prev string) line {
+	sum := sha256.Sum256(e.torn)
+	b := line("\n").begin(log, number, prev, time.Now(), KindTorn)
+	return b.number("bytes", uint64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
+}
+
+// lastLine finds the end of a file of lines, reading backwards from its end.
+func lastLine(f *os.File) (ending, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return ending{}, err
+	}
+	e := ending{head: zero}
+	for span := int64(64 << 10); ; span *= 4 {
+		from := max(fi.Size()-span, 0)
+		b := make([]byte, fi.Size()-from)
+		if _, err := f.ReadAt(b, from); err != nil && !errors.Is(err, io.EOF) {
+			return e, err
+		}
+		last := bytes.LastIndexByte(b, '\n')
+		if last < 0 && from > 0 {
+			continue
+		}
+		e.torn = b[last+1:]
+		if last < 0 {
+			return e, nil
+		}
+		begin := bytes.LastIndexByte(b[:last], '\n')
+		if begin < 0 && from > 0 {
+			continue
+		}
+		entry, err := readLine(b[begin+1 : last])
+		if err != nil {
+			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
+		}
+		e.number, e.head = entry.Number, entry.Hash
+		return e, nil
+	}
+}

@@ -1,0 +1,33 @@
+// Package audit is the record of every decision: lines of JSON, each bound to
+// the one before it by a hash, written before what they tell of happens.
+//
+// # The folder
+//
+// Every process writes a log of its own, LOG.jsonl and what was rotated out of
+// it (LOG-TIME-size.jsonl), because an editor starts one hub for each window.
+// chain.jsonl is common to all: a line for each log that was opened, for each
+// checkpoint of it, and for its end, chained in the same way. So a log that is
+// missing, or lost its end, is noticed as well as a line that was changed.
+// docs/audit-format.md says how to check all that with another program.
+//
+// # What is promised
+//
+// [Log.Append] returns when the line is with the operating system, so it
+// outlives the process, however that ends; checkpoints are also synced to the
+// disk, every minute while there is news. A line that a crash has cut off is
+// recognised, and closed by a line that says so when the next log is opened.
+//
+// # Concurrency
+//
+// [Open] starts nothing. [Log.Run] writes checkpoints and what was left to it;
+// it returns when the log is closed. Append may be called from any goroutine:
+// whoever comes first writes for all who came by then, so that many callers
+// share one write. The mutex of a Log is a leaf but for the file itself.
+//
+// # What it refuses to do
+//
+// It decides nothing and hides no failure: where a line cannot be written the
+// caller is told, every time, and decides itself. It proves nothing against
+// somebody who can rewrite the whole folder and had no copy of its head taken
+// elsewhere; [Verify] takes such a head.
+package audit
