@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // An Entry is one line, read.
@@ -206,19 +204,6 @@ func verifyLog(dir, id string, files []string, marks []mark, r *Report) error {
 func held(dir, id string) bool {
 	_, err := os.Lstat(filepath.Join(dir, id+lockEnding))
 	return err == nil
-}
-
-// alive reports whether the process of a log still runs.
-func alive(dir, id string) bool {
-	if !held(dir, id) {
-		return false
-	}
-	lock := flock.New(filepath.Join(dir, id+lockEnding), flock.SetPermissions(0o600))
-	ok, err := lock.TryRLock()
-	if ok {
-		_ = lock.Unlock()
-	}
-	return err == nil && !ok
 }
 
 // checkedChain checks lines one after the other.
