@@ -23,6 +23,8 @@ type Options struct {
 	Capabilities string   // raw; "" declares roots with listChanged
 	Protocol     string   // version asked for; "" the newest with a handshake
 	Roots        Roots    // nil refuses every question as a method not found
+
+	Saw func(fromServer bool, line []byte) // if set, gets every line before it goes on, from many goroutines
 }
 
 // DefaultCapabilities is what Options.Capabilities stands for when empty: the same that a hub declares to its children.
@@ -104,6 +106,7 @@ func (c *Client) read(r io.Reader) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 || err == nil {
+			c.saw(true, line)
 			m := Parse(line)
 			c.log.add(m, err != nil)
 			if m.IsRequest() && m.Fault == "" {
@@ -153,10 +156,24 @@ func (c *Client) answer(m Message) {
 }
 
 // Send writes one line: text and its end.
-func (c *Client) Send(line string) error { return c.in.write([]byte(line + "\n")) }
+func (c *Client) Send(line string) error {
+	c.saw(false, []byte(line))
+	return c.in.write([]byte(line + "\n"))
+}
+
+func (c *Client) saw(fromServer bool, line []byte) {
+	if c.options.Saw != nil {
+		c.options.Saw(fromServer, line)
+	}
+}
 
 // SendBytes writes these bytes and nothing else.
-func (c *Client) SendBytes(b []byte) error { return c.in.write(b) }
+func (c *Client) SendBytes(b []byte) error {
+	for line := range bytes.Lines(b) {
+		c.saw(false, line)
+	}
+	return c.in.write(b)
+}
 
 // Notify sends a notification; params is raw, "" for none.
 func (c *Client) Notify(method, params string) error {
