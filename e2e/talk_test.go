@@ -91,6 +91,9 @@ func (w *world) tapped(name, command string, args ...string) obj {
 		k := readTap(w.t, file)
 		k.judge(w.t, "the hub towards "+name, spectest.Client)
 		k.judge(w.t, name, spectest.Server)
+		if b, err := os.ReadFile(file); err == nil && w.t.Failed() {
+			w.t.Logf("what the hub and %s have said in the end:\n%s", name, b[max(0, len(b)-4000):])
+		}
 	})
 	return obj{"command": bin.recorder, "args": append([]string{}, args...),
 		"env": obj{"RECORDER_TAP": file, "RECORDER_FILE": w.path(name + ".record"), "RECORDER_WRAP": raw(w.t, []string{command})}}
