@@ -87,6 +87,9 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if !e.scan.NeedsBoundary() {
 			patience = nil
 		}
+		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}

@@ -169,7 +169,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		return
 	}
 	defer held.release()
-	if a, other := otherEra(m); other {
+	if a, other := notOverHTTP(m); other {
 		refuseRequest(w, http.StatusBadRequest, m.ID, a)
 		return
 	}

@@ -37,6 +37,9 @@ type Session struct {
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
+	modern modernSide
+	self   *subscriber // the client after its handshake
+
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
@@ -80,6 +83,9 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.modern.bearer = "session " + id
+	s.modern.hears.over = make(chan struct{})
+	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -96,6 +102,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	wg.Go(func() { s.herald(ctx) })
 	wg.Go(func() { s.carryNews(ctx) })
 	err := front(ctx)
+	s.modern.lot.close()
 	s.tasks.close()
 	cancel()
 	wg.Wait()
@@ -139,11 +146,12 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		g := s.hub.inForce()
 		updates := s.roots.Updates()
-		snap := s.roots.View().Snapshot
+		view := s.roots.View()
+		snap, assumed := view.Snapshot, view.Assumed
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(g, snap, first)
+		s.serve(g, snap, first, assumed)
 		s.setServed(snap.Generation())
 		select {
 		case <-updates:

@@ -102,7 +102,7 @@ func (s *Session) serveAll() {
 	g := s.hub.inForce()
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common(), true)
+			s.serveChild(c, g.common(), true, false)
 		}
 	}
 }
@@ -121,10 +121,10 @@ func (s *Session) prestart() {
 
 // serve has every child of g serve the session with the roots of a snapshot,
 // and no other.
-func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
+func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first, assumed bool) {
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(g, c, snap), first)
+		s.serveChild(c, s.rootsFor(g, c, snap), first, assumed && c.Spec.Share != children.ShareAll)
 	}
 	for name, at := range s.seats.Load().by {
 		if g.byName[name] == nil {
@@ -135,10 +135,14 @@ func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
 }
 
 // serveChild gives a child new roots; where other roots mean another instance,
-// it moves the session there.
-func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
+// it moves the session there. assumed: the roots stand in for those to come.
+func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first, assumed bool) {
 	k := s.keyFor(c, roots)
 	at, seated := s.seats.Load().by[k.Child]
+	if assumed {
+		s.sit(c, k, func() { s.hub.sup.Assume(k, roots) })
+		return
+	}
 	if first || !seated || at.key != k || at.revision != c.Spec.Revision {
 		s.sit(c, k, func() { s.hub.sup.Ensure(k, roots) })
 		return
