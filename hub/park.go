@@ -22,8 +22,9 @@ const (
 	// more of it: several questions go in one answer.
 	gatherTime = 10 * time.Millisecond
 	// mostParked bounds the requests of one session that wait for their client;
-	// beyond that the oldest is given up.
-	mostParked = 64
+	// beyond that the oldest is given up. Less than mostAskedEach: a new call finds
+	// room, whatever became of old ones.
+	mostParked = 32
 	// mostParkedInAll bounds those of all sessions together.
 	mostParkedInAll = 1024
 )
