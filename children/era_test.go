@@ -191,4 +191,3 @@ func TestEraFailureStaysOne(t *testing.T) {
 		}
 	})
 }
-

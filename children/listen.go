@@ -65,7 +65,7 @@ type stream struct {
 	id      string        // of the request that is open, raw; "" while not known
 	ack     chan struct{} // closed when this opening is acknowledged
 	honours []byte        // raw filter of the last acknowledgement; nil: none came
-	failed  error  // why it is not opened again
+	failed  error         // why it is not opened again
 	reset   context.CancelCauseFunc
 }
 
