@@ -385,6 +385,9 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 		return refuse(ctx, c.tool, err)
 	}
 	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()

@@ -97,13 +97,13 @@ func parleyOf(ctx context.Context) *parley {
 	return p
 }
 
-// caps is what the client of the round under way can do; of the last one while
+// meta is what the round under way says of its client; the first one while
 // there is none.
-func (p *parley) caps() clientCaps {
+func (p *parley) meta() requestMeta {
 	if r := p.now(); r != nil {
-		return r.meta.caps
+		return r.meta
 	}
-	return p.given.meta.caps
+	return p.given.meta
 }
 
 func (p *parley) now() *round {
