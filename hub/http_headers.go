@@ -50,10 +50,10 @@ func headerModern(h http.Header) bool {
 	return false
 }
 
-// checkHeaders compares the standard headers with the body of a request of the
-// era without a handshake. A body that names no version is left to whoever
-// reads _meta: what is missing there is no mismatch.
-func checkHeaders(h http.Header, m *jsonrpc.Message) error {
+// checkVersion compares the version that the headers name with that of the body
+// of a modern request. A body that names none is left to whoever reads _meta:
+// what is missing there is no mismatch.
+func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), metaVersion))
 	said, err := single(h, headerProtocol)
 	switch {
@@ -64,6 +64,12 @@ func checkHeaders(h http.Header, m *jsonrpc.Message) error {
 	case named && said != version:
 		return mismatch(headerProtocol, "is %q and _meta names %q", shown(said, 40), shown(version, 40))
 	}
+	return nil
+}
+
+// checkMethod compares the headers that mirror the method of a modern request,
+// and what it is about.
+func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	method, err := single(h, mcp.HeaderMethod)
 	switch {
 	case err != nil:

@@ -84,7 +84,11 @@ func TestHeadersAreTheBodys(t *testing.T) {
 		"discover with a name":      {headers("MCP-Protocol-Version", v, "Mcp-Method", "server/discover", "Mcp-Name", "x"), `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`, ok},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := checkHeaders(tc.h, split(t, tc.frame))
+			m := split(t, tc.frame)
+			err := checkVersion(tc.h, m)
+			if err == nil {
+				err = checkMethod(tc.h, m)
+			}
 			var wrong *mismatchError
 			switch {
 			case err == nil && tc.want != ok, err != nil && !errors.As(err, &wrong), wrong != nil && wrong.header != tc.want:
