@@ -210,7 +210,7 @@ func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
 			if ended(m.Params) {
 				t.rest()
 			}
-		case t == nil && s == own:
+		case t == nil && s == own && s.handshaken():
 			// The answer that made it is on its way.
 			s.client.TryNotify(m.Method, m.Params)
 		}
