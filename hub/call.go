@@ -49,6 +49,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
@@ -250,7 +253,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if c.tool.gen.byRoots(c.tool.child) {
+	if s.byRoots(c.tool.gen, c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err

@@ -62,16 +62,3 @@ func isModern(m *jsonrpc.Message) bool {
 	})
 	return modern
 }
-
-// notOverHTTP answers a request of the modern era where that is not served: the
-// client falls back.
-func notOverHTTP(m *jsonrpc.Message) (jsonrpc.Answer, bool) {
-	if !isModern(m) {
-		return jsonrpc.Answer{}, false
-	}
-	if m.Method == methodDiscover {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "server/discover is not supported: connect with initialize"), true
-	}
-	version, _ := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), metaVersion))
-	return unsupportedVersion(version, legacyVersions), true
-}

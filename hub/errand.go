@@ -85,7 +85,7 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		j := &judgement{gen: e.gen, child: e.child}
 		var patience *rootsmgr.Wait
 		var err error
-		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {
+		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err

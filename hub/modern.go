@@ -41,6 +41,8 @@ type modernSide struct {
 	// stateless: no request stands for any other, as over HTTP, where one session
 	// serves all that comes with one token.
 	stateless bool
+	turned    chan struct{} // roots that came with a call are to be served; capacity 1
+	gates     gates
 }
 
 // bridgedCaps is what a child of the other era is shown of a modern client: it
@@ -261,7 +263,12 @@ func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
 		}
-		view := p.s.roots.Inline(page)
+		var view rootsmgr.View
+		if p.s.modern.stateless {
+			view = p.s.roots.InlineOnce(page)
+		} else {
+			view = p.s.roots.Inline(page)
+		}
 		p.given.roots = &view
 	}
 	if kind == stateChild {

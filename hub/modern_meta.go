@@ -47,7 +47,7 @@ func readMeta(m *jsonrpc.Message) (meta requestMeta, refusal jsonrpc.Answer, ok 
 		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", pointerToken(metaVersion))
 	}
 	if version != modernVersion {
-		return requestMeta{}, unsupportedVersion(version, servedVersions), false
+		return requestMeta{}, unsupportedVersion(version), false
 	}
 	if !isObject(found[metaCapabilities]) {
 		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", modernVersion, pointerToken(metaCapabilities))
@@ -90,9 +90,9 @@ func pointerToken(name string) string {
 }
 
 // unsupportedVersion is -32022, which names what is served.
-func unsupportedVersion(version string, served []string) jsonrpc.Answer {
+func unsupportedVersion(version string) jsonrpc.Answer {
 	data := []byte(`{"supported":[`)
-	for i, v := range served {
+	for i, v := range servedVersions {
 		if i > 0 {
 			data = append(data, ',')
 		}

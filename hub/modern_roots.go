@@ -21,8 +21,18 @@ var errRootsFirst = errors.New("the client is asked for its roots first")
 // client that can give them and has not is asked first; nothing of the request is held
 // meanwhile.
 func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
+	view, err := p.reckon(ctx)
+	if err == nil && p.asks {
+		p.judged = &view
+	}
+	return view, err
+}
+
+func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 	s := p.s
 	switch {
+	case p.given.roots != nil && s.modern.stateless:
+		return *p.given.roots, nil // served when it is this request's turn
 	case p.given.roots != nil:
 		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
 	case !p.given.meta.caps.roots:
@@ -61,16 +71,32 @@ func (p *parley) askRoots() jsonrpc.Answer {
 // is enough: later ones work with what came last.
 func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) error {
 	p := parleyOf(ctx)
-	if p == nil || !p.asks || p.given.roots != nil || !p.given.meta.caps.roots || s.roots.Given() {
+	if p == nil || !p.asks {
 		return nil
 	}
 	spec := g.byName[child].Spec
 	if spec.Share == children.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	st, _, _, _ := s.childStatus(child)
-	if st.AskedRoots || spec.NeedsRoots() || !s.modern.stateless && spec.Command != "" && spec.Cwd == "" {
-		return p.wantRoots()
+	if p.given.roots == nil && p.given.meta.caps.roots && !s.given(child) {
+		st, _, _, _ := s.childStatus(child)
+		if st.AskedRoots || spec.NeedsRoots() || !s.modern.stateless && spec.Command != "" && spec.Cwd == "" {
+			return p.wantRoots()
+		}
+	}
+	if s.modern.stateless {
+		return p.takeTurn(ctx, child)
 	}
 	return nil
+}
+
+// given reports whether roots that came with a call have reached a child: over
+// stdio those of one call reach all.
+func (s *Session) given(child string) bool {
+	if !s.modern.stateless {
+		return s.roots.Given()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.brought.served[child].at > 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 )
 
 // This file lets the work on a modern request wait for what its client is
@@ -60,9 +61,11 @@ type parley struct {
 	s       *Session
 	subject []byte // that a requestState is bound to; made when first needed
 	request *jsonrpc.Message
-	token   []byte // the progress token that the work knows, raw
-	asks    bool   // this kind of request can be answered with a question
-	given   given  // what came with the request
+	token   []byte         // the progress token that the work knows, raw
+	asks    bool           // this kind of request can be answered with a question
+	given   given          // what came with the request
+	judged  *rootsmgr.View // that the request is judged by; belongs to the work
+	turn    turn           // likewise
 	cancel  context.CancelCauseFunc
 	done    chan jsonrpc.Answer // of the work; capacity 1
 	asked   chan struct{}       // there are questions; capacity 1
@@ -254,6 +257,7 @@ func withoutToken(meta []byte) []byte {
 func (p *parley) work(ctx context.Context, serve func(ctx context.Context) jsonrpc.Answer) bool {
 	return p.s.modern.lot.enter(p, func() {
 		a := serve(ctx)
+		p.leaveTurn()
 		p.mu.Lock()
 		p.tab.over = true
 		open := p.tab.open

@@ -63,7 +63,8 @@ type sessionTables struct {
 	offers      map[string]*childOffer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
-	served      uint64        // generation of the roots that the children were given
+	brought     brought
+	served      uint64 // generation of the roots that the children were given
 	servedOnce  bool
 	servedNow   chan struct{} // served
 	initialized bool
@@ -83,6 +84,7 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.modern.turned = make(chan struct{}, 1)
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
@@ -151,10 +153,12 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
+		asked := s.broughtSoFar()
 		s.serve(g, snap, first, assumed)
-		s.setServed(snap.Generation())
+		s.setServed(snap.Generation(), asked)
 		select {
 		case <-updates:
+		case <-s.modern.turned:
 		case <-g.next:
 		case <-ctx.Done():
 			return
@@ -162,9 +166,10 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation uint64) {
+func (s *Session) setServed(generation, brought uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tab.brought.done = brought
 	s.tab.served, s.tab.servedOnce = generation, true
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})

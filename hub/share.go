@@ -49,9 +49,9 @@ func (s *seats) with(name string, p seat) *seats {
 // keyFor names the instance that a session with these roots is served by.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	switch c.Spec.Share {
-	case children.ShareAll:
-	case children.ShareRoots:
+	switch {
+	case c.Spec.Share == children.ShareAll:
+	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
 		k.Instance = rootSet(s.principal, roots)
 	default:
 		k.Instance = s.id
@@ -124,7 +124,11 @@ func (s *Session) prestart() {
 func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first, assumed bool) {
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(g, c, snap), first, assumed && c.Spec.Share != children.ShareAll)
+		roots, assumed := s.rootsFor(g, c, snap), assumed && c.Spec.Share != children.ShareAll
+		if b, ok := s.broughtTo(c); ok {
+			roots, assumed = b.roots, false
+		}
+		s.serveChild(c, roots, first, assumed)
 	}
 	for name, at := range s.seats.Load().by {
 		if g.byName[name] == nil {
@@ -329,8 +333,8 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 
 // byRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well.
-func (g *generation) byRoots(name string) bool {
-	return g.byName[name].Spec.Share == children.ShareRoots
+func (s *Session) byRoots(g *generation, name string) bool {
+	return g.byName[name].Spec.Share == children.ShareRoots && !s.modern.stateless
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the

@@ -40,16 +40,32 @@ type inlined struct {
 // newer ones have come. It waits for nothing but the filesystem.
 func (m *Manager) Inline(p Page) View {
 	t := m.terms.Load()
-	generation := m.generation.Add(1)
-	top := t.settings.ceiling(m.fsys, generation)
-	snap := newSnapshot(m.fsys, generation, OriginInline, p.Entries, top, p.Skipped)
-	if now := m.pub.Load(); now.inline != nil && top == nil && now.terms == t && now.inline.same(snap) {
+	in := m.read(t, p)
+	if now := m.pub.Load(); now.inline != nil && in.top == nil && now.terms == t && now.inline.same(in.snapshot) {
 		return now.view // nothing has changed: no news for anybody
 	}
-	in := &inlined{snapshot: snap, top: top}
-	in.view, _ = t.reckon(m.fsys, snap, top, func() uint64 { return m.generation.Add(1) })
+	m.weigh(t, in)
 	m.hand(in)
 	return in.view
+}
+
+// InlineOnce is Inline for a call whose roots are nobody else's: the session goes
+// by what it had.
+func (m *Manager) InlineOnce(p Page) View {
+	t := m.terms.Load()
+	in := m.read(t, p)
+	m.weigh(t, in)
+	return in.view
+}
+
+func (m *Manager) read(t *terms, p Page) *inlined {
+	generation := m.generation.Add(1)
+	top := t.settings.ceiling(m.fsys, generation)
+	return &inlined{snapshot: newSnapshot(m.fsys, generation, OriginInline, p.Entries, top, p.Skipped), top: top}
+}
+
+func (m *Manager) weigh(t *terms, in *inlined) {
+	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
 // hand gives roots to Run. Of several that wait for it the newest counts.
