@@ -50,6 +50,7 @@ type httpTables struct {
 	lastID   uint64 // of the hub's own requests
 	lastFlow uint64 // of streams
 	open     int    // connections
+	listens  int    // of them that listen, in the modern era
 	used     time.Time
 }
 
@@ -96,7 +97,7 @@ func (c *httpClient) leave() {
 func (c *httpClient) idle() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tab.used, c.tab.open == 0 && len(c.tab.serving) == 0
+	return c.tab.used, c.tab.open == 0 && c.tab.listens == 0 && len(c.tab.serving) == 0
 }
 
 // TryNotify puts a notification on the client's own stream. Until the client

@@ -104,6 +104,9 @@ func (h *Hub) logged(k children.Key, m *jsonrpc.Message) {
 func (s *Session) pass(k children.Key, m *jsonrpc.Message) {
 	_, to := s.trips.whose(k, nil)
 	if to == nil {
+		if !s.handshaken() {
+			return // a modern client is told nothing that belongs to no request
+		}
 		to = s.client
 	}
 	if !to.TrySpare(m.Method, m.Params) {
