@@ -236,21 +236,29 @@ func (w *world) hubBefore(modernChild, childWeb bool) *hubBefore {
 	return h
 }
 
+func (h *hubBefore) serve(more ...string) []string {
+	return append([]string{"serve", "--config", h.config}, more...)
+}
+
+// onWeb starts the hub over HTTP, with a witness before it.
+func (h *hubBefore) onWeb() *web {
+	h.w.t.Helper()
+	url := h.w.listen("hub", mcphub(h.w.t), h.serve("--http", "127.0.0.1:0")...)
+	return h.w.tapWeb(url, map[spectest.Party]string{spectest.Server: "the hub"})
+}
+
 // meets starts the hub and connects a party to it, with a witness between them.
 func (h *hubBefore) meets(p *party, overWeb bool) {
-	w := h.w
-	w.t.Helper()
-	serve := []string{"serve", "--config", h.config}
-	if !overWeb {
-		p.overPipe(w, mcphub(w.t), serve...)
+	h.w.t.Helper()
+	if overWeb {
+		between := h.onWeb()
+		h.front = between.talk
+		p.overWeb(between.url)
+	} else {
+		p.overPipe(h.w, mcphub(h.w.t), h.serve()...)
 		h.front = p.pipe.talk
-		w.t.Cleanup(func() { h.front.judge(w.t, "this very test", spectest.Client) })
-		return
 	}
-	url := w.listen("hub", mcphub(w.t), append(serve, "--http", "127.0.0.1:0")...)
-	between := w.tapWeb(url, map[spectest.Party]string{spectest.Server: "the hub", spectest.Client: "this very test"})
-	h.front = between.talk
-	p.overWeb(between.url)
+	h.w.t.Cleanup(func() { h.front.judge(h.w.t, "this very test", spectest.Client) })
 }
 
 // reached is all that the hub has said to the child.
