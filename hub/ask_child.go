@@ -63,7 +63,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 func (s *Session) able(k children.Key, came *trip) abilities {
 	if _, to := s.trips.whose(k, came); to != nil {
 		if p, ok := to.(*parley); ok {
-			return p.caps().can
+			return p.meta().caps.can
 		}
 	}
 	return s.capabilities().can

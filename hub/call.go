@@ -214,12 +214,16 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
-	defer j.lease.Release()
+	defer func() { j.lease.Release() }() // another one by then, perhaps
 	if v := j.verdict; v.Decision != validate.Allow {
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseVerdict(v, c.at)
+		return s.denied(c, v)
 	}
 	return s.forward(ctx, c, j)
+}
+
+func (s *Session) denied(c toolCall, v *validate.Verdict) jsonrpc.Answer {
+	s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
+	return refuseVerdict(v, c.at)
 }
 
 // preparedScan is the Scan that serveFast made of a call's arguments, nil where
@@ -234,6 +238,7 @@ type judgement struct {
 	gen     *generation
 	child   string
 	tool    *offered // that it was judged by; nil where it is no call of a tool
+	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
@@ -266,6 +271,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
+	j.scan = scan
 	switch {
 	case !scan.NeedsBoundary():
 		patience = nil
@@ -370,14 +376,21 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 		drop = func() { s.hub.progress.remove(own) }
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
 	back(err)
-	if err != nil {
+	var denied *deniedError
+	switch {
+	case errors.As(err, &denied):
+		drop()
+		return s.denied(c, denied.verdict)
+	case err != nil:
 		drop()
 		return refuse(ctx, c.tool, err)
 	}
-	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
-	if c.task {
+	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()

@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -45,6 +46,14 @@ func (p *parley) pass(child string, result []byte) jsonrpc.Answer {
 	p.isTyped()
 	return jsonrpc.ResultAnswer(append(b, '}'))
 }
+
+// behalf is what a child of the same era is shown of the client of this request.
+func (p *parley) behalf() (abilities, children.Client) {
+	meta := p.meta()
+	return meta.caps.can, children.Client{Capabilities: meta.caps.shown, Level: meta.level.String()}
+}
+
+var _ carrier = (*parley)(nil)
 
 // isTyped notes that the answer of the work says of itself what it is.
 func (p *parley) isTyped() {

@@ -23,8 +23,9 @@ const (
 	// more of it: several questions go in one answer.
 	gatherTime = 10 * time.Millisecond
 	// mostParked bounds the requests of one session that wait for their client;
-	// beyond that the oldest is given up.
-	mostParked = 64
+	// beyond that the oldest is given up. Less than mostAskedEach: a new call finds
+	// room, whatever became of old ones.
+	mostParked = 32
 	// mostParkedInAll bounds those of all sessions together.
 	mostParkedInAll = 1024
 )
@@ -99,13 +100,13 @@ func parleyOf(ctx context.Context) *parley {
 	return p
 }
 
-// caps is what the client of the round under way can do; of the last one while
+// meta is what the round under way says of its client; the first one while
 // there is none.
-func (p *parley) caps() clientCaps {
+func (p *parley) meta() requestMeta {
 	if r := p.now(); r != nil {
-		return r.meta.caps
+		return r.meta
 	}
-	return p.given.meta.caps
+	return p.given.meta
 }
 
 func (p *parley) now() *round {

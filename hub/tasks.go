@@ -47,6 +47,9 @@ type task struct {
 // task the id of another child's is refused: the first one keeps it.
 func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	raw := jsonrpc.Get(a.Result, "task")
+	if raw == nil && isTask(a.Result) {
+		raw = a.Result // as the extension of 2026-07-28 spells it
+	}
 	id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId"))
 	if !ok {
 		drop()
@@ -84,6 +87,13 @@ func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrp
 	defer cancel()
 	_, _ = lease.Call(soon, methodTaskCancel, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id that a task of another server has; the task was cancelled", key.Child))
+}
+
+// isTask reports whether a result of a child without a handshake is a task of the
+// extension.
+func isTask(result []byte) bool {
+	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	return kind == children.ResultTask
 }
 
 // add enters a task; false where its id is another child's.
