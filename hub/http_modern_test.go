@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"

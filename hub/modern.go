@@ -118,6 +118,9 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 			}
 		}
 	}
+	if meta.level != 0 {
+		s.hear(ctx, meta.level)
+	}
 	var working context.Context
 	working, p.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if !p.work(withPeer(working, p), func(ctx context.Context) jsonrpc.Answer { return serve(ctx, request) }) {
@@ -139,6 +142,8 @@ func (s *Session) modernMethod(method string) (serve func(context.Context, *json
 		return s.readResource, true
 	case "completion/complete":
 		return s.complete, false
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel: // of the extension
+		return s.aboutModernTask, false
 	case MethodExplain:
 		if s.hub.now().cfg.Inspect {
 			return s.explain, false
