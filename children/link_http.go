@@ -157,6 +157,17 @@ func drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
+// finish is for a stream whose answer has come: the end of it comes soon, or the
+// connection is given up.
+func (w *wire) finish(resp *http.Response, stop context.CancelCauseFunc) {
+	w.jobs.start(func() {
+		late := time.AfterFunc(endTime, func() { stop(errAnswered) })
+		drain(resp.Body)
+		late.Stop()
+		stop(errAnswered)
+	})
+}
+
 // whole reads an answer to its end.
 func (w *wire) whole(resp *http.Response) ([]byte, error) {
 	var b bytes.Buffer

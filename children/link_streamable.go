@@ -312,13 +312,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			case err != nil:
 				l.log.Warn().Err(err).Msg("an event is no message")
 			case m != nil && string(m.ID) == want:
-				// The end of the body comes soon, or the connection is given up.
-				l.jobs.start(func() {
-					late := time.AfterFunc(endTime, func() { stop(errAnswered) })
-					drain(resp.Body)
-					late.Stop()
-					stop(errAnswered)
-				})
+				l.finish(resp, stop)
 				return m, nil
 			case m != nil:
 				l.skipped.Add(1)

@@ -49,6 +49,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
@@ -63,7 +66,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task"}
+var knownMembers = []string{"name", "arguments", "_meta", "task", paramResponses, paramState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -95,7 +98,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level"}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", paramResponses, paramState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
@@ -211,12 +214,16 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
-	defer j.lease.Release()
+	defer func() { j.lease.Release() }() // another one by then, perhaps
 	if v := j.verdict; v.Decision != validate.Allow {
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseVerdict(v, c.at)
+		return s.denied(c, v)
 	}
 	return s.forward(ctx, c, j)
+}
+
+func (s *Session) denied(c toolCall, v *validate.Verdict) jsonrpc.Answer {
+	s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
+	return refuseVerdict(v, c.at)
 }
 
 // preparedScan is the Scan that serveFast made of a call's arguments, nil where
@@ -231,6 +238,7 @@ type judgement struct {
 	gen     *generation
 	child   string
 	tool    *offered // that it was judged by; nil where it is no call of a tool
+	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
@@ -245,7 +253,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if c.tool.gen.byRoots(c.tool.child) {
+	if s.byRoots(c.tool.gen, c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -263,6 +271,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
+	j.scan = scan
 	switch {
 	case !scan.NeedsBoundary():
 		patience = nil
@@ -273,6 +282,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
+	}
+	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+		return nil, err
 	}
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
@@ -296,6 +308,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+	if p := parleyOf(ctx); p != nil {
+		return p.boundary(ctx)
+	}
 	began := time.Now()
 	defer lend(ctx)()
 	view, err := patience.Await(ctx)
@@ -314,7 +329,7 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
-	if j.verdict.Decision != validate.Deny || patience == nil {
+	if j.verdict.Decision != validate.Deny || patience == nil || parleyOf(ctx) != nil {
 		return nil
 	}
 	back := lend(ctx)
@@ -361,14 +376,21 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 		drop = func() { s.hub.progress.remove(own) }
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
 	back(err)
-	if err != nil {
+	var denied *deniedError
+	switch {
+	case errors.As(err, &denied):
+		drop()
+		return s.denied(c, denied.verdict)
+	case err != nil:
 		drop()
 		return refuse(ctx, c.tool, err)
 	}
-	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
-	if c.task {
+	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()

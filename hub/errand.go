@@ -47,10 +47,13 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 	if err != nil {
 		return refuseErrand(ctx, e, err), nil
 	}
-	defer j.lease.Release()
-	if v := j.verdict; v.Decision != validate.Allow {
+	defer func() { j.lease.Release() }() // another one by then, perhaps
+	denied := func(v *validate.Verdict) (jsonrpc.Answer, error) {
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), errDenied
+	}
+	if v := j.verdict; v.Decision != validate.Allow {
+		return denied(v)
 	}
 	if e.before != nil {
 		if err := e.before(j.lease.Key()); err != nil {
@@ -63,12 +66,16 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		defer s.hub.progress.remove(own)
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, e.method, e.params(own)...)
+	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
 	back(err)
-	if err != nil {
+	var late *deniedError
+	switch {
+	case errors.As(err, &late):
+		return denied(late.verdict)
+	case err != nil:
 		return refuseErrand(ctx, e, err), nil
 	}
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
+	return a, nil
 }
 
 // considerErrand judges an errand. The caller releases the lease.
@@ -78,7 +85,7 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		j := &judgement{gen: e.gen, child: e.child}
 		var patience *rootsmgr.Wait
 		var err error
-		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {
+		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err
@@ -87,9 +94,13 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if !e.scan.NeedsBoundary() {
 			patience = nil
 		}
+		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
 		var other *validate.Scan

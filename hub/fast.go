@@ -21,7 +21,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return false
 	}
-	if _, other := otherEra(m); other || checkMembers(m.Members) != nil {
+	if isModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -36,7 +36,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
+	if scan.NeedsBoundary() || s.byRoots(tool.gen, tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
@@ -62,12 +62,30 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	c.trip.key, c.trip.to = key, s.client
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
+	if lease.Modern() {
+		if m.Param(memberResponses) != nil || m.Param(memberState) != nil {
+			c.over(nil)
+			return false // refused there
+		}
+		c.judged, c.scan = join(params), scan
+		params = append(room.parts[:0], c.judged)
+		c.call.For(s.onBehalf(context.Background()))
+		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over(nil)
 		return false
 	}
-	r.OnCancel(&c.call)
+	r.OnCancel(c)
 	return true
+}
+
+// Abandon ends the call: nobody waits for its answer any more.
+func (c *fastCall) Abandon(cause error) {
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
+	c.call.Abandon(cause)
 }
 
 // scanned is a Scan that the short way made before it had to give up: the long
@@ -86,6 +104,12 @@ type fastCall struct {
 	token []byte // the hub's progress token
 	call  children.Call
 	trip  trip
+
+	// Where the child may ask for more by its result.
+	judged []byte // the params
+	scan   *validate.Scan
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -104,6 +128,9 @@ func (r *room) free() {
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over(err error) {
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
 	c.s.trips.end(&c.trip, err != nil)
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
@@ -114,10 +141,43 @@ func (c *fastCall) over(err error) {
 // Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
+	if err == nil && c.judged != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)) {
+		result := bytes.Clone(res.Result)
+		res.Release()
+		go c.converse(result)
+		return
+	}
 	c.over(err)
 	if err != nil {
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
 	c.reply.Answer(res.Answer())
+}
+
+// converse goes on where the short way ends: the child has asked for something.
+func (c *fastCall) converse(result []byte) {
+	ctx := c.ctx
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.scan, lease: c.lease}
+	if isTask(result) {
+		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))
+		c.over(nil)
+		return
+	}
+	d := &dialogue{s: c.s, j: j, method: string(mcp.MethodToolsCall), key: c.trip.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.judged} }}
+	a, err := d.run(children.WithProgressToken(ctx, c.token), nil, result)
+	c.lease = j.lease
+	for _, q := range c.s.trips.end(&c.trip, err != nil) {
+		<-q.over
+	}
+	if c.token != nil {
+		c.s.hub.progress.remove(c.token)
+	}
+	defer c.cancel(nil)
+	defer c.lease.Release()
+	if err != nil {
+		c.reply.Answer(refuse(ctx, c.tool, err))
+		return
+	}
+	c.reply.Answer(a)
 }
