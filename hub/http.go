@@ -29,6 +29,7 @@ type HTTPOptions struct {
 	Tokens   []Token       // who may call; none: whoever reaches the address
 	Sessions int           // at a time; 0: 1000
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
+	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
 }
 
 const (
@@ -168,7 +169,8 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	if m == nil {
 		return
 	}
-	defer held.release()
+	release := held.release
+	defer func() { release() }()
 	if a, other := otherEra(m); other {
 		refuseRequest(w, http.StatusBadRequest, m.ID, a)
 		return
@@ -181,7 +183,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.find(w, r, owner) // says what is missing
 		return
 	case m.IsRequest():
-		f.request(w, r, c, m, events)
+		if f.request(w, r, c, m, events, release) {
+			release = func() {}
+		}
 		return
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
@@ -273,13 +277,14 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 }
 
 // request serves one request of a session. The end of the connection is not
-// the end of the request: only notifications/cancelled is (2025-11-25).
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool) {
+// the end of the request: only notifications/cancelled is (2025-11-25). detached:
+// it goes on without the connection and calls release when it ends.
+func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
 	id := string(m.ID)
 	ctx, cancel, refusal := c.admit(id)
 	if refusal != nil {
 		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
-		return
+		return false
 	}
 	select {
 	case c.slots <- struct{}{}:
@@ -289,20 +294,29 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 			cancel(nil)
 			c.served(id)
 			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return
+			return false
 		}
 	}
 	x := newExchange(c, m.ID, events)
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
-	a := f.answer(withPeer(ctx, x), c.s, m)
-	var gone *jsonrpc.CancelledError
-	cancelled := errors.As(context.Cause(ctx), &gone)
-	c.served(id)
-	cancel(nil)
-	if !x.finish(a, cancelled) {
-		f.plain(w, x, a, cancelled)
+	if x.poll = f.o.Poll; x.poll > 0 {
+		x.left = make(chan struct{})
 	}
-	<-c.slots
+	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	prefers := events && prefersEvents(r.Header)
+	return f.serveExchange(x, release, func() {
+		if prefers {
+			x.flow()
+		}
+		a := f.answer(withPeer(ctx, x), c.s, m)
+		var gone *jsonrpc.CancelledError
+		cancelled := errors.As(context.Cause(ctx), &gone)
+		c.served(id)
+		cancel(nil)
+		if !x.finish(a, cancelled) {
+			f.plain(w, x, a, cancelled)
+		}
+		<-c.slots
+	})
 }
 
 // plain answers a request before whose answer nothing had to be said.

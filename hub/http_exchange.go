@@ -22,6 +22,8 @@ type exchange struct {
 	protocol string
 	began    time.Time
 	late     lateness
+	poll     time.Duration // its connection lasts no longer; 0: as long as the request
+	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
 	mu      sync.Mutex
 	st      *stream       // nil until something is said before the answer
@@ -43,7 +45,7 @@ func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol st
 // no longer counts, and the client is shown that there is life.
 func (x *exchange) tarry() {
 	x.mu.Lock()
-	if !x.over { // else the connection serves another request
+	if !x.over && !x.gone() { // else the connection serves another request
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
 	}
 	x.mu.Unlock()
@@ -64,11 +66,7 @@ func (x *exchange) flow() *stream {
 		return nil
 	}
 	x.st, x.written = x.c.flow(), make(chan struct{})
-	go func() {
-		defer close(x.written)
-		writeEvents(x.w)
-		x.st.follow(x.ctx, x.w, 1, primes(x.protocol), nil)
-	}()
+	go x.write()
 	return x.st
 }
 
