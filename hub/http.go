@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -52,6 +53,8 @@ type httpFront struct {
 	guard *gate
 	log   zerolog.Logger
 	watch watch
+
+	bodies atomic.Int64 // bytes of large requests being read or served
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
@@ -240,7 +243,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	c := newHTTPClient(rand.Text(), owner, f.h.now().cfg.Limits.Calls, &f.watch)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
-		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
+		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return
 	}
 	c.s = f.h.newSession()
@@ -337,19 +340,27 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, 
 	}
 }
 
-// enter takes a session in, where there is room. The one that has been idle
-// longest makes room, if nobody has used it for a minute.
+// enter takes a session in, where there is room: of one token, if there are
+// several, for three quarters of all. The one that has been idle longest makes
+// room, if nobody has used it for a minute.
 func (f *httpFront) enter(c *httpClient) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
 		return false
 	}
-	if len(f.sessions) >= f.o.Sessions {
+	own := 0
+	for _, old := range f.sessions {
+		if old.owner == c.owner {
+			own++
+		}
+	}
+	greedy := len(f.o.Tokens) > 1 && own >= max(f.o.Sessions*3/4, 1)
+	if greedy || len(f.sessions) >= f.o.Sessions {
 		var oldest *httpClient
 		since := time.Now().Add(-time.Minute)
 		for _, old := range f.sessions {
-			if used, idle := old.idle(); idle && used.Before(since) {
+			if used, idle := old.idle(); idle && used.Before(since) && (!greedy || old.owner == c.owner) {
 				oldest, since = old, used
 			}
 		}

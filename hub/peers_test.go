@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,53 +21,11 @@ import (
 
 // The behaviours of docs/peers.md that no other test shows. Each names its number.
 
-// pipes is a net.Listener whose connections are in memory, so that what is
-// served on it runs in a bubble of time.
-type pipes struct {
-	conns chan net.Conn
-	over  chan struct{}
-	once  sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), over: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.over:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.over) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.over:
-		return nil, net.ErrClosed
-	}
-}
-
 // bubble serves a Hub over HTTP in a time of its own.
 func bubble(t *testing.T, h *Hub) *web {
-	ln := newPipes()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.ServeStreamableHTTP(ctx, ln, HTTPOptions{Hosts: []string{"hub"}}) }()
-	tr := &http.Transport{DialContext: ln.dial}
-	t.Cleanup(func() {
-		tr.CloseIdleConnections()
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("ServeStreamableHTTP: %v", err)
-		}
-	})
-	return &web{t, "http://hub/mcp", &http.Client{Transport: tr}}
+	t.Helper()
+	w, _, _ := bubbleWeb(t, h, HTTPOptions{})
+	return w
 }
 
 // TestHTTPQuestionWithoutAStream (H06): a client that takes no stream and has
