@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -30,6 +31,7 @@ type HTTPOptions struct {
 	Tokens   []Token       // who may call; none: whoever reaches the address
 	Sessions int           // at a time; 0: 1000
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
+	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
 }
 
 const (
@@ -52,6 +54,8 @@ type httpFront struct {
 	guard *gate
 	log   zerolog.Logger
 	watch watch
+
+	bodies atomic.Int64 // bytes of large requests being read or served
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
@@ -179,7 +183,8 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	if m == nil {
 		return
 	}
-	defer held.release()
+	release := held.release
+	defer func() { release() }()
 	if isModern(m) {
 		err := checkVersion(r.Header, m)
 		if err == nil {
@@ -196,7 +201,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.find(w, r, owner) // says what is missing
 		return
 	case m.IsRequest():
-		f.request(w, r, c, m, events)
+		if f.request(w, r, c, m, events, release) {
+			release = func() {}
+		}
 		return
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
@@ -251,7 +258,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	c := newHTTPClient(rand.Text(), owner, f.h.now().cfg.Limits.Calls, &f.watch)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
-		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
+		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return
 	}
 	f.host(c, c, askHTTP{askRoots{c}, c})
@@ -299,13 +306,14 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 }
 
 // request serves one request of a session. The end of the connection is not
-// the end of the request: only notifications/cancelled is (2025-11-25).
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool) {
+// the end of the request: only notifications/cancelled is (2025-11-25). detached:
+// it goes on without the connection and calls release when it ends.
+func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
 	id := string(m.ID)
 	ctx, cancel, refusal := c.admit(id)
 	if refusal != nil {
 		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
-		return
+		return false
 	}
 	select {
 	case c.slots <- struct{}{}:
@@ -315,20 +323,29 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 			cancel(nil)
 			c.served(id)
 			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return
+			return false
 		}
 	}
 	x := newExchange(c, m.ID, events)
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
-	a := f.answer(withPeer(ctx, x), c.s, m)
-	var gone *jsonrpc.CancelledError
-	cancelled := errors.As(context.Cause(ctx), &gone)
-	c.served(id)
-	cancel(nil)
-	if !x.finish(a, cancelled) {
-		f.plain(w, x, a, cancelled)
+	if x.poll = f.o.Poll; x.poll > 0 {
+		x.left = make(chan struct{})
 	}
-	<-c.slots
+	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	prefers := events && prefersEvents(r.Header)
+	return f.serveExchange(x, release, func() {
+		if prefers {
+			x.flow()
+		}
+		a := f.answer(withPeer(ctx, x), c.s, m)
+		var gone *jsonrpc.CancelledError
+		cancelled := errors.As(context.Cause(ctx), &gone)
+		c.served(id)
+		cancel(nil)
+		if !x.finish(a, cancelled) {
+			f.plain(w, x, a, cancelled)
+		}
+		<-c.slots
+	})
 }
 
 // plain answers a request before whose answer nothing had to be said.
@@ -349,19 +366,27 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, 
 	}
 }
 
-// enter takes a session in, where there is room. The one that has been idle
-// longest makes room, if nobody has used it for a minute.
+// enter takes a session in, where there is room: of one token, if there are
+// several, for three quarters of all. The one that has been idle longest makes
+// room, if nobody has used it for a minute.
 func (f *httpFront) enter(c *httpClient) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
 		return false
 	}
-	if len(f.sessions) >= f.o.Sessions {
+	own := 0
+	for _, old := range f.sessions {
+		if old.owner == c.owner {
+			own++
+		}
+	}
+	greedy := len(f.o.Tokens) > 1 && own >= max(f.o.Sessions*3/4, 1)
+	if greedy || len(f.sessions) >= f.o.Sessions {
 		var oldest *httpClient
 		since := time.Now().Add(-time.Minute)
 		for _, old := range f.sessions {
-			if used, idle := old.idle(); idle && used.Before(since) {
+			if used, idle := old.idle(); idle && used.Before(since) && (!greedy || old.owner == c.owner) {
 				oldest, since = old, used
 			}
 		}

@@ -23,6 +23,8 @@ type exchange struct {
 	protocol string
 	began    time.Time
 	late     lateness
+	poll     time.Duration // its connection lasts no longer; 0: as long as the request
+	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
 	mu      sync.Mutex
 	st      *stream       // nil until something is said before the answer
@@ -44,7 +46,7 @@ func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol st
 // no longer counts, and the client is shown that there is life.
 func (x *exchange) tarry() {
 	x.mu.Lock()
-	if !x.over { // else the connection serves another request
+	if !x.over && !x.gone() { // else the connection serves another request
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
 	}
 	x.mu.Unlock()
@@ -70,11 +72,7 @@ func (x *exchange) flow() *stream {
 		x.st = x.c.flow()
 	}
 	x.written = make(chan struct{})
-	go func() {
-		defer close(x.written)
-		writeEvents(x.w)
-		x.st.follow(x.ctx, x.w, 1, !x.lost && primes(x.protocol), nil)
-	}()
+	go x.write()
 	return x.st
 }
 

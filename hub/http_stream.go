@@ -251,9 +251,10 @@ type eventWriter struct {
 }
 
 // prime tells an id without a message, from which the client may go on should
-// its connection break before there is one (2025-11-25, Streamable HTTP).
+// its connection end before there is one, and when (2025-11-25, Streamable HTTP).
 func (o *eventWriter) prime(number uint64) bool {
-	b := append(o.id(nil, number), "data: \n\n"...)
+	b := append(o.id(nil, number), "retry: "...)
+	b = append(strconv.AppendInt(b, retryTime.Milliseconds(), 10), "\ndata: \n\n"...)
 	return o.write(b) && o.flush()
 }
 

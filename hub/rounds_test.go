@@ -37,8 +37,8 @@ func answering(c *testClient) *atomic.Int32 {
 	return n
 }
 
-// given is what the child was given, as its tool tells it.
-func given(result, member string) string {
+// wasGiven is what the child was given, as its tool tells it.
+func wasGiven(result, member string) string {
 	return string(jsonrpc.Get(jsonrpc.Get([]byte(result), "structuredContent"), member))
 }
 
@@ -73,26 +73,26 @@ func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
 		elicited, sampled := `"q 1":{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`, `"q2":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`
 		for range 3 { // the last ones with everything there, so that a call may go the short way
 			got := c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s \"1\" ","rounds":3}`))
-			responses := given(got, "given")
+			responses := wasGiven(got, "given")
 			for _, want := range []string{elicited, sampled, `"r":{"roots":[{"uri":"file://` + root + `"`} {
 				if !strings.Contains(responses, want) {
 					t.Errorf("the child was given %s, want %s", responses, want)
 				}
 			}
-			if state := given(got, "state"); state != `"s \"1\" +++"` {
+			if state := wasGiven(got, "state"); state != `"s \"1\" +++"` {
 				t.Errorf("its state came back as %s", state)
 			}
-			if caps := given(got, "caps"); !strings.HasPrefix(caps, `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":`) || strings.Contains(caps, `"tasks"`) {
+			if caps := wasGiven(got, "caps"); !strings.HasPrefix(caps, `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":`) || strings.Contains(caps, `"tasks"`) {
 				t.Errorf("it was shown %s", caps)
 			}
 		}
 		if n := asked.Load(); n != 3*3*2 {
 			t.Errorf("the client was asked %d times", n)
 		}
-		if got := c.raw("prompts/get", fmt.Sprintf(`{"name":"kid__greet","arguments":{"path":%q}}`, `{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(given(got, "given"), sampled) {
+		if got := c.raw("prompts/get", fmt.Sprintf(`{"name":"kid__greet","arguments":{"path":%q}}`, `{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(wasGiven(got, "given"), sampled) {
 			t.Errorf("prompts/get: %s", got)
 		}
-		if got := c.raw("resources/read", fmt.Sprintf(`{"uri":%q}`, `ask:{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(given(got, "given"), sampled) {
+		if got := c.raw("resources/read", fmt.Sprintf(`{"uri":%q}`, `ask:{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(wasGiven(got, "given"), sampled) {
 			t.Errorf("resources/read: %s", got)
 		}
 	})
@@ -194,10 +194,10 @@ func TestAnswersOfCallsDoNotCross(t *testing.T) {
 							of := fmt.Sprintf("%d.%d %s", who, i, strings.Repeat("x", i%7))
 							got := c.raw("tools/call", call("kid__input", fmt.Sprintf(`{"ask":{"q":{"method":"elicitation/create","params":{"message":%q}},"r":{"method":"roots/list"}},"state":%q,"rounds":3}`, of, of)))
 							want := fmt.Sprintf(`"q":{"action":"accept","content":{"who":%d,"of":%q}}`, who, of)
-							if responses := given(got, "given"); !strings.Contains(responses, want) || !strings.Contains(responses, `"file://`+root+`"`) {
+							if responses := wasGiven(got, "given"); !strings.Contains(responses, want) || !strings.Contains(responses, `"file://`+root+`"`) {
 								t.Errorf("given %s, want %s and %s", responses, want, root)
 							}
-							if state := given(got, "state"); state != fmt.Sprintf("%q", of+"+++") {
+							if state := wasGiven(got, "state"); state != fmt.Sprintf("%q", of+"+++") {
 								t.Errorf("state %s of %s", state, of)
 							}
 						})
@@ -232,7 +232,7 @@ func TestForgedInputIsRefused(t *testing.T) {
 		if n := c.rounds("kid"); n != 0 {
 			t.Errorf("%d requests reached the child", n)
 		}
-		if got := c.raw("tools/call", call("kid__input", `{"state":"s","rounds":1}`)); given(got, "state") != `"s+"` {
+		if got := c.raw("tools/call", call("kid__input", `{"state":"s","rounds":1}`)); wasGiven(got, "state") != `"s+"` {
 			t.Errorf("the control: %s", got)
 		}
 	})
@@ -291,7 +291,7 @@ func TestARetryGoesToTheSameChild(t *testing.T) {
 			c.handshake(everything)
 			got := c.raw("tools/call", call("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"the state"}`))
 			msg, bad := text(got)
-			if end && (bad || given(got, "state") != `"the state+"` || given(got, "given") != `{"q":{"action":"accept"}}`) {
+			if end && (bad || wasGiven(got, "state") != `"the state+"` || wasGiven(got, "given") != `{"q":{"action":"accept"}}`) {
 				t.Errorf("answered %s", got)
 			}
 			if !end && (!bad || !strings.Contains(msg, "replaced by another") || c.rounds("kid") != 0) {
@@ -377,7 +377,7 @@ func TestModernChildTellsOfChanges(t *testing.T) {
 		c.raw("resources/subscribe", `{"uri":"note://2"}`)
 		touch := func(uri string, want bool) {
 			t.Helper()
-			if told := given(c.raw("tools/call", call("kid__touch", fmt.Sprintf(`{"URI":%q}`, uri))), "told"); told != fmt.Sprint(want) {
+			if told := wasGiven(c.raw("tools/call", call("kid__touch", fmt.Sprintf(`{"URI":%q}`, uri))), "told"); told != fmt.Sprint(want) {
 				t.Errorf("%s: told %s", uri, told)
 			}
 			if !want {
@@ -409,7 +409,7 @@ func TestModernChildIsToldTheLevelOfTheLog(t *testing.T) {
 		c.handshake(`{}`)
 		c.raw("tools/list", `{}`)
 		level := func() string {
-			return string(jsonrpc.Get([]byte(given(c.raw("tools/call", `{"name":"kid__meta","arguments":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"kept":1.0}}`), "meta")), "io.modelcontextprotocol/logLevel"))
+			return string(jsonrpc.Get([]byte(wasGiven(c.raw("tools/call", `{"name":"kid__meta","arguments":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"kept":1.0}}`), "meta")), "io.modelcontextprotocol/logLevel"))
 		}
 		if got := level(); got != "" {
 			t.Errorf("told %s before the client has said it", got)
