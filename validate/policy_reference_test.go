@@ -294,6 +294,9 @@ func (w *refWorld) finding(child, tool string, role Role, value string) Decision
 		if own := w.first(units[i:i+1], child, tool, role); own != nil {
 			d = own.Then
 		}
+		if d == Allow && w.asked(r, units[i:i+1], child, tool, role) {
+			d = Escalate
+		}
 		if d == Escalate && w.granted(&units[i], role) {
 			d = Allow
 		}

@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"errors"
-	"io/fs"
 	"slices"
 
 	"mcphub/rootsmgr"
@@ -15,7 +13,7 @@ import (
 // for, with the three readings of that path: as written, as the kernel follows it, and cleaned before it is followed.
 type tally struct {
 	hard  bool    // a unit is denied before any rule
-	hits  []uint8 // by rule of the ruling: hit and missed
+	hits  []uint8 // by rule of the ruling: hit, missed, unopened
 	where []spotted
 	// Of the units, each judged as if it stood alone.
 	denied    bool   // one is denied
@@ -25,8 +23,9 @@ type tally struct {
 }
 
 const (
-	hit    uint8 = 1 << iota // a unit matches
-	missed                   // a unit does not
+	hit      uint8 = 1 << iota // a unit matches
+	missed                     // a unit does not
+	unopened                   // a unit matches that no grant covers
 )
 
 // spotted is where the first unit leads that a rule matched which does not allow.
@@ -57,7 +56,7 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	if u.known {
 		facts = j.facts(&u.place)
 	}
-	first := -1
+	first, granted := -1, j.granted(out.Role, &u.place)
 	for i, at := range j.ruling.rules {
 		rule := &j.c.policy.rules[at]
 		if !(rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known)) && !j.takesAlong(rule, out, u) {
@@ -71,6 +70,9 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 			t.where = append(t.where, spotted{i, r.Leads})
 		}
 		t.hits[i] |= hit
+		if !granted {
+			t.hits[i] |= unopened
+		}
 	}
 	alone, by := u.alone, (*Rule)(nil)
 	if first >= 0 {
@@ -80,7 +82,7 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	switch {
 	case alone == Deny && !t.denied:
 		t.denied, t.deniedBy, t.leads = true, by, r.Leads
-	case alone == Escalate && !j.granted(out.Role, &u.place):
+	case alone == Escalate && !granted:
 		t.uncovered = true
 	}
 }
@@ -106,7 +108,8 @@ func (t *tally) join(more *tally) {
 }
 
 // rule decides a finding by the first rule that matches it: one that denies or escalates matches where any unit does,
-// one that allows where all do. A path that a rule escalates and of which some unit, taken alone, is denied, is denied:
+// one that allows where all do. What is escalated is open where grants cover every unit that the rule is about, and all
+// that would be escalated alone. A path that a rule escalates and of which some unit, taken alone, is denied, is denied:
 // no grant could open it, so nobody is asked in vain.
 func (j *judge) rule(out *Judged) {
 	t := out.tally
@@ -115,7 +118,7 @@ func (j *judge) rule(out *Judged) {
 	}
 	first := -1
 	for i, h := range t.hits {
-		if j.rules(i).Then == Allow && h == hit || j.rules(i).Then != Allow && h&hit != 0 {
+		if j.rules(i).Then == Allow && h&(hit|missed) == hit || j.rules(i).Then != Allow && h&hit != 0 {
 			first = i
 			break
 		}
@@ -147,7 +150,7 @@ func (j *judge) rule(out *Judged) {
 	case t.denied && t.deniedBy != nil:
 		fire(t.deniedBy, Deny, CodeRuleDeny, t.leads)
 	case t.denied: // by the boundary, which has said so
-	case t.uncovered:
+	case t.uncovered, t.hits[first]&unopened != 0:
 		fire(r, Escalate, CodeRuleEscalate, leads)
 	default:
 		fire(r, Allow, CodeGranted, leads)
@@ -324,5 +327,5 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 		return true
 	}
 	info, err := j.c.fs.Lstat(parent)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }
