@@ -156,6 +156,11 @@ func (w *refWorld) matches(r *Rule, u *refUnit, reading int) bool {
 		return true
 	}
 	in := p.Within == "" || u.within(reading, p.Within)
+	for i := range w.rules { // a directory that rules name in several ways has all of these names
+		if also := w.rules[i].Paths; reading == 0 && p.Within != "" && also != nil && also.Within != "" && refMust(also.Within) == refMust(p.Within) {
+			in = in || u.within(0, also.Within)
+		}
+	}
 	if r.Then != Allow && p.Within != "" { // what must not be missed counts in any spelling
 		in = in || refUnder(path.Clean(p.Within), u.readings[reading])
 	}
