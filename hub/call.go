@@ -329,7 +329,7 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
-	if j.verdict.Decision != validate.Deny || patience == nil || parleyOf(ctx) != nil {
+	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)

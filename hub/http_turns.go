@@ -59,9 +59,9 @@ type brought struct {
 }
 
 type broughtRoots struct {
-	set   string // digest
-	roots []rootsmgr.Root
-	at    uint64 // asked, then
+	set  string // digest
+	view rootsmgr.View
+	at   uint64 // asked, then
 }
 
 // takeTurn waits until a child is served the roots that this request is judged
@@ -76,8 +76,7 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 		return nil // one request brings one set
 	}
 	p.leaveTurn()
-	roots := view.Snapshot.Roots()
-	set := rootSet("", roots)
+	set := rootSet("", view.Snapshot.Roots())
 	gate := p.s.modern.gates.of(child)
 	soon, cancel := context.WithTimeoutCause(ctx, turnTime, errTurnTime)
 	defer cancel()
@@ -88,7 +87,7 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
 	p.turn = turn{child, gate}
-	return p.s.serveBrought(ctx, child, set, roots)
+	return p.s.serveBrought(ctx, child, set, *view)
 }
 
 // leaveTurn gives the turn back that the request has, if any.
@@ -101,7 +100,7 @@ func (p *parley) leaveTurn() {
 
 // serveBrought has serveRoots give a child roots that came with a call, and
 // waits until it has. Acquire waits until the child has applied them.
-func (s *Session) serveBrought(ctx context.Context, child, set string, roots []rootsmgr.Root) error {
+func (s *Session) serveBrought(ctx context.Context, child, set string, view rootsmgr.View) error {
 	s.mu.Lock()
 	b := &s.tab.brought
 	if b.served == nil {
@@ -110,7 +109,7 @@ func (s *Session) serveBrought(ctx context.Context, child, set string, roots []r
 	now, ok := b.served[child]
 	if !ok || now.set != set {
 		b.asked++
-		now = broughtRoots{set, roots, b.asked}
+		now = broughtRoots{set, view, b.asked}
 		b.served[child] = now
 	}
 	s.mu.Unlock()

@@ -150,13 +150,12 @@ func (s *Session) serveRoots(ctx context.Context) {
 		g := s.hub.inForce()
 		updates := s.roots.Updates()
 		view := s.roots.View()
-		snap, assumed := view.Snapshot, view.Assumed
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
 		asked := s.broughtSoFar()
-		s.serve(g, snap, first, assumed)
-		s.setServed(snap.Generation(), asked)
+		s.serve(g, view, first)
+		s.setServed(view.Snapshot.Generation(), asked)
 		select {
 		case <-updates:
 		case <-s.modern.turned:
