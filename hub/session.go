@@ -41,8 +41,9 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips trips
-	tasks tasks
+	trips   trips
+	tasks   tasks
+	consent consent // what a human has allowed, or is asked
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -62,6 +63,7 @@ type sessionTables struct {
 	changed     chan struct{} // status or offers
 	served      uint64        // generation of the roots that the children were given
 	servedOnce  bool
+	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
@@ -80,6 +82,7 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -143,10 +146,13 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
+		s.consent.prune(g)
+		granted, grants := s.consent.version()
 		s.serve(g, snap, first)
-		s.setServed(snap.Generation())
+		s.setServed(snap.Generation(), granted)
 		select {
 		case <-updates:
+		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
 			return
@@ -154,10 +160,10 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation uint64) {
+func (s *Session) setServed(generation, granted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tab.served, s.tab.servedOnce = generation, true
+	s.tab.served, s.tab.servedOnce, s.tab.granted = generation, true, granted
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})
 }

@@ -81,13 +81,14 @@ func rootSet(principal string, roots []rootsmgr.Root) string {
 	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// rootsFor returns the roots that a child is served: those of the session, but
-// for a child that serves everybody nothing of any one session (C5, R14).
+// rootsFor returns the roots that a child is served: those of the session and
+// what was granted to the child, but for a child that serves everybody nothing of
+// any one session (C5, R14).
 func (s *Session) rootsFor(g *generation, c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
 		return g.common()
 	}
-	return snap.Roots()
+	return s.consent.served(c, snap.Roots())
 }
 
 // configuredRoots reads the configured roots, which belong to no session. They

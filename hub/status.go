@@ -48,6 +48,7 @@ type rootsReport struct {
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
 	Children         []childRoots    `json:"children"`
+	consentReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -83,6 +84,7 @@ func (s *Session) rootsReport() rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	r.Config = s.hub.ConfigState()
+	r.consentReport = s.consent.report()
 	g := s.hub.now()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name))
@@ -237,6 +239,7 @@ type SessionStatus struct {
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"` // requests of the client being served
 	sessionRoots
+	consentReport
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -322,5 +325,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = roots.Err.Error()
 	}
+	st.consentReport = s.consent.report()
 	return st
 }
