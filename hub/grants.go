@@ -156,7 +156,7 @@ type grantReport struct {
 // questionReport is one question that waits for a person.
 type questionReport struct {
 	Server string    `json:"server"`
-	What   string    `json:"what"` // the tool, or the method
+	What   string    `json:"what"`  // the tool, or the method
 	Asked  string    `json:"asked"` // client or terminal
 	Since  time.Time `json:"since"`
 	Calls  int       `json:"calls"` // that wait for its answer
