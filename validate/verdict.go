@@ -58,6 +58,9 @@ type Judged struct {
 	Leads    string // where the offending reading leads, else where the first one does
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
+
+	fired *Rule
+	tally *tally // nil where no rule is about the tool
 }
 
 const maxReadings = 16
@@ -89,4 +92,5 @@ const (
 	RuleNoBoundary   = "no boundary"
 	RuleUnresolvable = "unresolvable"
 	RuleUnjudged     = "unjudged"
+	RuleCeiling      = "ceiling"
 )

@@ -1,0 +1,323 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"mcphub/rootsmgr"
+)
+
+// This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
+// protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says.
+
+// tally is what the readings of one finding mean to the rules. A unit is one absolute path that the finding may stand
+// for, with the three readings of that path: as written, as the kernel follows it, and cleaned before it is followed.
+type tally struct {
+	hard  bool    // a unit is denied before any rule
+	hits  []uint8 // by rule of the ruling: hit and missed
+	where []spotted
+	// Of the units, each judged as if it stood alone.
+	denied    bool   // one is denied
+	deniedBy  *Rule  // by a rule; nil: by the boundary
+	leads     string // where that one leads
+	uncovered bool   // one is escalated, and no grant covers it
+}
+
+const (
+	hit    uint8 = 1 << iota // a unit matches
+	missed                   // a unit does not
+)
+
+// spotted is where the first unit leads that a rule matched which does not allow.
+type spotted struct {
+	rule  int
+	leads string
+}
+
+// unit is one absolute path, as the boundary sees it.
+type unit struct {
+	place rootsmgr.Place
+	known bool     // place is: the path could be resolved
+	hard  bool     // denied before any rule
+	alone Decision // by the boundary
+}
+
+// weigh takes a unit into the tally of its finding.
+func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
+	t := out.tally
+	if t == nil {
+		t = &tally{hits: make([]uint8, len(j.ruling.rules))}
+		out.tally = t
+	}
+	if t.hard = t.hard || u.hard; t.hard {
+		return
+	}
+	var facts pathFacts
+	if u.known {
+		facts = j.facts(&u.place)
+	}
+	first := -1
+	for i, at := range j.ruling.rules {
+		rule := &j.c.policy.rules[at]
+		if !(rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known)) && !j.takesAlong(rule, out, u) {
+			t.hits[i] |= missed
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		if t.hits[i]&hit == 0 && rule.Then != Allow {
+			t.where = append(t.where, spotted{i, r.Leads})
+		}
+		t.hits[i] |= hit
+	}
+	alone, by := u.alone, (*Rule)(nil)
+	if first >= 0 {
+		by = j.c.policy.rules[j.ruling.rules[first]].Rule
+		alone = by.Then
+	}
+	switch {
+	case alone == Deny && !t.denied:
+		t.denied, t.deniedBy, t.leads = true, by, r.Leads
+	case alone == Escalate && !j.granted(out.Role, &u.place):
+		t.uncovered = true
+	}
+}
+
+// join takes in what was found when the same finding was read from other directories.
+func (t *tally) join(more *tally) {
+	if t == nil || more == nil {
+		return
+	}
+	t.hard = t.hard || more.hard
+	for i, h := range more.hits {
+		t.hits[i] |= h
+	}
+	for _, s := range more.where {
+		if !slices.ContainsFunc(t.where, func(had spotted) bool { return had.rule == s.rule }) {
+			t.where = append(t.where, s)
+		}
+	}
+	if more.denied && !t.denied {
+		t.denied, t.deniedBy, t.leads = true, more.deniedBy, more.leads
+	}
+	t.uncovered = t.uncovered || more.uncovered
+}
+
+// rule decides a finding by the first rule that matches it: one that denies or escalates matches where any unit does,
+// one that allows where all do. A path that a rule escalates and of which some unit, taken alone, is denied, is denied:
+// no grant could open it, so nobody is asked in vain.
+func (j *judge) rule(out *Judged) {
+	t := out.tally
+	if t == nil || t.hard {
+		return
+	}
+	first := -1
+	for i, h := range t.hits {
+		if j.rules(i).Then == Allow && h == hit || j.rules(i).Then != Allow && h&hit != 0 {
+			first = i
+			break
+		}
+	}
+	if first < 0 {
+		return
+	}
+	fire := func(r *Rule, d Decision, code, leads string) {
+		out.Decision, out.Code, out.fired, out.Rule = d, code, r, r.Name
+		if leads != "" {
+			out.Leads = leads
+		}
+	}
+	leads := ""
+	for _, s := range t.where {
+		if s.rule == first {
+			leads = s.leads
+		}
+	}
+	r := j.rules(first).Rule
+	switch {
+	case r.Then == Allow:
+		if len(out.Readings) > 0 {
+			leads = out.Readings[0].Leads
+		}
+		fire(r, Allow, CodeRuleAllow, leads)
+	case r.Then == Deny:
+		fire(r, Deny, CodeRuleDeny, leads)
+	case t.denied && t.deniedBy != nil:
+		fire(t.deniedBy, Deny, CodeRuleDeny, t.leads)
+	case t.denied: // by the boundary, which has said so
+	case t.uncovered:
+		fire(r, Escalate, CodeRuleEscalate, leads)
+	default:
+		fire(r, Allow, CodeGranted, leads)
+	}
+}
+
+func (j *judge) rules(i int) *compiled { return &j.c.policy.rules[j.ruling.rules[i]] }
+
+// pathFacts is what rules ask of one path.
+type pathFacts struct {
+	readings *rootsmgr.Readings
+	sets     *rootsmgr.AreaSets
+	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
+}
+
+// facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
+func (j *judge) facts(p *rootsmgr.Place) pathFacts {
+	if j.sets == nil {
+		j.sets = j.c.policy.areas.NewSets()
+	}
+	j.c.policy.areas.Compare(&p.Readings, j.sets)
+	f := pathFacts{readings: &p.Readings, sets: j.sets}
+	if j.ruling.outside && !(j.v.Open && j.boundless()) && p.Path != "/dev/null" {
+		lexical, physical, cleaned := j.guard.Inside(&p.Readings)
+		f.outside = [3]bool{!lexical, !physical, !cleaned}
+	}
+	return f
+}
+
+// boundless reports that no boundary is known: a sandbox alone makes none.
+func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
+
+// isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
+// let pass for want of a boundary, and confined has been asked about that.
+func (j *judge) isAbout(r *compiled, f *pathFacts, known bool) bool {
+	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
+		return true
+	}
+	if !known {
+		return false
+	}
+	has := func(set []uint64) bool { return r.area < 0 || set[r.area/64]&(1<<(r.area%64)) != 0 }
+	if r.Then == Allow {
+		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
+	}
+	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
+	if r.late() {
+		for i, also := range j.lateArea(r, f.readings) {
+			in[i] = in[i] || also
+		}
+	}
+	for i := range in {
+		if in[i] && (!r.Paths.Outside || f.outside[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
+func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
+	now, ok := j.late[r]
+	if !ok {
+		now = r.dir.Path
+		if place, err := rootsmgr.Resolve(j.c.fs, r.dir.Given); err == nil {
+			now = place.Path
+		}
+		if j.late == nil {
+			j.late = make(map[*compiled]string)
+		}
+		j.late[r] = now
+	}
+	return [3]bool{j.c.holds(now, readings.Lexical), j.c.holds(now, readings.Physical), j.c.holds(now, readings.Cleaned)}
+}
+
+// takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
+// the rule is about would be gone, or somewhere else, where no rule is about it.
+func (j *judge) takesAlong(r *compiled, f *Judged, u *unit) bool {
+	return f.Role == RoleDelete && u.known && u.place.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+		(j.c.holds(u.place.Readings.Physical, r.dir.Path) || j.c.holds(u.place.Readings.Cleaned, r.dir.Path))
+}
+
+// granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
+func (j *judge) granted(role Role, p *rootsmgr.Place) bool {
+	return slices.ContainsFunc(j.w.Grants, func(g Grant) bool {
+		return g.Roles.Has(role) && g.Path != "" && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
+	})
+}
+
+func (j *judge) covers(g *Grant, p string) bool {
+	if g.File {
+		return p == g.Path
+	}
+	_, ok := below(g.Path, p)
+	return ok
+}
+
+// sandbox adds the sandbox to the boundary, as long as it is what it was when the policy was read.
+func (j *judge) sandbox() {
+	if j.c.policy == nil || j.c.policy.sandbox == nil {
+		return
+	}
+	if s := j.c.policy.sandbox; j.c.ownDir(s.path) == nil {
+		j.guard = rootsmgr.Union(j.guard, s.guard)
+	}
+}
+
+// capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
+func (j *judge) capped(p *rootsmgr.Place) bool {
+	if j.v.Ceiling == nil || j.c.policy == nil || p.Path == "/dev/null" {
+		return false // the roots are below it already
+	}
+	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
+	return !lexical || !physical || !cleaned
+}
+
+// confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
+func (j *judge) confined(role Role) bool {
+	return j.ruling != nil && j.ruling.confines && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
+	})
+}
+
+// touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
+// not count inside the boundary, where everything else is allowed.
+func (j *judge) touches(role Role, p *rootsmgr.Place) bool {
+	if !j.confined(role) || p.Path == "" {
+		return false
+	}
+	facts := j.facts(p)
+	return slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && j.isAbout(r, &facts, true)
+	})
+}
+
+// touchesName is touches for a name without a slash in a directory.
+func (j *judge) touchesName(f *Finding, s spelled) bool {
+	if !f.operand || !j.confined(f.Role) {
+		return false
+	}
+	place, err := rootsmgr.Resolve(j.c.fs, s.path)
+	return err == nil && j.touches(f.Role, &place)
+}
+
+// beside reports a directory that is served beside the roots: not where the child works, and not named by the call. A
+// relative path is read from there only where something is there to be opened, or the directory to make it in is: a
+// child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
+// asked about.
+func (j *judge) beside(base string) bool {
+	if base == "" || base == j.w.Cwd || j.named[base] {
+		return false
+	}
+	served := j.c.policy != nil && j.c.policy.dirs[base]
+	return served || slices.ContainsFunc(j.w.Grants, func(g Grant) bool { return !g.File && g.Path == base })
+}
+
+// idle reports a reading of a relative path from a directory beside the roots at which there is nothing.
+func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
+	if p.Exists || f.Conditional() || s.glob != "" || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if f.Role == RoleRead {
+		return true
+	}
+	parent := j.c.parent(p.Path)
+	if j.c.holds(parent, s.base) {
+		return true
+	}
+	info, err := j.c.fs.Lstat(parent)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+}
