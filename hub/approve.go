@@ -178,20 +178,27 @@ func (s *Session) appeal(ctx context.Context, p *petition, j *judgement) (*judge
 	}
 }
 
+// whatWaits is what a client is told while a person is asked, or others are.
+const whatWaits = "waiting for approval"
+
 // lead asks for everybody who waits for st. Without a reply there is what the
 // request is judged to be now, for the grants have changed while it waited for
 // its turn, or an error.
 func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *inquiry, st *standing) (next *judgement, r *reply, err error) {
 	defer func() { s.consent.finish(st, r) }()
-	told := waitingFor(ctx, "waiting for approval")
-	waited, err := s.consent.takeTurn(ctx)
-	if err != nil {
-		told()
-		return nil, nil, err
-	}
-	defer s.consent.endTurn()
-	defer told()
-	if waited {
+	taken := s.consent.tryTurn()
+	defer func() {
+		if taken {
+			s.consent.endTurn()
+		}
+	}()
+	for fresh := taken; !fresh; fresh = taken {
+		over := waitingFor(ctx, whatWaits)
+		taken, err = s.consent.takeTurn(ctx)
+		over()
+		if err != nil {
+			return nil, nil, err
+		}
 		if next, err = p.consider(ctx, nil); err != nil {
 			return nil, nil, err
 		}
@@ -201,6 +208,7 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *inquir
 		next.lease.Release()
 	}
 	asker := s.askerFor(ctx)
+	defer waitingFor(ctx, whatWaits)()
 	limit := s.hub.now().cfg.Approval.Timeout
 	s.consent.begin(st, asker.who(), time.Now())
 	s.log.Info().Str("child", j.child).Str("what", p.name).Str("asked", asker.who()).Strs("rules", q.proposal.rules).Msg("a person is asked to approve a call")

@@ -56,7 +56,7 @@ type planner struct {
 // reason that it can be allowed by nobody, "" where it can be.
 func (p planner) propose(v *validate.Verdict) (out *proposal, why string) {
 	out = &proposal{}
-	if v.First == nil || v.Fired != nil && v.Fired.Paths == nil {
+	if v.First == nil {
 		if v.Fired == nil {
 			return nil, "no rule says what would have to be allowed"
 		}
@@ -96,7 +96,7 @@ func (p planner) finding(out *proposal, f *validate.Judged) (why string) {
 	found := false
 	for i := range f.Readings {
 		r := &f.Readings[i]
-		if !escalates(f, r) {
+		if !r.Asks {
 			continue
 		}
 		if r.Leads == "" {
@@ -131,11 +131,6 @@ func (p planner) finding(out *proposal, f *validate.Judged) (why string) {
 		}
 	}
 	return ""
-}
-
-// escalates reports whether a reading of a finding needs to be allowed.
-func escalates(f *validate.Judged, r *validate.Reading) bool {
-	return r.Code != validate.CodeNullDevice && (r.Root == "" || !f.Outside)
 }
 
 // exists adds a path that something stands at.

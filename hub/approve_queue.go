@@ -32,6 +32,7 @@ type consentTables struct {
 	grants  []*grant
 	version uint64        // of the directories that grants serve
 	news    chan struct{} // closed and replaced when version changes
+	given   chan struct{} // closed and replaced when a grant is given
 	asking  map[fingerprint]*standing
 	noes    map[string]*noes // by child
 	serial  uint64
@@ -67,7 +68,7 @@ type reply struct {
 
 func (c *consent) init() {
 	c.turn = make(chan struct{}, 1)
-	c.tab = consentTables{news: make(chan struct{}), asking: map[fingerprint]*standing{}, noes: map[string]*noes{}}
+	c.tab = consentTables{news: make(chan struct{}), given: make(chan struct{}), asking: map[fingerprint]*standing{}, noes: map[string]*noes{}}
 }
 
 // join enters a question, or one more call that waits for the same one. Equal
@@ -111,7 +112,7 @@ func (c *consent) join(q *inquiry, name string) (st *standing, first bool, why s
 // follow waits for the answer to a question that somebody else has asked; nil
 // where it was withdrawn.
 func (c *consent) follow(ctx context.Context, st *standing) (*reply, error) {
-	defer waitingFor(ctx, "waiting for approval")()
+	defer waitingFor(ctx, whatWaits)()
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -141,16 +142,27 @@ func (c *consent) finish(st *standing, r *reply) {
 	close(st.done)
 }
 
-// takeTurn waits until no other question of the session is with a human.
-func (c *consent) takeTurn(ctx context.Context) (waited bool, err error) {
+// tryTurn takes the turn where no other question of the session is with a human.
+func (c *consent) tryTurn() bool {
 	select {
 	case c.turn <- struct{}{}:
-		return false, nil
+		return true
 	default:
+		return false
 	}
+}
+
+// takeTurn waits until no other question of the session is with a human; false
+// where something was granted before that, so that it may be needless to ask.
+func (c *consent) takeTurn(ctx context.Context) (taken bool, err error) {
+	c.mu.Lock()
+	given := c.tab.given
+	c.mu.Unlock()
 	select {
 	case c.turn <- struct{}{}:
 		return true, nil
+	case <-given:
+		return false, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}

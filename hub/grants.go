@@ -71,6 +71,8 @@ func (c *consent) give(list []*grant) (version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.grants = append(c.tab.grants, list...)
+	close(c.tab.given)
+	c.tab.given = make(chan struct{})
 	if slices.ContainsFunc(list, func(g *grant) bool { return g.serves }) {
 		c.changed()
 	}

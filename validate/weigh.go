@@ -81,7 +81,7 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	case alone == Deny && !t.denied:
 		t.denied, t.deniedBy, t.leads = true, by, r.Leads
 	case alone == Escalate && !j.granted(out.Role, &u.place):
-		t.uncovered = true
+		t.uncovered, r.Asks = true, true
 	}
 }
 
