@@ -229,7 +229,7 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *inquir
 // grant opens what was allowed, unless something else stands there by now.
 func (s *Session) grant(q *inquiry, r *reply) (ok bool, why string) {
 	for i := range q.proposal.grants {
-		if g := &q.proposal.grants[i]; !q.planner.unchanged(g) {
+		if g := &q.proposal.grants[i]; !g.unchanged(q.planner.fs) {
 			return false, fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))
 		}
 	}
@@ -239,7 +239,7 @@ func (s *Session) grant(q *inquiry, r *reply) (ok bool, why string) {
 	for i := range q.proposal.grants {
 		g := &q.proposal.grants[i]
 		given = append(given, &grant{
-			child: q.child.Spec.Name, revision: q.child.Spec.Revision, opens: g.Grant, serves: g.serves(), warrant: r.warrant, since: now, once: s.consent.once,
+			child: q.child.Spec.Name, revision: q.child.Spec.Revision, offer: *g, warrant: r.warrant, since: now, once: s.consent.once,
 		})
 	}
 	r.version = s.consent.give(given)

@@ -192,19 +192,19 @@ func covered(grants []offeredGrant, path string, role validate.Role) bool {
 
 // unchanged reports whether what a grant names is still what it was when it was
 // offered: the same file, and no link on the way to it.
-func (p planner) unchanged(g *offeredGrant) bool {
-	place, err := rootsmgr.Resolve(p.fs, g.Path)
+func (g *offeredGrant) unchanged(fsys rootsmgr.FS) bool {
+	place, err := rootsmgr.Resolve(fsys, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	info, err := p.fs.Lstat(g.Path)
+	info, err := fsys.Lstat(g.Path)
 	if g.info == nil {
 		return err != nil || info.Mode().IsRegular()
 	}
 	if err != nil {
 		return false
 	}
-	if s, ok := p.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+	if s, ok := fsys.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
 		return s.SameFile(g.info, info)
 	}
 	return info.Mode().Type() == g.info.Mode().Type()

@@ -183,7 +183,7 @@ func unapproved(v *validate.Verdict, at, why string) string {
 	var b strings.Builder
 	rule := ""
 	if v.Fired != nil {
-		rule = fmt.Sprintf(" (rule %q)", shown(v.Fired.Name, 100))
+		rule = " by " + ruleText(v.Fired)
 	}
 	if f := v.First; f != nil {
 		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", shown(f.Raw, 200), rule, why)

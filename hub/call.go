@@ -351,7 +351,7 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		}, j.view)
 	}
 	decide()
-	if j.verdict.Decision == validate.Allow || patience == nil {
+	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)

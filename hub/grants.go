@@ -21,8 +21,7 @@ const nameOfGrants = "escalation-approved"
 type grant struct {
 	child    string
 	revision uint64 // of the child's Spec: another program of the same name was not allowed anything
-	opens    validate.Grant
-	serves   bool
+	offer    offeredGrant
 	warrant  *warrant
 	since    time.Time
 	once     bool // it lives for the call that it was given for, else for the session
@@ -40,30 +39,28 @@ func (c *consent) grantsFor(child *Child, t *warrant) (list []validate.Grant) {
 	defer c.mu.Unlock()
 	for _, g := range c.tab.grants {
 		if g.alive(child.Spec.Name, child.Spec.Revision) && (!g.once || g.warrant == t) {
-			list = append(list, g.opens)
+			list = append(list, g.offer.Grant)
 		}
 	}
 	return list
 }
 
-// served appends the directories that were granted to a child to the roots that
-// it is served, the last ones (P2).
-func (c *consent) served(child *Child, roots []rootsmgr.Root) []rootsmgr.Root {
+// served are the grants whose directories a child is served: of whatever call,
+// and those only that are what they were when they were given. A link that has
+// taken the place of one would open what it leads to.
+func (c *consent) served(child *Child, fsys rootsmgr.FS) (list []validate.Grant) {
 	if child.Spec.Share != children.ShareSession {
-		return roots
+		return nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range c.tab.grants {
-		if !g.serves || !g.alive(child.Spec.Name, child.Spec.Revision) {
-			continue
-		}
-		path := g.opens.Path
-		if !slices.ContainsFunc(roots, func(r rootsmgr.Root) bool { return r.Path == path }) {
-			roots = append(roots, rootsmgr.Root{URI: rootsmgr.FormatURI(path), Name: nameOfGrants, Path: path, Given: path})
+	all := slices.Clone(c.tab.grants)
+	c.mu.Unlock()
+	for _, g := range all {
+		if g.offer.serves() && g.alive(child.Spec.Name, child.Spec.Revision) && g.offer.unchanged(fsys) {
+			list = append(list, g.offer.Grant)
 		}
 	}
-	return roots
+	return list
 }
 
 // give enters grants and returns the version by which children are served them.
@@ -73,7 +70,7 @@ func (c *consent) give(list []*grant) (version uint64) {
 	c.tab.grants = append(c.tab.grants, list...)
 	close(c.tab.given)
 	c.tab.given = make(chan struct{})
-	if slices.ContainsFunc(list, func(g *grant) bool { return g.serves }) {
+	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.serves() }) {
 		c.changed()
 	}
 	return c.tab.version
@@ -85,7 +82,7 @@ func (c *consent) take(t *warrant) {
 	defer c.mu.Unlock()
 	serves := false
 	c.tab.grants = slices.DeleteFunc(c.tab.grants, func(g *grant) bool {
-		serves = serves || g.warrant == t && g.serves
+		serves = serves || g.warrant == t && g.offer.serves()
 		return g.warrant == t
 	})
 	if serves {
@@ -176,13 +173,13 @@ func (c *consent) report() consentReport {
 	defer c.mu.Unlock()
 	for _, g := range c.tab.grants {
 		r := grantReport{
-			URI: rootsmgr.FormatURI(g.opens.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.opens.File, Served: g.serves,
+			URI: rootsmgr.FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.serves(),
 			Lifetime: "session", Since: g.since, By: g.warrant.by, Rules: list(g.warrant.rules),
 		}
 		if g.once {
 			r.Lifetime = "call"
 		}
-		for _, role := range g.opens.Roles.List() {
+		for _, role := range g.offer.Roles.List() {
 			r.Roles = append(r.Roles, role.String())
 		}
 		grants = append(grants, r)

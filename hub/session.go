@@ -142,14 +142,14 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		g := s.hub.inForce()
 		updates := s.roots.Updates()
-		snap := s.roots.View().Snapshot
+		view := s.roots.View()
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
 		s.consent.prune(g)
 		granted, grants := s.consent.version()
-		s.serve(g, snap, first)
-		s.setServed(snap.Generation(), granted)
+		s.serve(g, view, first)
+		s.setServed(view.Snapshot.Generation(), granted)
 		select {
 		case <-updates:
 		case <-grants:

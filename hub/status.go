@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/rootsmgr"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -47,6 +48,7 @@ type rootsReport struct {
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
+	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Children         []childRoots    `json:"children"`
 	consentReport
 }
@@ -86,21 +88,22 @@ func (s *Session) rootsReport() rootsReport {
 	r.Config = s.hub.ConfigState()
 	r.consentReport = s.consent.report()
 	g := s.hub.now()
+	r.Policy = g.policy()
 	for _, name := range g.names() {
-		r.Children = append(r.Children, s.childRoots(g, name))
+		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
 	return r
 }
 
-func (s *Session) childRoots(g *generation, name string) childRoots {
+func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) childRoots {
 	st, _, _, _ := s.childStatus(name)
 	share := g.byName[name].Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
-	if share == children.ShareAll {
-		for _, root := range g.common() {
+	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
+		for _, root := range s.rootsFor(g, g.byName[name], view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -180,6 +183,7 @@ type Status struct {
 	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Policy    *PolicyReport   `json:"policy,omitempty"`
 }
 
 // ChildStatus is one instance of a child.
@@ -254,8 +258,9 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	cfg := &h.now().cfg
-	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	g := h.now()
+	cfg := &g.cfg
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

@@ -349,3 +349,59 @@ func (c *Checker) Policy() (info PolicyInfo, ok bool) {
 	}
 	return info, true
 }
+
+// Condition says in words what a rule asks for.
+func (r *RuleInfo) Condition() string {
+	var parts []string
+	if p := r.Paths; p == nil {
+		parts = append(parts, "every call")
+	} else {
+		roles := "every use"
+		if len(p.Roles) > 0 {
+			words := make([]string, len(p.Roles))
+			for i, role := range p.Roles {
+				words[i] = role.String()
+			}
+			roles = strings.Join(words, ", ")
+		}
+		text := roles + " of paths"
+		if p.Within != "" {
+			text += " within " + p.Within
+		}
+		if p.Outside {
+			text += " outside the boundary"
+		}
+		parts = append(parts, text)
+	}
+	if len(r.Servers) > 0 {
+		parts = append(parts, "by servers "+strings.Join(r.Servers, ", "))
+	}
+	if len(r.Tools) > 0 {
+		parts = append(parts, "by tools "+strings.Join(r.Tools, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
+// lies in some reading; "" for none.
+func (c *Checker) Opens(path string) string {
+	if c == nil || c.policy == nil {
+		return ""
+	}
+	place, err := rootsmgr.Resolve(c.fs, path)
+	if err != nil {
+		return ""
+	}
+	in := func(dir string) bool {
+		return c.holds(dir, place.Readings.Lexical) || c.holds(dir, place.Readings.Physical) || c.holds(dir, place.Readings.Cleaned)
+	}
+	if s := c.policy.sandbox; s != nil && in(s.path) {
+		return s.path
+	}
+	for i := range c.policy.rules {
+		if r := &c.policy.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
+			return r.dir.Path
+		}
+	}
+	return ""
+}

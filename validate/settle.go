@@ -87,3 +87,14 @@ func hintFor(t *Tool, f *Judged) string {
 	}
 	return fmt.Sprintf(`"paths": { "args": { %s: { %s: "none" } } }`, quote(t.name), quote(f.declare))
 }
+
+// RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.
+func (v *Verdict) RootsMatter() bool {
+	switch {
+	case v.Decision == Allow:
+		return false
+	case v.Fired != nil:
+		return v.Fired.Paths != nil && v.Fired.Paths.Outside
+	}
+	return v.First != nil
+}

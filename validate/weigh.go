@@ -294,7 +294,8 @@ func (j *judge) touchesName(f *Finding, s spelled) bool {
 	return err == nil && j.touches(f.Role, &place)
 }
 
-// beside reports a directory that is served beside the roots: not where the child works, and not named by the call. A
+// beside reports a directory that is served beside the roots: outside the boundary, not where the child works, and not
+// named by the call. A
 // relative path is read from there only where something is there to be opened, or the directory to make it in is: a
 // child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
 // asked about.
@@ -302,8 +303,12 @@ func (j *judge) beside(base string) bool {
 	if base == "" || base == j.w.Cwd || j.named[base] {
 		return false
 	}
-	served := j.c.policy != nil && j.c.policy.dirs[base]
-	return served || slices.ContainsFunc(j.w.Grants, func(g Grant) bool { return !g.File && g.Path == base })
+	served := j.c.policy != nil && j.c.policy.dirs[base] || slices.ContainsFunc(j.w.Grants, func(g Grant) bool { return !g.File && g.Path == base })
+	if !served {
+		return false
+	}
+	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	return !inside
 }
 
 // idle reports a reading of a relative path from a directory beside the roots at which there is nothing.

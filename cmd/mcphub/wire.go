@@ -42,10 +42,11 @@ func (s *sources) register(cmd *cobra.Command) {
 func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	file, err := s.load(w)
 	if err != nil {
-		return hub.Config{}, err
+		return hub.Config{}, printed(w, err)
 	}
 	s.file = file
-	return s.wire(file, w, log)
+	cfg, err := s.wire(file, w, log)
+	return cfg, printed(w, err)
 }
 
 // wire turns a configuration that was read into what a Hub is made of.
@@ -90,9 +91,12 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		own = append(own, cache)
 		cfg.Cache = filepath.Join(cache, "catalogue")
 	}
+	for _, p := range doubtful(file, &cfg) {
+		fmt.Fprintln(w, p.String())
+	}
 	cfg.Checker, err = checker(file, home, own)
 	if err != nil {
-		return cfg, exitf(exitConfig, "%w", err)
+		return cfg, &exitError{exitConfig, policyErrors(file, err)}
 	}
 	return cfg, nil
 }
@@ -131,10 +135,6 @@ func exists(path string) bool {
 // yet: going on without them would let pass what the operator forbade.
 func notServedYet(f *config.File) error {
 	switch {
-	case len(f.Policy.Rules) > 0:
-		p := f.At("policy", "rules")
-		p.Text = "policy rules are not served by this version; take them out, the boundary of the roots holds without them"
-		return exitf(exitConfig, "%s", p.String())
 	case f.Audit.Required:
 		p := f.At("audit", "required")
 		p.Text = "the audit log is not served by this version, so it cannot be required"
@@ -155,9 +155,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	def := config.Default()
 	if f.Expose != def.Expose {
 		note("every tool is listed", "expose")
-	}
-	if f.Policy.Sandbox != "" {
-		note("the sandbox is not part of the boundary", "policy", "sandbox")
 	}
 	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
@@ -250,6 +247,10 @@ func fromFile(f *config.File, path, home string, command bool) string {
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
+	var err error
+	if cfg.Policy, err = policy(f, home); err != nil {
+		return nil, err
+	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
