@@ -318,7 +318,7 @@ func TestModernHTTPRootsTakeTurns(t *testing.T) {
 }
 
 // asker is a child that asks its client things.
-func asker(name string) children.Spec { return scripted(name, childtest.Script{Asks: true}) }
+func askingKid(name string) children.Spec { return scripted(name, childtest.Script{Asks: true}) }
 
 const elicits = `{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`
 
@@ -342,7 +342,7 @@ func (c *modernWeb) noticed(child string) string {
 // TestModernHTTPStateIsItsCallsAlone: a requestState goes on with the very call
 // of the very token that it was given for, once.
 func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, asker("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}})
+	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b"}}})
 	alice, bob := w.modern("a"), w.modern("b")
 	for _, c := range []*modernWeb{alice, bob} {
 		c.caps = `{"elicitation":{"form":{}}}`
@@ -423,7 +423,7 @@ func TestModernHTTPCeilings(t *testing.T) {
 // refused, though others of its token do declare it, and the child's list is
 // the same for all.
 func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, asker("kid")), HTTPOptions{})
+	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{})
 	can, cannot := w.modern(""), w.modern("")
 	can.caps = `{"elicitation":{}}`
 	can.answer = func(string, []byte) string { return `{"action":"decline"}` }
@@ -446,7 +446,7 @@ func TestModernHTTPUndeclaredIsNotAsked(t *testing.T) {
 
 // TestModernHTTPProgressIsOnItsOwnResponse: in order, without ids of events.
 func TestModernHTTPProgressIsOnItsOwnResponse(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, asker("kid")), HTTPOptions{})
+	w := serveWeb(t, newTestHub(t, askingKid("kid")), HTTPOptions{})
 	c := w.modern("")
 	r := c.once("tools/call", `{"name":"kid__progress","arguments":{"steps":20},"_meta":{"progressToken":"mine"}}`)
 	if r.Header.Get("X-Accel-Buffering") != "no" || r.Header.Get("Content-Type") != "text/event-stream" {

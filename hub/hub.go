@@ -28,6 +28,7 @@ type Config struct {
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
+	Approval Approval
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
@@ -99,6 +100,7 @@ type Hub struct {
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   routes
 	subs       subscriptions
+	desk       desk
 
 	mu       sync.Mutex
 	sessions map[string]*Session

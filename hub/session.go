@@ -44,8 +44,9 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips trips
-	tasks tasks
+	trips   trips
+	tasks   tasks
+	consent consent // what a human has allowed, or is asked
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -66,6 +67,7 @@ type sessionTables struct {
 	brought     brought
 	served      uint64 // generation of the roots that the children were given
 	servedOnce  bool
+	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
@@ -89,6 +91,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
+	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -153,12 +156,15 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
+		s.consent.prune(g)
 		asked := s.broughtSoFar()
+		granted, grants := s.consent.version()
 		s.serve(g, view, first)
-		s.setServed(view.Snapshot.Generation(), asked)
+		s.setServed(view.Snapshot.Generation(), asked, granted)
 		select {
 		case <-updates:
 		case <-s.modern.turned:
+		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
 			return
@@ -166,11 +172,11 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation, brought uint64) {
+func (s *Session) setServed(generation, brought, granted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tab.brought.done = brought
-	s.tab.served, s.tab.servedOnce = generation, true
+	s.tab.served, s.tab.servedOnce, s.tab.granted = generation, true, granted
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})
 }

@@ -51,6 +51,7 @@ type rootsReport struct {
 	Config           *ConfigState    `json:"config,omitempty"`
 	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Children         []childRoots    `json:"children"`
+	consentReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -99,6 +100,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	r.Config = s.hub.ConfigState()
+	r.consentReport = s.consent.report()
 	g := s.hub.now()
 	r.Policy = g.policy()
 	for _, name := range g.names() {
@@ -255,6 +257,7 @@ type SessionStatus struct {
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"` // requests of the client being served
 	sessionRoots
+	consentReport
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -341,5 +344,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = roots.Err.Error()
 	}
+	st.consentReport = s.consent.report()
 	return st
 }

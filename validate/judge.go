@@ -37,6 +37,7 @@ type judge struct {
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
 	hits   []bool               // room for those of one unit
+	asked  []unitKind           // of one finding
 	late   map[*compiled]string // memo of lateArea
 	named  map[string]bool      // directories beside the roots that the call itself names
 }

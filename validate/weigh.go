@@ -54,24 +54,31 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 		rule := &j.c.policy.rules[at]
 		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || j.takesAlong(rule, out, u))
 	}
-	t.keep(unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}, true)
+	r.kind = t.keep(unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}, true)
 }
 
-// keep adds a kind that is not among them yet.
-func (t *tally) keep(k unitKind, borrowed bool) {
+// same reports whether the rules cannot tell two kinds apart.
+func (k *unitKind) same(other *unitKind) bool {
+	return k.alone == other.alone && k.granted == other.granted && slices.Equal(k.hits, other.hits)
+}
+
+// keep adds a kind that is not among them yet, and returns it as it is kept; nil
+// where there are too many.
+func (t *tally) keep(k unitKind, borrowed bool) *unitKind {
 	for i := range t.kinds {
-		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
-			return
+		if had := &t.kinds[i]; had.same(&k) {
+			return had
 		}
 	}
 	if len(t.kinds) == maxKinds {
 		t.many = true
-		return
+		return nil
 	}
 	if borrowed {
 		k.hits = slices.Clone(k.hits)
 	}
 	t.kinds = append(t.kinds, k)
+	return &t.kinds[len(t.kinds)-1]
 }
 
 // join takes in what was found when the same finding was read from other directories.
@@ -101,9 +108,14 @@ func (j *judge) rule(out *Judged) {
 	case t.many:
 		out.Decision, out.Code = Deny, CodeBudget
 	default:
+		j.asked = j.asked[:0]
 		d := j.decide(t.kinds)
 		if d.by == nil {
 			return
+		}
+		for i := range out.Readings {
+			r := &out.Readings[i]
+			r.Asks = d.decision == Escalate && r.kind != nil && slices.ContainsFunc(j.asked, func(k unitKind) bool { return k.same(r.kind) })
 		}
 		out.Decision, out.Code, out.fired, out.Rule = d.decision, d.code, d.by, d.by.Name
 		if d.leads != "" {
@@ -137,6 +149,7 @@ func (j *judge) decide(units []unitKind) ruled {
 					rest = append(rest, u)
 				} else if !u.granted {
 					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+					j.asked = append(j.asked, u)
 				}
 			}
 			if len(rest) == 0 {
