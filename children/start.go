@@ -40,6 +40,12 @@ type Call struct {
 	silence silence
 }
 
+// CanStart reports whether Start may be tried: not every transport has it.
+func (l *Lease) CanStart() bool {
+	_, can := l.r.link.(starter)
+	return can
+}
+
 // Start is Call without waiting. false: nothing was sent, and asker will not
 // be told. Otherwise it is told once, what Call would return: an answer on the
 // goroutine that reads what the child sends, which it must not hold up, and an

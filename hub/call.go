@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -209,14 +210,19 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		return c.again(ctx) // nothing was sent yet
 	}
 	if err != nil {
+		s.refusedFor(ctx, c.subject(), err)
 		return refuse(ctx, c.tool, err)
 	}
 	defer j.lease.Release()
+	ticket, err := s.record(ctx, c.subject(), j)
 	if v := j.verdict; v.Decision != validate.Allow {
 		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
 		return refuseVerdict(v, c.at)
 	}
-	return s.forward(ctx, c, j)
+	if err != nil {
+		return refuse(ctx, c.tool, err)
+	}
+	return s.forward(ctx, c, j, ticket)
 }
 
 // preparedScan is the Scan that serveFast made of a call's arguments, nil where
@@ -353,7 +359,7 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 }
 
 // forward sends the judged bytes and brings the answer back as it is.
-func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
+func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket audit.Ticket) jsonrpc.Answer {
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
@@ -365,8 +371,10 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 	back(err)
 	if err != nil {
 		drop()
+		ticket.Outcome(failureOf(err))
 		return refuse(ctx, c.tool, err)
 	}
+	ticket.Outcome(resultOf(resp.Result, resp.Error))
 	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
 	if c.task {
 		return s.adoptTask(ctx, j.lease, a, drop)
@@ -392,7 +400,10 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
 		return refuseArguments(err)
 	case errors.As(err, &missing), errors.As(err, &changed):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -45,15 +46,21 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		return refuseErrand(ctx, e, err), errSuperseded
 	}
 	if err != nil {
+		s.refusedFor(ctx, e.subject(), err)
 		return refuseErrand(ctx, e, err), nil
 	}
 	defer j.lease.Release()
+	ticket, err := s.record(ctx, e.subject(), j)
 	if v := j.verdict; v.Decision != validate.Allow {
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), errDenied
 	}
+	if err != nil {
+		return refuseErrand(ctx, e, err), nil
+	}
 	if e.before != nil {
 		if err := e.before(j.lease.Key()); err != nil {
+			ticket.Outcome(audit.ResultNotSent)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}
 	}
@@ -66,8 +73,10 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 	resp, err := j.lease.Call(away, e.method, e.params(own)...)
 	back(err)
 	if err != nil {
+		ticket.Outcome(failureOf(err))
 		return refuseErrand(ctx, e, err), nil
 	}
+	ticket.Outcome(resultOf(resp.Result, resp.Error))
 	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
 }
 
@@ -121,7 +130,10 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 func refuseErrand(ctx context.Context, e errand, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var down *children.UnavailableError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case errors.As(err, &args):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):

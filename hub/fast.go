@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -50,6 +51,11 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
+	kept := s.hub.now().cfg.Audit
+	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart() || !s.recordFast(&kept, c, m)) {
+		lease.Release()
+		return false
+	}
 	room := rooms.Get().(*room)
 	defer room.free()
 	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
@@ -62,6 +68,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	c.trip.key, c.trip.to = key, s.client
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
+	if kept.To != nil {
+		s.lane.hold(c, r.Batch(), params)
+		return true
+	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over(nil)
 		return false
@@ -86,6 +96,9 @@ type fastCall struct {
 	token []byte // the hub's progress token
 	call  children.Call
 	trip  trip
+
+	ticket   audit.Ticket
+	from, to int // of the params in the lane, until the record is written
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -116,8 +129,10 @@ func (c *fastCall) over(err error) {
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 	c.over(err)
 	if err != nil {
+		c.ticket.Outcome(failureOf(err))
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
+	c.ticket.Outcome(resultOf(res.Result, res.Error))
 	c.reply.Answer(res.Answer())
 }

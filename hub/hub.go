@@ -30,6 +30,7 @@ type Config struct {
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
+	Audit    Audit
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub

@@ -43,6 +43,7 @@ type Session struct {
 
 	trips trips
 	tasks tasks
+	lane  lane
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -80,6 +81,7 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.lane.s = s
 	s.seats.Store(newSeats(nil))
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -47,6 +48,7 @@ type rootsReport struct {
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
+	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
 }
 
@@ -84,6 +86,7 @@ func (s *Session) rootsReport() rootsReport {
 	}
 	r.Config = s.hub.ConfigState()
 	g := s.hub.now()
+	r.Audit = g.cfg.Audit.status()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name))
 	}
@@ -178,6 +181,22 @@ type Status struct {
 	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Audit     AuditStatus     `json:"audit"`
+}
+
+// AuditStatus is how the record of decisions stands.
+type AuditStatus struct {
+	audit.State
+	Required  bool `json:"required"`  // what cannot be recorded is denied
+	Arguments bool `json:"arguments"` // arguments are recorded too
+}
+
+func (a *Audit) status() AuditStatus {
+	st := AuditStatus{Required: a.Required, Arguments: a.Arguments}
+	if a.To != nil {
+		st.State = a.To.State()
+	}
+	return st
 }
 
 // ChildStatus is one instance of a child.
@@ -252,7 +271,7 @@ type sessionRoots struct {
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
 	cfg := &h.now().cfg
-	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

@@ -9,11 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/hub"
 )
 
 // describe says in one line how a server is run.
 func describe(s children.Spec) string {
 	return strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
+}
+
+// describeAudit says in one line where decisions would be recorded.
+func describeAudit(a hub.Audit, dir string) string {
+	switch {
+	case dir == "":
+		return "audit: off, decisions are not recorded"
+	case a.Required:
+		return "audit: " + dir + "; what cannot be recorded there is denied"
+	}
+	return "audit: " + dir
 }
 
 func validateCommand() *cobra.Command {
@@ -37,6 +49,7 @@ func validateCommand() *cobra.Command {
 			for _, b := range cfg.Broken {
 				fmt.Fprintf(out, "%-20s not served: %s\n", b.Name, b.Reason)
 			}
+			fmt.Fprintln(out, describeAudit(cfg.Audit, src.audit))
 			if len(cfg.Broken) > 0 {
 				return exitf(exitConfig, "%d of %d servers cannot be served", len(cfg.Broken), len(cfg.Broken)+len(cfg.Children))
 			}

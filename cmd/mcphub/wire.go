@@ -27,6 +27,7 @@ type sources struct {
 	builtinOnly bool        // the embedded server alone, whatever files there are
 	found       string      // the file that was read; "" where there was none
 	logs        string      // where the children's stderr is to be kept; "" where it is not
+	audit       string      // where decisions are to be recorded; "" where they are not
 	file        *config.File
 }
 
@@ -56,7 +57,7 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
-	s.logs = logFolder(file, home, os.Getenv)
+	s.logs, s.audit = logFolder(file, home, os.Getenv), auditFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
@@ -74,6 +75,9 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
 		Log:     log,
 		Environ: os.Environ(), Home: home, Dir: dir,
+	}
+	if cfg.Audit, err = auditSettings(file, s.audit); err != nil {
+		return cfg, err
 	}
 	if cfg.Fallback, err = s.fallback(file, dir, log); err != nil {
 		return cfg, err
@@ -128,14 +132,9 @@ func exists(path string) bool {
 // notServedYet refuses settings that would have to deny something and cannot
 // yet: going on without them would let pass what the operator forbade.
 func notServedYet(f *config.File) error {
-	switch {
-	case len(f.Policy.Rules) > 0:
+	if len(f.Policy.Rules) > 0 {
 		p := f.At("policy", "rules")
 		p.Text = "policy rules are not served by this version; take them out, the boundary of the roots holds without them"
-		return exitf(exitConfig, "%s", p.String())
-	case f.Audit.Required:
-		p := f.At("audit", "required")
-		p.Text = "the audit log is not served by this version, so it cannot be required"
 		return exitf(exitConfig, "%s", p.String())
 	}
 	return nil
@@ -159,9 +158,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	}
 	if f.Approval.Local != def.Approval.Local {
 		note("nobody is asked for approval", "approval", "local")
-	}
-	if f.Audit.Dir != "" && !f.Audit.Off() {
-		note("no audit log is written", "audit", "dir")
 	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
