@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"time"
 
 	"mcphub/children"
 	"mcphub/internal/audit"
@@ -14,7 +15,8 @@ import (
 type lane struct {
 	s    *Session
 	held []*fastCall
-	buf  []byte // their params, for what they came in is used again
+	buf  []byte    // their params, for what they came in is used again
+	now  time.Time // when the first of them came
 }
 
 // recordFast makes the line of a call that holds no path. false: it cannot be
@@ -24,8 +26,11 @@ func (s *Session) recordFast(cfg *Audit, c *fastCall, m *jsonrpc.Message) bool {
 	if cfg.Arguments {
 		rec.Arguments = m.Param("arguments")
 	}
+	if len(s.lane.held) == 0 {
+		s.lane.now = time.Now() // for all that came in one read
+	}
 	var err error
-	c.ticket, err = cfg.To.Put(&rec)
+	c.ticket, err = cfg.To.Put(&rec, s.lane.now)
 	return err == nil || !cfg.Required
 }
 

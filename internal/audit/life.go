@@ -21,10 +21,13 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-late:
 			late = nil
 			l.mu.Lock()
-			l.tab.soon = false
+			l.tab.soon, l.tab.overdue = false, true
 			l.mu.Unlock()
 			l.sweep()
 		case <-tick.C:
+			l.mu.Lock()
+			l.tab.overdue = true
+			l.mu.Unlock()
 			l.sweep()
 			// The next one tries again where it fails; who appends is told of the file itself.
 			_ = l.checkpoint()

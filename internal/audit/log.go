@@ -84,6 +84,7 @@ type logTables struct {
 	waiting  []chan error
 	outcomes []Outcome // that no line holds yet
 	soon     bool      // Run knows that there are some
+	overdue  bool      // they have waited for long enough
 	lost     uint64    // lines that there was no room for
 	looked   time.Time // when the file was seen to be there
 	failure  error     // of the last write; nil: it went well
@@ -230,8 +231,8 @@ func (l *Log) begin(kind string, now time.Time) (from int) {
 
 func (l *Log) seal(from int, b line) { l.tab.pending = b.seal(from, &l.tab.made.head) }
 
-// Outcome notes what became of a request. It does not wait: it is written with
-// the next line that somebody waits for, or soon, and several go into one line.
+// Outcome notes what became of a request. It does not wait: it is written soon,
+// with others in one line.
 func (l *Log) Outcome(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,14 +267,14 @@ func (l *Log) tell() {
 	}
 	from := l.begin(KindOutcome, time.Now())
 	l.seal(from, outcomes(l.tab.pending, l.tab.outcomes))
-	l.tab.outcomes = l.tab.outcomes[:0]
+	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
 }
 
 // Commit returns when every line that was put before is with the operating
 // system, or could not be written: then it will be with the next that can.
 func (l *Log) Commit(ctx context.Context) error {
 	l.mu.Lock()
-	if l.tab.written.number == l.tab.made.number {
+	if l.tab.written.number == l.tab.made.number && !l.tab.overdue {
 		err := l.tab.end
 		l.mu.Unlock()
 		return err
@@ -347,7 +348,9 @@ func (l *Log) round() error {
 		l.mu.Unlock()
 		return told(waiting, err)
 	}
-	l.tell()
+	if l.tab.overdue {
+		l.tell()
+	}
 	b, made := l.tab.pending, l.tab.made
 	l.tab.pending, l.tab.spare = l.tab.spare[:0], nil
 	look := now.Sub(l.tab.looked) >= lookEvery || now.Before(l.tab.looked)
