@@ -60,10 +60,13 @@ func (c *chain) find() error {
 		return err
 	}
 	c.at = end.place
-	if len(end.torn) > 0 {
+	switch {
+	case len(end.torn) > 0:
 		return c.write(end.closing(c.stamp.at(time.Now())), 1)
+	case end.open:
+		_, err = c.file.Write([]byte{'\n'})
 	}
-	return nil
+	return err
 }
 
 // add writes one line about a log.
@@ -125,7 +128,11 @@ func (c *chain) closeLog(id string) error {
 		return err
 	}
 	end, err := c.logEnd(id, file)
-	if err == nil && len(end.torn) > 0 {
+	switch {
+	case err != nil:
+	case end.open:
+		_, err = file.Write([]byte{'\n'})
+	case len(end.torn) > 0:
 		b := end.closing(c.stamp.at(time.Now()))
 		end.number++
 		_, err = file.Write(b.seal(1, &end.head))
@@ -157,7 +164,8 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 		if err = errors.Join(err, before.Close()); err != nil {
 			return end, err
 		}
-		end = ending{e.place, append(e.torn, end.torn...)}
+		end = ending{place: e.place, torn: append(e.torn, end.torn...)}
+		end.complete()
 	}
 	return end, nil
 }
@@ -166,6 +174,15 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 type ending struct {
 	place
 	torn []byte // what stands behind the last line end
+	open bool   // the last line lacks nothing but that
+}
+
+// complete makes what stands behind the last line end a line where that is all
+// it lacks.
+func (e *ending) complete() {
+	if entry, err := readLine(e.torn); err == nil {
+		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
+	}
 }
 
 // closing is the line that closes a torn one: it begins with the line end that
@@ -195,6 +212,7 @@ func lastLine(f *os.File) (ending, error) {
 		}
 		e.torn = b[last+1:]
 		if last < 0 {
+			e.complete()
 			return e, nil
 		}
 		begin := bytes.LastIndexByte(b[:last], '\n')
@@ -206,6 +224,7 @@ func lastLine(f *os.File) (ending, error) {
 			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
 		}
 		e.number, e.head = entry.Number, [64]byte([]byte(entry.Hash))
+		e.complete()
 		return e, nil
 	}
 }

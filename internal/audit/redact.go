@@ -97,7 +97,7 @@ var shapes = []shape{
 	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Redacted},
 	{"JSON Web Token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Redacted},
 	{"private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Redacted},
-	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}`), "$1$2" + Redacted},
+	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Redacted},
 	{"user and password in a URL", []string{"@"}, regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`), "://" + Redacted + "@"},
 	{"parameter or variable", []string{"="}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Redacted},
 	{"option", []string{"--"}, regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Redacted},
