@@ -59,7 +59,8 @@ func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(c
 		return serve(ctx, m)
 	}
 	r := &request{m: m, began: time.Now()}
-	a := serve(context.WithValue(ctx, requestKey{}, r), m)
+	ctx = context.WithValue(ctx, requestKey{}, r)
+	a := serve(ctx, m)
 	if r.told {
 		return a
 	}

@@ -97,6 +97,9 @@ func syncFile(path string) error {
 
 // close writes the last line and lets the file go.
 func (l *Log) close() error {
+	l.mu.Lock()
+	l.tab.failedAt = time.Time{} // it is the last attempt, whenever the one before was
+	l.mu.Unlock()
 	err := l.write(KindClose, func(b line) line { return b })
 	l.end(ErrClosed)
 	if err == nil {
