@@ -320,7 +320,7 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
-	if j.verdict.Decision != validate.Deny || patience == nil {
+	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)

@@ -21,8 +21,9 @@ type Explanation struct {
 	Tool       string             `json:"tool"`
 	Server     string             `json:"server"`
 	ToolName   string             `json:"toolName"`
-	Decision   string             `json:"decision"` // allow, escalate or deny
-	Rule       string             `json:"rule"`     // what decided
+	Decision   string             `json:"decision"`         // allow, escalate or deny
+	Rule       string             `json:"rule"`             // what decided
+	Policy     *RuleReport        `json:"policy,omitempty"` // the rule of the policy that decided
 	Refusal    string             `json:"refusal,omitempty"`
 	Roots      []string           `json:"roots"`
 	Origin     string             `json:"origin,omitempty"`
@@ -46,6 +47,7 @@ type ExplainedFinding struct {
 	How      string             `json:"how"` // why it was taken for a path
 	Base     string             `json:"base,omitempty"`
 	Decision string             `json:"decision"`
+	Rule     string             `json:"rule,omitempty"` // of the policy, that matched it
 	Code     string             `json:"code"`
 	Readings []ExplainedReading `json:"readings"`
 	Hint     string             `json:"hint,omitempty"` // the line of hub.json that would change it
@@ -118,6 +120,10 @@ func (e *Explanation) judged(j *judgement) {
 	if v.Decision != validate.Allow {
 		e.Refusal = denial(v, "")
 	}
+	if v.Fired != nil {
+		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})
+		e.Policy = &r
+	}
 	if snap := j.view.Snapshot; snap != nil {
 		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()
 	}
@@ -128,7 +134,7 @@ func (e *Explanation) judged(j *judgement) {
 	for _, f := range v.Findings {
 		out := ExplainedFinding{
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
-			Decision: f.Decision.String(), Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
+			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

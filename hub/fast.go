@@ -37,7 +37,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
+	if scan.NeedsJudge() || tool.gen.byRoots(tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}

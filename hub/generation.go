@@ -17,11 +17,11 @@ import (
 type generation struct {
 	number  uint64
 	cfg     Config
-	own     []ownTool              // definitions of the hub's own tools
-	byName  map[string]*Child      // cfg.Children by name
-	common  func() []rootsmgr.Root // what a child that serves everybody is served
-	applied chan struct{}          // closed once the supervisor follows it
-	next    chan struct{}          // closed once the supervisor follows a newer one
+	own     []ownTool                         // definitions of the hub's own tools
+	byName  map[string]*Child                 // cfg.Children by name
+	common  func() map[string][]rootsmgr.Root // what each child that serves everybody is served
+	applied chan struct{}                     // closed once the supervisor follows it
+	next    chan struct{}                     // closed once the supervisor follows a newer one
 
 	lastRead map[*Child]*childOffer // guarded by Hub.mu
 	catalogs catalogMemo
@@ -42,7 +42,7 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 	cfg.Names = cfg.Names.withDefaults()
 	cfg.Children = append([]Child(nil), cfg.Children...)
 	g.cfg = cfg
-	g.common = sync.OnceValue(func() []rootsmgr.Root { return configuredRoots(&g.cfg) })
+	g.common = sync.OnceValue(g.configuredRoots)
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
 		if g.byName[c.Spec.Name] != nil {

@@ -27,6 +27,21 @@ type Audit struct {
 	Arguments bool            // arguments are recorded, and not only the paths in them
 }
 
+// AuditStatus is how the record of decisions stands.
+type AuditStatus struct {
+	audit.State
+	Required  bool `json:"required"`  // what cannot be recorded is denied
+	Arguments bool `json:"arguments"` // arguments are recorded too
+}
+
+func (a *Audit) status() AuditStatus {
+	st := AuditStatus{Required: a.Required, Arguments: a.Arguments}
+	if a.To != nil {
+		st.State = a.To.State()
+	}
+	return st
+}
+
 // Decisions as the record spells them, beside those of validate.
 const decisionRefuse = "refuse" // it could not be judged, or not be made
 

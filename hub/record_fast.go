@@ -23,6 +23,9 @@ type lane struct {
 // recorded and must be; the long way says so.
 func (s *Session) recordFast(cfg *Audit, c *fastCall, m *jsonrpc.Message) bool {
 	rec := audit.Record{Session: s.id, Request: m.ID, Child: c.tool.child, Tool: c.tool.remote, Rule: ruleNoPath, Decision: decisionAllow}
+	if r := c.tool.tool.CallRule(); r != nil {
+		rec.Rule = r.Name
+	}
 	if cfg.Arguments {
 		rec.Arguments = m.Param("arguments")
 	}

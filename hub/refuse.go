@@ -51,9 +51,12 @@ func denial(v *validate.Verdict, at string) string {
 		path = first.Value // a word of a longer text
 	}
 	var b strings.Builder
-	if v.Rule == validate.RuleProtected {
+	switch {
+	case v.Fired != nil:
+		b.WriteString(ruleDenial(v, path))
+	case v.Rule == validate.RuleProtected:
 		fmt.Fprintf(&b, "Access denied: Path '%s' belongs to what the hub protects whatever the roots are (hub.json, its own folders, policy.protected).", shown(path, 200))
-	} else {
+	default:
 		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(path, 200), rootList(v.Roots))
 	}
 	if first.Code != "" {
@@ -67,6 +70,9 @@ func denial(v *validate.Verdict, at string) string {
 			fmt.Fprintf(&b, " %s.", strings.TrimSuffix(shown(r.Err, 300), "."))
 			break
 		}
+	}
+	if v.Fired != nil {
+		fmt.Fprintf(&b, "\n%s", ruleCure(v))
 	}
 	if v.Why != "" {
 		fmt.Fprintf(&b, "\n%s", v.Why)

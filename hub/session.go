@@ -141,12 +141,12 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		g := s.hub.inForce()
 		updates := s.roots.Updates()
-		snap := s.roots.View().Snapshot
+		view := s.roots.View()
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(g, snap, first)
-		s.setServed(snap.Generation())
+		s.serve(g, view, first)
+		s.setServed(view.Snapshot.Generation())
 		select {
 		case <-updates:
 		case <-g.next:

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file says which instance of a child serves which session (C5), and
@@ -81,20 +82,39 @@ func rootSet(principal string, roots []rootsmgr.Root) string {
 	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// rootsFor returns the roots that a child is served: those of the session, but
-// for a child that serves everybody nothing of any one session (C5, R14).
-func (s *Session) rootsFor(g *generation, c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
+// rootsFor returns the roots that a child is served: those of the session, and
+// after them the directories of the policy (P2); but for a child that serves
+// everybody nothing of any one session (C5, R14).
+func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
-		return g.common()
+		return g.common()[c.Spec.Name]
 	}
-	return snap.Roots()
+	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, nil))
 }
 
-// configuredRoots reads the configured roots, which belong to no session. They
-// are read once for a configuration: no session has a say in when a child that
-// serves all of them is given others.
-func configuredRoots(cfg *Config) []rootsmgr.Root {
-	return rootsmgr.NewSnapshot(cfg.FS, 0, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots()
+// beside are the directories that a child is served beside roots: those that the
+// policy names, and what a human has granted.
+func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.Entry {
+	var out []rootsmgr.Entry
+	for _, d := range g.cfg.Checker.Directories(child, grants) {
+		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
+	}
+	return out
+}
+
+// configuredRoots reads what the children are served that serve everybody: the
+// configured roots, which belong to no session, and the directories of the
+// policy. They are read once for a configuration: no session has a say in when
+// a child that serves all of them is given others.
+func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
+	snap := rootsmgr.NewSnapshot(g.cfg.FS, 0, g.cfg.Fallback.Origin, g.cfg.Fallback.Entries)
+	out := map[string][]rootsmgr.Root{}
+	for i := range g.cfg.Children {
+		if spec := &g.cfg.Children[i].Spec; spec.Share == children.ShareAll {
+			out[spec.Name] = snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil))
+		}
+	}
+	return out
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
@@ -102,7 +122,7 @@ func (s *Session) serveAll() {
 	g := s.hub.inForce()
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common(), true)
+			s.serveChild(c, g.common()[c.Spec.Name], true)
 		}
 	}
 }
@@ -119,12 +139,12 @@ func (s *Session) prestart() {
 	}
 }
 
-// serve has every child of g serve the session with the roots of a snapshot,
-// and no other.
-func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
+// serve has every child of g serve the session with the roots of a view, and no
+// other.
+func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(g, c, snap), first)
+		s.serveChild(c, s.rootsFor(g, c, view), first)
 	}
 	for name, at := range s.seats.Load().by {
 		if g.byName[name] == nil {

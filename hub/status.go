@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
-	"mcphub/internal/audit"
+	"mcphub/rootsmgr"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -48,6 +48,7 @@ type rootsReport struct {
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
+	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
 }
@@ -86,22 +87,23 @@ func (s *Session) rootsReport() rootsReport {
 	}
 	r.Config = s.hub.ConfigState()
 	g := s.hub.now()
+	r.Policy = g.policy()
 	r.Audit = g.cfg.Audit.status()
 	for _, name := range g.names() {
-		r.Children = append(r.Children, s.childRoots(g, name))
+		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
 	return r
 }
 
-func (s *Session) childRoots(g *generation, name string) childRoots {
+func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) childRoots {
 	st, _, _, _ := s.childStatus(name)
 	share := g.byName[name].Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
-	if share == children.ShareAll {
-		for _, root := range g.common() {
+	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
+		for _, root := range s.rootsFor(g, g.byName[name], view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -182,21 +184,7 @@ type Status struct {
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
 	Audit     AuditStatus     `json:"audit"`
-}
-
-// AuditStatus is how the record of decisions stands.
-type AuditStatus struct {
-	audit.State
-	Required  bool `json:"required"`  // what cannot be recorded is denied
-	Arguments bool `json:"arguments"` // arguments are recorded too
-}
-
-func (a *Audit) status() AuditStatus {
-	st := AuditStatus{Required: a.Required, Arguments: a.Arguments}
-	if a.To != nil {
-		st.State = a.To.State()
-	}
-	return st
+	Policy    *PolicyReport   `json:"policy,omitempty"`
 }
 
 // ChildStatus is one instance of a child.
@@ -270,8 +258,9 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	cfg := &h.now().cfg
-	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
+	g := h.now()
+	cfg := &g.cfg
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

@@ -17,6 +17,7 @@ type Tool struct {
 	folded      map[string]keyClass // by folded name, for children that ignore case
 	traits      toolTraits
 	profile     *Profile
+	ruling      *ruling
 	pathFormats bool
 	rewrite     respelling
 	uri         bool  // not a tool: the URI of a resource
@@ -106,7 +107,7 @@ func (t *Tool) compile(s *schema) error {
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive)}
+	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive), ruling: c.policy.ruling(ch.Name, name)}
 	byName := t.profile == nil
 	if byName {
 		t.profile = profileByServer(serverName)

@@ -42,17 +42,15 @@ func (s *sources) register(cmd *cobra.Command) {
 func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	file, err := s.load(w)
 	if err != nil {
-		return hub.Config{}, err
+		return hub.Config{}, printed(w, err)
 	}
 	s.file = file
-	return s.wire(file, w, log)
+	cfg, err := s.wire(file, w, log)
+	return cfg, printed(w, err)
 }
 
 // wire turns a configuration that was read into what a Hub is made of.
 func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
-	if err := notServedYet(file); err != nil {
-		return hub.Config{}, err
-	}
 	for _, p := range withoutEffect(file) {
 		fmt.Fprintln(w, p.String())
 	}
@@ -92,9 +90,12 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		own = append(own, cache)
 		cfg.Cache = filepath.Join(cache, "catalogue")
 	}
+	for _, p := range doubtful(file, &cfg) {
+		fmt.Fprintln(w, p.String())
+	}
 	cfg.Checker, err = checker(file, home, own)
 	if err != nil {
-		return cfg, exitf(exitConfig, "%w", err)
+		return cfg, &exitError{exitConfig, policyErrors(file, err)}
 	}
 	return cfg, nil
 }
@@ -129,17 +130,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// notServedYet refuses settings that would have to deny something and cannot
-// yet: going on without them would let pass what the operator forbade.
-func notServedYet(f *config.File) error {
-	if len(f.Policy.Rules) > 0 {
-		p := f.At("policy", "rules")
-		p.Text = "policy rules are not served by this version; take them out, the boundary of the roots holds without them"
-		return exitf(exitConfig, "%s", p.String())
-	}
-	return nil
-}
-
 // withoutEffect lists settings that are read and change nothing in this
 // version, and whose loss opens nothing.
 func withoutEffect(f *config.File) []config.Problem {
@@ -152,9 +142,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	def := config.Default()
 	if f.Expose != def.Expose {
 		note("every tool is listed", "expose")
-	}
-	if f.Policy.Sandbox != "" {
-		note("the sandbox is not part of the boundary", "policy", "sandbox")
 	}
 	if f.Approval.Local != def.Approval.Local {
 		note("nobody is asked for approval", "approval", "local")
@@ -244,6 +231,10 @@ func fromFile(f *config.File, path, home string, command bool) string {
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
+	var err error
+	if cfg.Policy, err = policy(f, home); err != nil {
+		return nil, err
+	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
