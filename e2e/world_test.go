@@ -31,6 +31,7 @@ type world struct {
 	outside string // secret.txt
 	sibling string // the project's path plus "-secret": secret.txt
 
+	url      string       // of its hub over HTTP, "" before there is one
 	sessions atomic.Int64 // started so far
 }
 

@@ -28,6 +28,7 @@ type toolCall struct {
 	again  func(ctx context.Context) jsonrpc.Answer // makes the call from the start, the tool looked up anew
 
 	scanned *scanned // of args, where that was done already
+	warrant *warrant // a human's approval of this very call; nil: none
 	current bool     // tool is what the child's instance defines, and not the catalogue
 }
 
@@ -213,11 +214,26 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		s.refusedFor(ctx, c.subject(), err)
 		return refuse(ctx, c.tool, err)
 	}
+	if j.verdict.Decision == validate.Escalate {
+		p := s.petitionOf(c)
+		j, err = s.appeal(ctx, p, j)
+		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+			return c.again(ctx)
+		}
+		if err != nil {
+			s.refusedFor(ctx, c.subject(), err)
+			return refuse(ctx, c.tool, err)
+		}
+		defer s.consent.over(j.warrant)
+		if err := j.redeem(p.digest); err != nil {
+			j.refusal = err.Error()
+		}
+	}
 	defer j.lease.Release()
 	ticket, err := s.record(ctx, c.subject(), j)
-	if v := j.verdict; v.Decision != validate.Allow {
+	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
 		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseVerdict(v, c.at)
+		return refuseJudged(j, c.at)
 	}
 	if err != nil {
 		return refuse(ctx, c.tool, err)
@@ -240,6 +256,25 @@ type judgement struct {
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
+	warrant *warrant // a human's approval of it; nil: none
+	refusal string   // why a call that a rule escalates was not approved
+}
+
+// petitionOf puts a call before a human.
+func (s *Session) petitionOf(c toolCall) *petition {
+	task := []byte{}
+	if c.task {
+		task = []byte("task")
+	}
+	return &petition{
+		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote,
+		digest: digestOf([]byte(s.id), []byte(c.tool.child), []byte("tools/call"), []byte(c.tool.remote), c.args, task),
+		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
+			again := c
+			again.warrant, again.scanned, again.current = t, nil, false
+			return s.consider(ctx, again)
+		},
+	}
 }
 
 // considerBy judges the arguments of a call: strict JSON, schema, findings, and
@@ -262,7 +297,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			}
 		}
 	}
-	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool}
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, warrant: c.warrant}
 	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
@@ -311,13 +346,16 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
 }
 
-// judge decides; a denial that a newer answer of the client might lift is
-// decided once more after asking (R11). Then the child is acquired anew: it has
+// judge decides; a denial that a newer answer of the client might lift, or a
+// question to a human that it might spare, is decided once more after asking
+// (R11). Then the child is acquired anew: it has
 // to apply the new roots first, and may be another process in another place.
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
 		cwd, served := j.lease.Where()
-		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{
+			Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
+		}, j.view)
 	}
 	decide()
 	if patience == nil || !j.verdict.RootsMatter() {

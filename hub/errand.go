@@ -29,6 +29,22 @@ type errand struct {
 	// anew, where set, makes the scan again by what the child offers now; nil where
 	// that is what it was made by.
 	anew func(*children.Offer) (*validate.Scan, error)
+	// mute says why nobody is asked where a rule escalates the request; "" where a
+	// human is.
+	mute    string
+	warrant *warrant // a human's approval of it; nil: none
+}
+
+// petitionFor puts an errand before a human.
+func (s *Session) petitionFor(e errand) *petition {
+	return &petition{
+		what: "a request " + legible(e.method), name: e.method, mute: e.mute,
+		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, join(e.params(nil))),
+		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
+			e.warrant = t
+			return s.considerErrand(ctx, e)
+		},
+	}
 }
 
 var errRestless = errors.New("it changes what it offers again and again")
@@ -49,11 +65,26 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		s.refusedFor(ctx, e.subject(), err)
 		return refuseErrand(ctx, e, err), nil
 	}
+	if j.verdict.Decision == validate.Escalate {
+		p := s.petitionFor(e)
+		j, err = s.appeal(s.withNotice(ctx, e.token), p, j)
+		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+			return refuseErrand(ctx, e, err), errSuperseded
+		}
+		if err != nil {
+			s.refusedFor(ctx, e.subject(), err)
+			return refuseErrand(ctx, e, err), nil
+		}
+		defer s.consent.over(j.warrant)
+		if err := j.redeem(p.digest); err != nil {
+			j.refusal = err.Error()
+		}
+	}
 	defer j.lease.Release()
 	ticket, err := s.record(ctx, e.subject(), j)
-	if v := j.verdict; v.Decision != validate.Allow {
+	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), errDenied
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.denial("")), errDenied
 	}
 	if err != nil {
 		return refuseErrand(ctx, e, err), nil
@@ -84,7 +115,7 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, error) {
 	rounds := 0
 	for {
-		j := &judgement{gen: e.gen, child: e.child}
+		j := &judgement{gen: e.gen, child: e.child, warrant: e.warrant}
 		var patience *rootsmgr.Wait
 		var err error
 		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {

@@ -36,6 +36,7 @@ type Explanation struct {
 	Share      string             `json:"share,omitempty"`  // who shares its process: session, roots or all
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
+	explainedApproval
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -94,6 +95,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
+		e.explainedApproval = s.explainApproval(tool, j)
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()

@@ -26,6 +26,7 @@ type Config struct {
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
+	Approval Approval
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
@@ -93,6 +94,7 @@ type Hub struct {
 	own      []ownTool         // definitions of the hub's own tools
 	progress routes
 	subs     subscriptions
+	desk     desk
 
 	mu       sync.Mutex
 	sessions map[string]*Session

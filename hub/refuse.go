@@ -34,9 +34,17 @@ func refuseArguments(err error) jsonrpc.Answer {
 // mostRoots is how many roots a denial names (V8).
 const mostRoots = 20
 
-// refuseVerdict answers a call that was denied; at is where its arguments stand
+// refuseJudged answers a call that was denied; at is where its arguments stand
 // within those that the client sent.
-func refuseVerdict(v *validate.Verdict, at string) jsonrpc.Answer { return toolError(denial(v, at)) }
+func refuseJudged(j *judgement, at string) jsonrpc.Answer { return toolError(j.denial(at)) }
+
+// denial is the text for a call that was denied, or not approved.
+func (j *judgement) denial(at string) string {
+	if j.refusal != "" {
+		return unapproved(j.verdict, at, j.refusal)
+	}
+	return denial(j.verdict, at)
+}
 
 // denial is the text of V8, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.

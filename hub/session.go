@@ -41,9 +41,10 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips trips
-	tasks tasks
-	lane  lane
+	trips   trips
+	tasks   tasks
+	consent consent // what a human has allowed, or is asked
+	lane    lane
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -63,6 +64,7 @@ type sessionTables struct {
 	changed     chan struct{} // status or offers
 	served      uint64        // generation of the roots that the children were given
 	servedOnce  bool
+	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
@@ -82,6 +84,7 @@ func (h *Hub) newSession() *Session {
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.lane.s = s
+	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -145,10 +148,13 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
+		s.consent.prune(g)
+		granted, grants := s.consent.version()
 		s.serve(g, view, first)
-		s.setServed(view.Snapshot.Generation())
+		s.setServed(view.Snapshot.Generation(), granted)
 		select {
 		case <-updates:
+		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
 			return
@@ -156,10 +162,10 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation uint64) {
+func (s *Session) setServed(generation, granted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tab.served, s.tab.servedOnce = generation, true
+	s.tab.served, s.tab.servedOnce, s.tab.granted = generation, true, granted
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})
 }

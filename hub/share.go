@@ -83,13 +83,13 @@ func rootSet(principal string, roots []rootsmgr.Root) string {
 }
 
 // rootsFor returns the roots that a child is served: those of the session, and
-// after them the directories of the policy (P2); but for a child that serves
-// everybody nothing of any one session (C5, R14).
+// after them the directories of the policy and of grants (P2); but for a child
+// that serves everybody nothing of any one session (C5, R14).
 func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
 	}
-	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, nil))
+	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS)))
 }
 
 // beside are the directories that a child is served beside roots: those that the

@@ -51,6 +51,7 @@ type rootsReport struct {
 	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
+	consentReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -86,6 +87,7 @@ func (s *Session) rootsReport() rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	r.Config = s.hub.ConfigState()
+	r.consentReport = s.consent.report()
 	g := s.hub.now()
 	r.Policy = g.policy()
 	r.Audit = g.cfg.Audit.status()
@@ -244,6 +246,7 @@ type SessionStatus struct {
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"` // requests of the client being served
 	sessionRoots
+	consentReport
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -330,5 +333,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = roots.Err.Error()
 	}
+	st.consentReport = s.consent.report()
 	return st
 }

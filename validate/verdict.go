@@ -43,6 +43,7 @@ type Reading struct {
 	Exists bool
 	Code   string // of Codes
 	Err    string // why, where it could not be resolved
+	Asks   bool   // a rule escalates it, and no grant covers it
 
 	dir   bool
 	given string // how Root was spelled

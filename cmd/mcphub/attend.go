@@ -21,6 +21,7 @@ type attendance struct {
 	record func(context.Context) error                 // keeps the audit log
 	book   *childlog.Book                              // nil: no logs are kept
 	reload func(ctx context.Context, force bool) error // nil: not served
+	client int                                         // process that is served over stdio; 0: none
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 }
@@ -57,6 +58,7 @@ func (a *attendance) start(h *hub.Hub) {
 	server := admin.New(admin.Config{
 		Folders: socketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
+		Approvals: h, Client: a.client,
 	})
 	a.wg.Go(func() {
 		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {

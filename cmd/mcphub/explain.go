@@ -118,6 +118,15 @@ func explain(w io.Writer, e hub.Explanation) {
 			fmt.Fprintf(w, "    hub.json: %s\n", f.Hint)
 		}
 	}
+	for _, g := range e.Grants {
+		fmt.Fprintf(w, "  granted     %s, to %s, for this %s\n", printable(g.URI, 400), strings.Join(g.Roles, " and "), g.Lifetime)
+	}
+	if e.Question != "" {
+		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))
+	}
+	if e.Unasked != "" {
+		fmt.Fprintf(w, "  nobody could be asked: %s\n", e.Unasked)
+	}
 	if e.Refusal != "" {
 		fmt.Fprintf(w, "  the client would read:\n    %s\n", strings.ReplaceAll(e.Refusal, "\n", "\n    "))
 	}

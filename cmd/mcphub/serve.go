@@ -57,6 +57,9 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	}
 	reload := newReloader(src, h, hangUps, log)
 	beside.reload = reload.Reload
+	if address == "" {
+		beside.client = os.Getppid() // what it starts may not approve calls in its place
+	}
 	beside.start(h)
 	defer tuneCollector()()
 	if address != "" {

@@ -257,6 +257,13 @@ func (p page) sessions(all []hub.SessionStatus) {
 		if s.RootsSkipped > 0 {
 			fmt.Fprintf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}
+		for _, g := range s.Grants {
+			fmt.Fprintf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable(g.Server, 60), strings.Join(g.Roles, " and "),
+				printable(g.URI, 300), when(g.File, " alone"), printable(g.Lifetime, 10), p.ago(&g.Since))
+		}
+		for _, q := range s.Questions {
+			fmt.Fprintf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable(q.What, 60), printable(q.Server, 60), printable(q.Asked, 10), p.ago(&q.Since))
+		}
 		if s.RootsError != "" {
 			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable(s.RootsError, 300))
 		}

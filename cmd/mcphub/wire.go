@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -70,9 +71,10 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
-		Log:     log,
-		Environ: os.Environ(), Home: home, Dir: dir,
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
+		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
+		Log:      log,
+		Environ:  os.Environ(), Home: home, Dir: dir,
 	}
 	if cfg.Audit, err = auditSettings(file, s.audit); err != nil {
 		return cfg, err
@@ -143,8 +145,8 @@ func withoutEffect(f *config.File) []config.Problem {
 	if f.Expose != def.Expose {
 		note("every tool is listed", "expose")
 	}
-	if f.Approval.Local != def.Approval.Local {
-		note("nobody is asked for approval", "approval", "local")
+	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
+		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
 	for i := range f.Servers {
 		s := &f.Servers[i]

@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"internal/guardian":  {"internal/proctree"},
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/audit"},
-	"internal/admin":     {"hub"},
+	"internal/admin":     {"hub", "internal/proctree"},
 	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
