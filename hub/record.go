@@ -56,6 +56,7 @@ const (
 	codeRequest     = "request"     // it names nothing that there is, or is malformed
 	codeUnjudged    = "not judged"  // another failure before the judgement
 	codeNotServed   = "not served"  // by the server that it names
+	codeApproval    = "approval"    // it does not hold for this call
 )
 
 // request is what the record tells of one request of the client.
@@ -108,7 +109,7 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 	cfg := &s.hub.now().cfg.Audit
 	v := j.verdict
 	if cfg.To == nil {
-		if cfg.Required && v.Decision == validate.Allow {
+		if cfg.Required && j.allowed() {
 			return audit.Ticket{}, &unrecordedError{errNoLog}
 		}
 		return audit.Ticket{}, nil
@@ -117,12 +118,15 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
 	rec.Boundary = boundaryOf(v, &j.view)
 	rec.Findings, rec.Unnamed = findingsOf(v, what.at)
-	if v.Decision != validate.Allow {
+	switch {
+	case j.allowed():
+		rec.Took, rec.By = 0, j.approver()
+	case v.Decision == validate.Allow:
+		rec.Decision, rec.Code = validate.Deny.String(), codeApproval
+	default:
 		if rec.Code = v.Rule; v.First != nil && v.First.Code != "" {
 			rec.Code = v.First.Code
 		}
-	} else {
-		rec.Took = 0
 	}
 	t, err := cfg.To.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
@@ -135,6 +139,51 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 	}
 	return t, nil
 }
+
+// allowed reports whether a request may be sent.
+func (j *judgement) allowed() bool { return j.verdict.Decision == validate.Allow && j.refusal == "" }
+
+// approver says what human's approval lets a call through: of this call, by
+// whoever was asked, or an earlier one that is still open.
+func (j *judgement) approver() string {
+	if j.warrant != nil {
+		return j.warrant.by
+	}
+	for i := range j.verdict.Findings {
+		if j.verdict.Findings[i].Code == validate.CodeGranted {
+			return byGrant
+		}
+	}
+	return ""
+}
+
+// byGrant: a question line further up tells who gave it.
+const byGrant = "grant"
+
+// recordQuestion writes that a human is asked, and what became of that. That a
+// question is not recorded stops nobody: what is then sent has a line of its own.
+func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement, said, why, by string) {
+	cfg := &s.hub.now().cfg.Audit
+	if cfg.To == nil {
+		return
+	}
+	what := subject{method: p.name, child: j.child}
+	if j.tool != nil {
+		what = subject{child: j.child, tool: j.tool.remote}
+	}
+	rec := s.newRecord(ctx, cfg, what)
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, why, by, nil, 0
+	rec.Boundary = boundaryOf(j.verdict, &j.view)
+	rec.Findings, rec.Unnamed = findingsOf(j.verdict, "")
+	_ = cfg.To.Question(ctx, &rec)
+}
+
+// What a question line says in the place of a decision.
+const (
+	questionAsked    = "asked"
+	questionAllowed  = "allowed"
+	questionDeclined = "declined" // or not answered, or it could not be put
+)
 
 // refused writes the line of a request that did not come to a judgement.
 func (s *Session) refused(ctx context.Context, what subject, code string) {

@@ -54,7 +54,11 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 		rule := &j.c.policy.rules[at]
 		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || j.takesAlong(rule, out, u))
 	}
-	t.keep(unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}, true)
+	kind := unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}
+	if first := slices.Index(j.hits, true); first >= 0 && !kind.granted && j.c.policy.rules[j.ruling.rules[first]].Then == Escalate {
+		r.Asks = true
+	}
+	t.keep(kind, true)
 }
 
 // keep adds a kind that is not among them yet.
