@@ -45,6 +45,12 @@ type Call struct {
 // For is WithClient for a call that is not made yet.
 func (c *Call) For(client Client) { c.client = &client }
 
+// CanStart reports whether Start may be tried: not every transport has it.
+func (l *Lease) CanStart() bool {
+	_, can := l.r.link.(starter)
+	return can
+}
+
 // Start is Call without waiting. false: nothing was sent, and asker will not
 // be told. Otherwise it is told once, what Call would return: an answer on the
 // goroutine that reads what the child sends, which it must not hold up, and an

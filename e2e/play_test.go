@@ -242,8 +242,8 @@ func (h *heard) play(w *world, p player) played {
 	return h.played
 }
 
-// command is the hub on stdio with a witness before it, for an SDK to start.
-func (w *world) command(hub *hubBefore) *exec.Cmd {
+// hubCommand is the hub on stdio with a witness before it, for an SDK to start.
+func (w *world) hubCommand(hub *hubBefore) *exec.Cmd {
 	w.t.Helper()
 	entry := w.tapped("hub", mcphub(w.t), hub.serve()...)
 	cmd := exec.Command(entry["command"].(string), entry["args"].([]string)...)
@@ -298,7 +298,7 @@ func playGoSDK(w *world, hub *hubBefore, overWeb bool, version string) played {
 	if overWeb {
 		via = &gosdk.StreamableClientTransport{Endpoint: hub.onWeb().url, HTTPClient: web}
 	} else {
-		via = &gosdk.CommandTransport{Command: w.command(hub)}
+		via = &gosdk.CommandTransport{Command: w.hubCommand(hub)}
 	}
 	s, err := c.Connect(context.Background(), via, &gosdk.ClientSessionOptions{ProtocolVersion: version})
 	must(w.t, err)
@@ -363,7 +363,7 @@ func playMCPGo(w *world, hub *hubBefore, overWeb bool, version string) played {
 		must(w.t, err)
 		p.Client = mcpclient.NewClient(via, options...)
 	} else {
-		cmd := w.command(hub)
+		cmd := w.hubCommand(hub)
 		via := transport.NewStdioWithOptions(cmd.Path, nil, cmd.Args[1:], transport.WithCommandFunc(
 			func(ctx context.Context, _ string, _ []string, _ []string) (*exec.Cmd, error) {
 				started := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)

@@ -21,8 +21,8 @@ type Applied struct {
 // keeps its process; another one is retired, and its calls under way end well.
 // Sessions that live get new roots settings and are told of other tools.
 //
-// Version, FS, Log, Inspect, Environ, Home, Dir, Cache and Limits.Starting stay those
-// of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
+// stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	select {
 	case h.turn <- struct{}{}:

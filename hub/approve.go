@@ -214,6 +214,7 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approv
 	s.log.Info().Str("child", j.child).Str("what", p.name).Str("asked", asker.who()).Strs("rules", q.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
 	defer cancel()
+	s.recordQuestion(ctx, p, j, questionAsked, "", asker.who())
 	answer := asker.ask(until, q)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
@@ -223,6 +224,11 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approv
 	if answer.allowed {
 		answer.allowed, answer.why = s.grant(q, &answer)
 	}
+	said := questionDeclined
+	if answer.allowed {
+		said = questionAllowed
+	}
+	s.recordQuestion(ctx, p, j, said, answer.why, asker.who())
 	return nil, &answer, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -213,6 +214,7 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		return c.again(ctx) // nothing was sent yet
 	}
 	if err != nil {
+		s.refusedFor(ctx, c.subject(), err)
 		return refuse(ctx, c.tool, err)
 	}
 	if j.verdict.Decision == validate.Escalate {
@@ -222,6 +224,7 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 			return c.again(ctx)
 		}
 		if err != nil {
+			s.refusedFor(ctx, c.subject(), err)
 			return refuse(ctx, c.tool, err)
 		}
 		defer s.consent.over(j.warrant)
@@ -230,10 +233,14 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		}
 	}
 	defer func() { j.lease.Release() }() // another one by then, perhaps
+	ticket, err := s.record(ctx, c.subject(), j)
 	if j.verdict.Decision != validate.Allow || j.refusal != "" {
 		return s.denied(c, j)
 	}
-	return s.forward(ctx, c, j)
+	if err != nil {
+		return refuse(ctx, c.tool, err)
+	}
+	return s.forward(ctx, c, j, ticket)
 }
 
 func (s *Session) denied(c toolCall, j *judgement) jsonrpc.Answer {
@@ -361,10 +368,7 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 // to apply the new roots first, and may be another process in another place.
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
-		cwd, served := j.lease.Where()
-		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{
-			Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
-		}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, s.where(j), j.view)
 	}
 	decide()
 	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
@@ -393,6 +397,15 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	return nil
 }
 
+// where tells what the instance that would run a request can reach, and what a
+// human has opened for it.
+func (s *Session) where(j *judgement) validate.Where {
+	cwd, served := j.lease.Where()
+	return validate.Where{
+		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
+	}
+}
+
 // rewrites are the edits of args that a verdict asks for: other spellings of
 // paths that were judged, for a server that does not take the ones given.
 func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
@@ -406,7 +419,7 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 }
 
 // forward sends the judged bytes and brings the answer back as it is.
-func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
+func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket audit.Ticket) jsonrpc.Answer {
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
@@ -421,11 +434,15 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 	case errors.As(err, &denied):
 		drop()
 		j.verdict = denied.verdict
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(ctx, c.subject(), j)
 		return s.denied(c, j)
 	case err != nil:
 		drop()
+		ticket.Outcome(failureOf(err))
 		return refuse(ctx, c.tool, err)
 	}
+	ticket.Outcome(resultOf(a.Result, a.Error))
 	if c.task || j.lease.Modern() && isTask(a.Result) {
 		if p := parleyOf(ctx); p != nil {
 			p.isTyped()
@@ -453,7 +470,10 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
 		return refuseArguments(err)
 	case errors.As(err, &missing), errors.As(err, &changed):

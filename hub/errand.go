@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -61,6 +62,7 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		return refuseErrand(ctx, e, err), errSuperseded
 	}
 	if err != nil {
+		s.refusedFor(ctx, e.subject(), err)
 		return refuseErrand(ctx, e, err), nil
 	}
 	if j.verdict.Decision == validate.Escalate {
@@ -70,6 +72,7 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 			return refuseErrand(ctx, e, err), errSuperseded
 		}
 		if err != nil {
+			s.refusedFor(ctx, e.subject(), err)
 			return refuseErrand(ctx, e, err), nil
 		}
 		defer s.consent.over(j.warrant)
@@ -83,11 +86,16 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.denial("")), errDenied
 	}
+	ticket, err := s.record(ctx, e.subject(), j)
 	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
 		return denied(v)
 	}
+	if err != nil {
+		return refuseErrand(ctx, e, err), nil
+	}
 	if e.before != nil {
 		if err := e.before(j.lease.Key()); err != nil {
+			ticket.Outcome(audit.ResultNotSent)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}
 	}
@@ -102,10 +110,15 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 	var late *deniedError
 	switch {
 	case errors.As(err, &late):
+		j.verdict = late.verdict
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(ctx, e.subject(), j)
 		return denied(late.verdict)
 	case err != nil:
+		ticket.Outcome(failureOf(err))
 		return refuseErrand(ctx, e, err), nil
 	}
+	ticket.Outcome(resultOf(a.Result, a.Error))
 	return a, nil
 }
 
@@ -163,7 +176,10 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 func refuseErrand(ctx context.Context, e errand, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var down *children.UnavailableError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case errors.As(err, &args):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):

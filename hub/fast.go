@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -49,7 +50,16 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		lease.Release() // another definition, perhaps: the long way looks closer
 		return false
 	}
+	if lease.Modern() && (m.Param(memberResponses) != nil || m.Param(memberState) != nil) {
+		lease.Release()
+		return false // refused there
+	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
+	kept := s.hub.now().cfg.Audit
+	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart() || !s.recordFast(&kept, c, m)) {
+		lease.Release()
+		return false
+	}
 	room := rooms.Get().(*room)
 	defer room.free()
 	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
@@ -63,14 +73,14 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
 	if lease.Modern() {
-		if m.Param(memberResponses) != nil || m.Param(memberState) != nil {
-			c.over(nil)
-			return false // refused there
-		}
 		c.judged, c.scan = join(params), scan
 		params = append(room.parts[:0], c.judged)
 		c.call.For(s.onBehalf(context.Background()))
 		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	}
+	if kept.To != nil {
+		s.lane.hold(c, r.Batch(), params)
+		return true
 	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over(nil)
@@ -106,10 +116,12 @@ type fastCall struct {
 	trip  trip
 
 	// Where the child may ask for more by its result.
-	judged []byte // the params
-	scan   *validate.Scan
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	judged   []byte // the params
+	scan     *validate.Scan
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	ticket   audit.Ticket
+	from, to int // of the params in the lane, until the record is written
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -149,9 +161,11 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 	}
 	c.over(err)
 	if err != nil {
+		c.ticket.Outcome(failureOf(err))
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
+	c.ticket.Outcome(resultOf(res.Result, res.Error))
 	c.reply.Answer(res.Answer())
 }
 
@@ -160,6 +174,7 @@ func (c *fastCall) converse(result []byte) {
 	ctx := c.ctx
 	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.scan, lease: c.lease}
 	if isTask(result) {
+		c.ticket.Outcome(resultOf(result, nil))
 		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))
 		c.over(nil)
 		return
@@ -176,8 +191,10 @@ func (c *fastCall) converse(result []byte) {
 	defer c.cancel(nil)
 	defer c.lease.Release()
 	if err != nil {
+		c.ticket.Outcome(failureOf(err))
 		c.reply.Answer(refuse(ctx, c.tool, err))
 		return
 	}
+	c.ticket.Outcome(resultOf(a.Result, a.Error))
 	c.reply.Answer(a)
 }

@@ -33,6 +33,7 @@ type Config struct {
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
+	Audit    Audit
 
 	Seal *seal.Sealer // of what clients carry; nil: one of a random key
 

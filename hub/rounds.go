@@ -501,9 +501,8 @@ func (d *dialogue) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cwd, served := j.lease.Where()
 	j.view = view
-	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, validate.Where{Cwd: cwd, Served: served}, view); j.verdict.Decision != validate.Allow {
+	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, d.s.where(j), view); j.verdict.Decision != validate.Allow {
 		return &deniedError{j.verdict}
 	}
 	return nil

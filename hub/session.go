@@ -47,6 +47,7 @@ type Session struct {
 	trips   trips
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
+	lane    lane
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -91,6 +92,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
+	s.lane.s = s
 	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s

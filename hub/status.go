@@ -50,6 +50,7 @@ type rootsReport struct {
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
 	Policy           *PolicyReport   `json:"policy,omitempty"`
+	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
 	consentReport
 }
@@ -103,6 +104,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.consentReport = s.consent.report()
 	g := s.hub.now()
 	r.Policy = g.policy()
+	r.Audit = g.cfg.Audit.status()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
@@ -197,6 +199,7 @@ type Status struct {
 	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Audit     AuditStatus     `json:"audit"`
 	Policy    *PolicyReport   `json:"policy,omitempty"`
 }
 
@@ -274,7 +277,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

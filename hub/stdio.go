@@ -51,19 +51,19 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.list(ctx, kindTemplates, m)
 	case mcp.MethodPromptsGet:
 		s.begin()
-		return s.getPrompt(ctx, m)
+		return s.recorded(ctx, m, s.getPrompt)
 	case mcp.MethodResourcesRead:
 		s.begin()
-		return s.readResource(ctx, m)
+		return s.recorded(ctx, m, s.readResource)
 	case methodSubscribe, methodUnsubscribe:
 		s.begin()
-		return s.subscribe(ctx, m)
+		return s.recorded(ctx, m, s.subscribe)
 	case "completion/complete":
 		s.begin()
-		return s.complete(ctx, m)
+		return s.recorded(ctx, m, s.complete)
 	case mcp.MethodToolsCall:
 		s.begin()
-		return s.callTool(ctx, m)
+		return s.recorded(ctx, m, s.callTool)
 	case mcp.MethodSetLogLevel:
 		return s.setLevel(ctx, m)
 	case methodTaskGet, methodTaskResult, methodTaskCancel:

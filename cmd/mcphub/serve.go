@@ -50,7 +50,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	if err != nil {
 		return err
 	}
-	beside := attend(&cfg, src.logs)
+	beside := attend(&cfg, src)
 	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {

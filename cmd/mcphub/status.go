@@ -132,6 +132,7 @@ func (p page) hub(r admin.Report) {
 	for _, key := range r.Config.AfterRestart {
 		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
 	}
+	p.audit(r.Audit)
 	p.children(r)
 	for _, c := range r.Children {
 		p.details(c)
@@ -140,6 +141,25 @@ func (p page) hub(r admin.Report) {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
 	}
 	p.sessions(r.Sessions)
+}
+
+// audit says where decisions are recorded, and loudly where they cannot be.
+func (p page) audit(a hub.AuditStatus) {
+	switch {
+	case a.Dir == "":
+		fmt.Fprintln(p.w, "audit: off")
+	case a.Error != "":
+		what := "calls go on without a record"
+		if a.Required {
+			what = "calls are denied until it can"
+		}
+		fmt.Fprintf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable(a.Dir, 200), p.ago(a.Since), printable(a.Error, 300), what)
+	default:
+		fmt.Fprintf(p.w, "audit: %s%s\n", printable(a.Dir, 200), when(a.Required, ", required"))
+	}
+	if a.Unrecorded > 0 {
+		fmt.Fprintf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
+	}
 }
 
 func (p page) children(r admin.Report) {

@@ -19,6 +19,17 @@ func describe(s children.Spec) string {
 	return strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
 }
 
+// describeAudit says in one line where decisions would be recorded.
+func describeAudit(a hub.Audit, dir string) string {
+	switch {
+	case dir == "":
+		return "audit: off, decisions are not recorded"
+	case a.Required:
+		return "audit: " + dir + "; what cannot be recorded there is denied"
+	}
+	return "audit: " + dir
+}
+
 // showPolicy prints the rules in the order in which they are asked.
 func showPolicy(w io.Writer, c *validate.Checker) {
 	info, ok := c.Policy()
@@ -57,6 +68,7 @@ func validateCommand() *cobra.Command {
 				fmt.Fprintf(out, "%-20s not served: %s\n", b.Name, b.Reason)
 			}
 			showPolicy(out, cfg.Checker)
+			fmt.Fprintln(out, describeAudit(cfg.Audit, src.audit))
 			if len(cfg.Broken) > 0 {
 				return exitf(exitConfig, "%d of %d servers cannot be served", len(cfg.Broken), len(cfg.Broken)+len(cfg.Children))
 			}

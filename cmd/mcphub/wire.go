@@ -28,6 +28,7 @@ type sources struct {
 	builtinOnly bool        // the embedded server alone, whatever files there are
 	found       string      // the file that was read; "" where there was none
 	logs        string      // where the children's stderr is to be kept; "" where it is not
+	audit       string      // where decisions are to be recorded; "" where they are not
 	file        *config.File
 }
 
@@ -51,14 +52,11 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 
 // wire turns a configuration that was read into what a Hub is made of.
 func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
-	if err := notServedYet(file); err != nil {
-		return hub.Config{}, err
-	}
 	for _, p := range withoutEffect(file) {
 		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
-	s.logs = logFolder(file, home, os.Getenv)
+	s.logs, s.audit = logFolder(file, home, os.Getenv), auditFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
@@ -77,6 +75,9 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
 		Environ:  os.Environ(), Home: home, Dir: dir,
+	}
+	if cfg.Audit, err = auditSettings(file, s.audit); err != nil {
+		return cfg, err
 	}
 	if cfg.Fallback, err = s.fallback(file, dir, log); err != nil {
 		return cfg, err
@@ -131,18 +132,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// notServedYet refuses settings that would have to deny something and cannot
-// yet: going on without them would let pass what the operator forbade.
-func notServedYet(f *config.File) error {
-	switch {
-	case f.Audit.Required:
-		p := f.At("audit", "required")
-		p.Text = "the audit log is not served by this version, so it cannot be required"
-		return exitf(exitConfig, "%s", p.String())
-	}
-	return nil
-}
-
 // withoutEffect lists settings that are read and change nothing in this
 // version, and whose loss opens nothing.
 func withoutEffect(f *config.File) []config.Problem {
@@ -158,9 +147,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	}
 	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
-	}
-	if f.Audit.Dir != "" && !f.Audit.Off() {
-		note("no audit log is written", "audit", "dir")
 	}
 	return out
 }

@@ -1,13 +1,84 @@
 package audit
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
+	"time"
 )
+
+// An Event is one line of a log with all its members; which of them it has
+// depends on its kind.
+type Event struct {
+	Entry
+	LogID string `json:"-"` // the log that it stands in
+
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+
+	Session    string          `json:"session"`
+	Request    json.RawMessage `json:"request"`
+	Method     string          `json:"method"`
+	Child      string          `json:"child"`
+	Tool       string          `json:"tool"`
+	Decision   string          `json:"decision"`
+	Rule       string          `json:"rule"`
+	Code       string          `json:"code"`
+	By         string          `json:"by"`
+	Roots      string          `json:"roots"`
+	Generation uint64          `json:"generation"`
+	Stale      bool            `json:"stale"`
+	Rewritten  int             `json:"rewritten"`
+	Findings   []struct {
+		At     string `json:"at"`
+		Role   string `json:"role"`
+		Path   string `json:"path"`
+		Inside bool   `json:"inside"`
+	} `json:"findings"`
+	More      uint64          `json:"more"`
+	Arguments json.RawMessage `json:"arguments"`
+	Lines     uint64          `json:"lines"` // of KindLost
+
+	Result
+	Outcomes []Result `json:"outcomes"`
+}
+
+// A Result is what became of one request.
+type Result struct {
+	Of     uint64 `json:"of"`
+	Result string `json:"result"`
+	US     int64  `json:"us"` // microseconds; also of a decision that let nothing through
+}
+
+// Took is how long it was until the answer.
+func (r *Result) Took() time.Duration { return time.Duration(r.US) * time.Microsecond }
+
+// Results returns the outcomes that a line tells of, be it one or many.
+func (e *Event) Results() []Result {
+	switch {
+	case e.Kind != KindOutcome:
+		return nil
+	case len(e.Outcomes) > 0:
+		return e.Outcomes
+	}
+	return []Result{e.Result}
+}
+
+// ParseEvent reads a line of a log, whose hash must be right.
+func ParseEvent(log string, raw []byte) (Event, error) {
+	entry, err := readLine(raw)
+	if err != nil {
+		return Event{}, err
+	}
+	var e Event
+	err = json.Unmarshal(raw, &e)
+	e.Entry, e.LogID = entry, log
+	return e, err
+}
 
 // Read hands out every entry of a folder's logs, log by log, until each
 // returns false. Lines that are none are left out; Verify tells of them.
-func Read(dir string, each func(Entry) bool) error {
+func Read(dir string, each func(Event) bool) error {
 	files, err := logFiles(dir)
 	if err != nil {
 		return err
@@ -24,7 +95,7 @@ func Read(dir string, each func(Entry) bool) error {
 		}
 		more := true
 		err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
-			if e, err := readLine(slices.Clone(b)); err == nil {
+			if e, err := ParseEvent(id, slices.Clone(b)); err == nil {
 				more = each(e)
 			}
 			return more

@@ -101,9 +101,10 @@ var table = object(
 		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty` asks on the terminal of the hub where the client cannot ask."},
 	)},
 	key{name: "audit", text: "The record of every decision.", spec: object(
-		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow}, text: "Where it is kept; `\"off\"` keeps none."},
-		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning."},
-		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
+		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
+			text: "Where it is kept; `\"off\"` keeps none. `mcphub audit` reads it, docs/audit-format.md describes it."},
+		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning. The line is written before the call is made either way."},
+		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them. What looks like a secret is left out."},
 	)},
 	key{name: "logs", text: "What the children write to stderr, in a file for each.", spec: object(
 		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},

@@ -7,6 +7,7 @@ import (
 
 // fixed are the keys that the table marks, and what they hold.
 var fixed = map[string]func(*File) any{
+	"audit.dir":       func(f *File) any { return f.Audit.Dir },
 	"logs.dir":        func(f *File) any { return f.Logs.Dir },
 	"http.listen":     func(f *File) any { return f.HTTP.Listen },
 	"http.hosts":      func(f *File) any { return f.HTTP.Hosts },

@@ -1,0 +1,50 @@
+//go:build unix
+
+package audit
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkGroup is what one call costs of those that share a write; cpu-ns
+// holds on a machine that does other things too.
+func BenchmarkGroup(b *testing.B) {
+	for _, group := range []int{1, 8, 32} {
+		b.Run(strconv.Itoa(group), func(b *testing.B) {
+			l, err := Open(Options{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = l.let() }()
+			r := &Record{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"}
+			b.ReportAllocs()
+			before := spent(b)
+			for i := range b.N {
+				n, err := l.Put(r, time.Now())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if i%group == group-1 {
+					if err := l.Commit(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				l.Outcome(Outcome{Of: n, Result: ResultOK, Duration: time.Millisecond})
+			}
+			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+func spent(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
