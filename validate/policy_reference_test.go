@@ -293,8 +293,12 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 	r := w.first(units, child, tool, role)
 	if r == nil {
 		out := Allow
-		for i := range units {
-			out = min(out, w.alone(&units[i]))
+		for i := range units { // none is denied or escalated: each may be inside, or what some rule allows
+			alone := w.alone(&units[i])
+			if w.first(units[i:i+1], child, tool, role) != nil {
+				alone = Allow
+			}
+			out = min(out, alone)
 		}
 		return out
 	}

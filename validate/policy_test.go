@@ -82,6 +82,8 @@ func TestRuleWithin(t *testing.T) {
 	linked := []Rule{{Then: Allow, Paths: within("{home}/alias", RoleRead)}}
 	for _, e := range []policyCase{
 		{"plain", allow, readTool, `{"path":"{outside}/secret.txt"}`, Allow, "rule 1", Deny},
+		{"from home", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}}, readTool, `{"path":"~/outside/secret.txt"}`, Allow, "rule 1", Deny},
+		{"from home, with a directory called ~", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}, {Then: Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, Deny, "rule 2", Deny},
 		{"the directory itself", allow, readTool, `{"path":"{outside}"}`, Allow, "rule 1", Deny},
 		{"missing tail", allow, readTool, `{"path":"{outside}/no/such"}`, Allow, "rule 1", Deny},
 		{"a link out", allow, readTool, `{"path":"{outside}/way/sibling.txt"}`, Deny, RuleBoundary, Deny},

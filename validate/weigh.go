@@ -151,12 +151,26 @@ func (j *judge) decide(units []unitKind) ruled {
 			return ruled{Deny, CodeRuleDeny, r, leads}
 		}
 	}
+	return j.decideEach(units)
+}
+
+// decideEach decides units of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
+func (j *judge) decideEach(units []unitKind) ruled {
+	out := ruled{decision: Allow}
 	for _, u := range units {
-		if u.alone == Deny {
+		if u.alone == Allow {
+			continue
+		}
+		i := slices.Index(u.hits, true)
+		if i < 0 {
 			return ruled{decision: Deny}
 		}
+		if out.by == nil {
+			out = ruled{Allow, CodeRuleAllow, j.c.policy.rules[j.ruling.rules[i]].Rule, u.leads}
+		}
 	}
-	return ruled{decision: Allow}
+	return out
 }
 
 // pathFacts is what rules ask of one path.
