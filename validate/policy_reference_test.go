@@ -310,7 +310,7 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 	for i := range units {
 		if !w.asked(r, units[i:i+1], child, tool, role) {
 			others = append(others, units[i])
-		} else if !w.granted(&units[i], role) {
+		} else if r.Paths == nil || !w.granted(&units[i], role) { // a rule about calls: no grant is about it
 			out = Escalate
 		}
 	}
