@@ -329,6 +329,29 @@ The server is told of the directory as one of its roots, as long as that.`,
 	})
 }
 
+// A path that goes through a link is shown, and opened, where it leads.
+func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		if err := os.Symlink(a.at("data", "one"), a.at("link")); err != nil {
+			a.Fatal(err)
+		}
+		if err := os.Symlink(a.at("kept"), a.at("bad")); err != nil {
+			a.Fatal(err)
+		}
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__echo", reading(a.at("link", "1.txt")))
+		a.asks(p, 1)
+		if want := fmt.Sprintf("- to read: %q, given as %q\n", a.at("data", "one", "1.txt"), a.at("link", "1.txt")); len(p.asked()) == 1 && !strings.Contains(p.asked()[0], want) {
+			a.Errorf("asked %s", p.asked()[0])
+		}
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1)
+		a.refused(c, "kid__echo", reading(a.at("bad", "k.txt")), "protects")
+		a.asks(p, 1)
+	})
+}
+
 // What a person is never asked about: nothing could be allowed, or nothing
 // that can be said exactly.
 func TestNobodyIsAskedInVain(t *testing.T) {

@@ -36,6 +36,7 @@ type judge struct {
 
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
+	hits   []bool               // room for those of one unit
 	late   map[*compiled]string // memo of lateArea
 	named  map[string]bool      // directories beside the roots that the call itself names
 }

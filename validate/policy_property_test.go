@@ -226,7 +226,7 @@ func TestPolicyReference(t *testing.T) {
 			t.Fatalf("without grants %s: %v by %q, the reference says %v\nworld %+v\nrules %s", raw, bare.Decision, bare.Rule, want, ref, showRules(ref.rules))
 		}
 		if bare.Decision == Deny && v.Decision != Deny {
-			t.Fatalf("%s: a grant lifts the denial by %q: %+v, grants %+v", raw, bare.Rule, ref, grants)
+			t.Fatalf("%s: a grant lifts the denial by %q, now %v by %q:\nworld %+v\ngrants %+v\nrules %s\nbefore %+v\nafter %+v", raw, bare.Rule, v.Decision, v.Rule, ref, grants, showRules(ref.rules), bare.Findings, v.Findings)
 		}
 		if bare.Decision == Escalate && v.Decision == Allow {
 			opened++

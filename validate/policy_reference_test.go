@@ -156,6 +156,11 @@ func (w *refWorld) matches(r *Rule, u *refUnit, reading int) bool {
 		return true
 	}
 	in := p.Within == "" || u.within(reading, p.Within)
+	for i := range w.rules { // a directory that rules name in several ways has all of these names
+		if also := w.rules[i].Paths; reading == 0 && p.Within != "" && also != nil && also.Within != "" && refMust(also.Within) == refMust(p.Within) {
+			in = in || u.within(0, also.Within)
+		}
+	}
 	if r.Then != Allow && p.Within != "" { // what must not be missed counts in any spelling
 		in = in || refUnder(path.Clean(p.Within), u.readings[reading])
 	}
@@ -274,30 +279,39 @@ func (w *refWorld) hardProtected(u *refUnit, role Role) bool {
 // finding decides one path.
 func (w *refWorld) finding(child, tool string, role Role, value string) Decision {
 	units := w.units(value, role)
-	def := Allow
 	for i := range units {
 		if w.hard(&units[i], role) {
 			return Deny
 		}
-		def = min(def, w.alone(&units[i]))
 	}
+	return w.group(child, tool, role, units)
+}
+
+// group decides several ways to take one path: what the first rule about any of them escalates has to be granted, and the
+// rest allowed without it.
+func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decision {
 	r := w.first(units, child, tool, role)
-	switch {
-	case r == nil:
-		return def
-	case r.Then != Escalate:
+	if r == nil {
+		out := Allow
+		for i := range units {
+			out = min(out, w.alone(&units[i]))
+		}
+		return out
+	}
+	if r.Then != Escalate {
 		return r.Then
 	}
 	out := Allow
+	var others []refUnit
 	for i := range units {
-		d := w.alone(&units[i])
-		if own := w.first(units[i:i+1], child, tool, role); own != nil {
-			d = own.Then
+		if !w.asked(r, units[i:i+1], child, tool, role) {
+			others = append(others, units[i])
+		} else if !w.granted(&units[i], role) {
+			out = Escalate
 		}
-		if d == Escalate && w.granted(&units[i], role) {
-			d = Allow
-		}
-		out = min(out, d)
+	}
+	if len(others) > 0 {
+		out = min(out, w.group(child, tool, role, others))
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"errors"
-	"io/fs"
 	"slices"
 
 	"mcphub/rootsmgr"
@@ -11,31 +9,8 @@ import (
 // This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says.
 
-// tally is what the readings of one finding mean to the rules. A unit is one absolute path that the finding may stand
-// for, with the three readings of that path: as written, as the kernel follows it, and cleaned before it is followed.
-type tally struct {
-	hard  bool    // a unit is denied before any rule
-	hits  []uint8 // by rule of the ruling: hit and missed
-	where []spotted
-	// Of the units, each judged as if it stood alone.
-	denied    bool   // one is denied
-	deniedBy  *Rule  // by a rule; nil: by the boundary
-	leads     string // where that one leads
-	uncovered bool   // one is escalated, and no grant covers it
-}
-
-const (
-	hit    uint8 = 1 << iota // a unit matches
-	missed                   // a unit does not
-)
-
-// spotted is where the first unit leads that a rule matched which does not allow.
-type spotted struct {
-	rule  int
-	leads string
-}
-
-// unit is one absolute path, as the boundary sees it.
+// A unit is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
+// kernel follows it, and cleaned before it is followed.
 type unit struct {
 	place rootsmgr.Place
 	known bool     // place is: the path could be resolved
@@ -43,11 +18,28 @@ type unit struct {
 	alone Decision // by the boundary
 }
 
+// tally is what the units of one finding mean to the rules.
+type tally struct {
+	hard  bool // a unit is denied before any rule
+	many  bool // more kinds than are kept, which denies
+	kinds []unitKind
+}
+
+// unitKind is all that the rules can tell units apart by.
+type unitKind struct {
+	hits    []bool // by rule of the ruling
+	alone   Decision
+	granted bool
+	leads   string // where the first one leads
+}
+
+const maxKinds = 256
+
 // weigh takes a unit into the tally of its finding.
 func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	t := out.tally
 	if t == nil {
-		t = &tally{hits: make([]uint8, len(j.ruling.rules))}
+		t = &tally{}
 		out.tally = t
 	}
 	if t.hard = t.hard || u.hard; t.hard {
@@ -57,32 +49,34 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	if u.known {
 		facts = j.facts(&u.place)
 	}
-	first := -1
-	for i, at := range j.ruling.rules {
+	j.compare(out, u, &facts)
+	t.keep(unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}, true)
+}
+
+// compare fills hits: which rules a unit matches.
+func (j *judge) compare(out *Judged, u *unit, facts *pathFacts) {
+	j.hits = j.hits[:0]
+	for _, at := range j.ruling.rules {
 		rule := &j.c.policy.rules[at]
-		if !(rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known)) && !j.takesAlong(rule, out, u) {
-			t.hits[i] |= missed
-			continue
-		}
-		if first < 0 {
-			first = i
-		}
-		if t.hits[i]&hit == 0 && rule.Then != Allow {
-			t.where = append(t.where, spotted{i, r.Leads})
-		}
-		t.hits[i] |= hit
+		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, facts, u.known) || j.takesAlong(rule, out, u))
 	}
-	alone, by := u.alone, (*Rule)(nil)
-	if first >= 0 {
-		by = j.c.policy.rules[j.ruling.rules[first]].Rule
-		alone = by.Then
+}
+
+// keep adds a kind that is not among them yet.
+func (t *tally) keep(k unitKind, borrowed bool) {
+	for i := range t.kinds {
+		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
+			return
+		}
 	}
-	switch {
-	case alone == Deny && !t.denied:
-		t.denied, t.deniedBy, t.leads = true, by, r.Leads
-	case alone == Escalate && !j.granted(out.Role, &u.place):
-		t.uncovered, r.Asks = true, true
+	if len(t.kinds) == maxKinds {
+		t.many = true
+		return
 	}
+	if borrowed {
+		k.hits = slices.Clone(k.hits)
+	}
+	t.kinds = append(t.kinds, k)
 }
 
 // join takes in what was found when the same finding was read from other directories.
@@ -90,71 +84,88 @@ func (t *tally) join(more *tally) {
 	if t == nil || more == nil {
 		return
 	}
-	t.hard = t.hard || more.hard
-	for i, h := range more.hits {
-		t.hits[i] |= h
+	t.hard, t.many = t.hard || more.hard, t.many || more.many
+	for _, k := range more.kinds {
+		t.keep(k, false)
 	}
-	for _, s := range more.where {
-		if !slices.ContainsFunc(t.where, func(had spotted) bool { return had.rule == s.rule }) {
-			t.where = append(t.where, s)
-		}
-	}
-	if more.denied && !t.denied {
-		t.denied, t.deniedBy, t.leads = true, more.deniedBy, more.leads
-	}
-	t.uncovered = t.uncovered || more.uncovered
 }
 
-// rule decides a finding by the first rule that matches it: one that denies or escalates matches where any unit does,
-// one that allows where all do. A path that a rule escalates and of which some unit, taken alone, is denied, is denied:
-// no grant could open it, so nobody is asked in vain.
+// ruled is what the rules say of some units.
+type ruled struct {
+	decision Decision
+	code     string
+	by       *Rule // nil: the boundary
+	leads    string
+}
+
+// rule decides a finding by its rules; where none is about it, it stays as the boundary has it.
 func (j *judge) rule(out *Judged) {
 	t := out.tally
-	if t == nil || t.hard {
-		return
-	}
-	first := -1
-	for i, h := range t.hits {
-		if j.rules(i).Then == Allow && h == hit || j.rules(i).Then != Allow && h&hit != 0 {
-			first = i
-			break
-		}
-	}
-	if first < 0 {
-		return
-	}
-	fire := func(r *Rule, d Decision, code, leads string) {
-		out.Decision, out.Code, out.fired, out.Rule = d, code, r, r.Name
-		if leads != "" {
-			out.Leads = leads
-		}
-	}
-	leads := ""
-	for _, s := range t.where {
-		if s.rule == first {
-			leads = s.leads
-		}
-	}
-	r := j.rules(first).Rule
 	switch {
-	case r.Then == Allow:
-		if len(out.Readings) > 0 {
-			leads = out.Readings[0].Leads
-		}
-		fire(r, Allow, CodeRuleAllow, leads)
-	case r.Then == Deny:
-		fire(r, Deny, CodeRuleDeny, leads)
-	case t.denied && t.deniedBy != nil:
-		fire(t.deniedBy, Deny, CodeRuleDeny, t.leads)
-	case t.denied: // by the boundary, which has said so
-	case t.uncovered:
-		fire(r, Escalate, CodeRuleEscalate, leads)
+	case t == nil || t.hard:
+	case t.many:
+		out.Decision, out.Code = Deny, CodeBudget
 	default:
-		fire(r, Allow, CodeGranted, leads)
+		d := j.decide(t.kinds)
+		if d.by == nil {
+			return
+		}
+		out.Decision, out.Code, out.fired, out.Rule = d.decision, d.code, d.by, d.by.Name
+		if d.leads != "" {
+			out.Leads = d.leads
+		}
+		if d.decision == Escalate {
+			j.mark(out)
+		}
 	}
 }
 
-func (j *judge) rules(i int) *compiled { return &j.c.policy.rules[j.ruling.rules[i]] }
+// decide is P1: the first rule that matches. One that denies or escalates matches where any unit does, one that allows
+// where all do. A rule that escalates asks about the units that it matches; the others are decided without it, and where
+// they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
+// where grants cover all of it.
+func (j *judge) decide(units []unitKind) ruled {
+	for i, at := range j.ruling.rules {
+		r := j.c.policy.rules[at].Rule
+		first := slices.IndexFunc(units, func(u unitKind) bool { return u.hits[i] })
+		if first < 0 {
+			continue
+		}
+		leads := units[first].leads
+		switch r.Then {
+		case Allow:
+			if !slices.ContainsFunc(units, func(u unitKind) bool { return !u.hits[i] }) {
+				return ruled{Allow, CodeRuleAllow, r, leads}
+			}
+		case Escalate:
+			var rest []unitKind
+			out := ruled{Allow, CodeGranted, r, leads}
+			for _, u := range units {
+				if !u.hits[i] {
+					rest = append(rest, u)
+				} else if !u.granted {
+					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+				}
+			}
+			if len(rest) == 0 {
+				return out
+			}
+			others := j.decide(rest)
+			if others.decision == Deny || others.decision == Escalate && out.decision == Allow {
+				return others
+			}
+			return out
+		default:
+			return ruled{Deny, CodeRuleDeny, r, leads}
+		}
+	}
+	for _, u := range units {
+		if u.alone == Deny {
+			return ruled{decision: Deny}
+		}
+	}
+	return ruled{decision: Allow}
+}
 
 // pathFacts is what rules ask of one path.
 type pathFacts struct {
@@ -324,5 +335,5 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 		return true
 	}
 	info, err := j.c.fs.Lstat(parent)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }
