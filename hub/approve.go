@@ -97,6 +97,7 @@ type petition struct {
 	what   string // in the question: the tool "x", or the method
 	name   string // of the tool or method, for reports
 	digest fingerprint
+	args   []byte // raw; shown where a rule is about the call itself
 	mute   string // why nobody is asked about such a request; "" where somebody may be
 	// consider judges the request from the start, under a warrant or nil.
 	consider func(ctx context.Context, t *warrant) (*judgement, error)
@@ -125,7 +126,7 @@ func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why s
 	open := j.view.Snapshot.Paths()
 	checker := j.gen.cfg.Checker
 	plans := planner{fs: j.gen.cfg.FS, ceiling: j.view.Ceiling, wide: func(dir string) bool { return checker.TooWide(dir, open) }}
-	proposal, why := plans.propose(j.verdict)
+	proposal, why := plans.propose(j.verdict, p.args)
 	if why != "" {
 		return nil, why
 	}

@@ -276,7 +276,7 @@ func (s *Session) petitionOf(c toolCall) *petition {
 		task = []byte("task")
 	}
 	return &petition{
-		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote,
+		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote, args: c.args,
 		digest: digestOf([]byte(s.id), []byte(c.tool.child), []byte("tools/call"), []byte(c.tool.remote), c.args, task),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
 			again := c

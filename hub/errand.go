@@ -37,9 +37,10 @@ type errand struct {
 
 // petitionFor puts an errand before a human.
 func (s *Session) petitionFor(e errand) *petition {
+	params := join(e.params(nil))
 	return &petition{
-		what: "a request " + legible(e.method), name: e.method, mute: e.mute,
-		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, join(e.params(nil))),
+		what: "a request " + legible(e.method), name: e.method, mute: e.mute, args: params,
+		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, params),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
 			e.warrant = t
 			return s.considerErrand(ctx, e)

@@ -99,7 +99,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
-		e.explainedApproval = s.explainApproval(tool, j)
+		e.explainedApproval = s.explainApproval(tool, m.Param("arguments"), j)
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
