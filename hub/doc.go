@@ -20,7 +20,10 @@
 //     the instance's own working directory. Should the child define the tool
 //     otherwise than the Catalog, the call is judged anew, from step 4. A denial
 //     becomes the text of refuse.go and never reaches the child.
-//  7. The judged bytes go out with only the tool's name and the progress token
+//  7. record.go writes the decision, whatever it is, and waits until the line is
+//     with the operating system; what cannot be recorded is denied where
+//     hub.json says so.
+//  8. The judged bytes go out with only the tool's name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //
 // # Sharing

@@ -28,7 +28,7 @@ func auditCommand() *cobra.Command {
 	var from auditSource
 	cmd.PersistentFlags().StringVarP(&from.src.config, "config", "c", "", "hub.json that names the folder")
 	cmd.PersistentFlags().StringVar(&from.dir, "dir", "", "the folder itself, be it a copy")
-	cmd.AddCommand(auditTailCommand(&from), auditShowCommand(&from), auditVerifyCommand(&from), auditExportCommand(&from))
+	cmd.AddCommand(auditTailCommand(&from), auditShowCommand(&from), auditVerifyCommand(&from), auditExportCommand(&from), auditReplayCommand(&from))
 	return cmd
 }
 
