@@ -398,7 +398,7 @@ func (f *httpFront) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.all() {
-		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle {
+		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle && !(c.modern && c.s.modern.lot.busy()) {
 			c.cancel(errSessionOver)
 		}
 	}
@@ -434,6 +434,9 @@ func (f *httpFront) drain() {
 	f.mu.Unlock()
 	for _, c := range all {
 		c.own.end()
+		if c.modern {
+			c.s.modern.hears.hangUp()
+		}
 	}
 }
 

@@ -29,8 +29,9 @@ func (f *httpFront) principal(owner string) *httpClient {
 			return nil
 		}
 		c = newHTTPClient("", owner, f.h.now().cfg.Limits.Calls, &f.watch)
+		c.modern = true
 		f.host(c, nobody{}, askRoots{nobody{}})
-		c.s.modern.stateless, c.s.modern.bearer = true, "token "+owner
+		c.s.modern.stateless, c.s.modern.bearer, c.s.modern.listeners = true, "token "+owner, f.o.Sessions
 		f.owners[owner] = c
 		f.live(c)
 	}

@@ -22,9 +22,11 @@ const (
 )
 
 // An httpClient is one session over Streamable HTTP: the peer of everything
-// that belongs to no request of the client.
+// that belongs to no request of the client. In the modern era it is what serves
+// all requests of one token (http_modern.go), and no peer.
 type httpClient struct {
 	id     string // Mcp-Session-Id
+	modern bool   // no session to its clients: all modern requests of one token
 	owner  string // name of the token that it was made with; "" where none is asked for
 	s      *Session
 	own    *stream // what belongs to no request: the client's GET

@@ -43,6 +43,7 @@ type modernSide struct {
 	// stateless: no request stands for any other, as over HTTP, where one session
 	// serves all that comes with one token.
 	stateless bool
+	listeners int           // at a time; 0: as many as fit into the requests of one client
 	turned    chan struct{} // roots that came with a call are to be served; capacity 1
 	gates     gates
 }

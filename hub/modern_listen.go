@@ -121,7 +121,11 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 	l.who = &subscriber{s, func(method string, params ...[]byte) { l.told(method, params) }}
 	l.known = s.digests()
 	// A stream takes the place of a request for as long as it lasts.
-	if err := s.modern.hears.add(l, max(1, min(mostListening, s.hub.now().cfg.Limits.Calls/2))); err != nil {
+	most := max(1, min(mostListening, s.hub.now().cfg.Limits.Calls/2))
+	if s.modern.listeners > 0 {
+		most = s.modern.listeners
+	}
+	if err := s.modern.hears.add(l, most); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
 	}
 	defer s.modern.hears.remove(l)

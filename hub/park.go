@@ -28,6 +28,9 @@ const (
 	mostParked = 32
 	// mostParkedInAll bounds those of all sessions together.
 	mostParkedInAll = 1024
+	// mostParkedBytes bounds what the parked requests of one session, and what
+	// they were asked, hold together.
+	mostParkedBytes = 16 << 20
 )
 
 var (
@@ -66,6 +69,7 @@ type parley struct {
 	given   given          // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
 	turn    turn           // likewise
+	held    int            // bytes while parked; set before that
 	cancel  context.CancelCauseFunc
 	done    chan jsonrpc.Answer // of the work; capacity 1
 	asked   chan struct{}       // there are questions; capacity 1
@@ -358,6 +362,10 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 		p.mu.Unlock()
 		return jsonrpc.Answer{}, false
 	}
+	p.held = len(p.request.Frame)
+	for _, q := range open {
+		p.held += len(q.params)
+	}
 	id := uuid.NewString()
 	p.tab.at = nil
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
@@ -390,133 +398,4 @@ func (p *parley) subjectNow() []byte {
 		p.subject = p.s.subject(p.request)
 	}
 	return p.subject
-}
-
-// lot holds the parleys of one session: the work that is under way, and of
-// that what waits for its client. The mutex is a leaf.
-type lot struct {
-	mu      sync.Mutex
-	closed  bool
-	working map[*parley]struct{}
-	parked  map[string]*parley
-	order   []string // of parked, the oldest first; some may have left
-	all     sync.WaitGroup
-}
-
-// enter begins the work of a parley; false once the session has ended.
-func (l *lot) enter(p *parley, work func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	if l.working == nil {
-		l.working, l.parked = map[*parley]struct{}{}, map[string]*parley{}
-	}
-	l.working[p] = struct{}{}
-	l.all.Go(func() {
-		defer l.left(p)
-		work()
-	})
-	return true
-}
-
-func (l *lot) left(p *parley) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.working, p)
-}
-
-// park holds a parley until its client comes again, for stateTime at most.
-// Where too many of the session are held the oldest is given up.
-func (l *lot) park(id string, p *parley) error {
-	h := p.s.hub
-	if h.parked.Add(1) > mostParkedInAll {
-		h.parked.Add(-1)
-		return errFull
-	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		h.parked.Add(-1)
-		return errLeft
-	}
-	l.parked[id] = p
-	l.order = append(l.order, id)
-	var oldest *parley
-	for len(l.parked) > mostParked {
-		old := l.order[0]
-		l.order = l.order[1:]
-		if oldest = l.parked[old]; oldest != nil {
-			delete(l.parked, old)
-			h.parked.Add(-1)
-			break
-		}
-	}
-	l.mu.Unlock()
-	p.mu.Lock()
-	p.tab.expire = time.AfterFunc(stateTime, func() {
-		if l.take(id) != nil {
-			p.abandon(errAbandoned)
-		}
-	})
-	p.mu.Unlock()
-	if oldest != nil {
-		oldest.abandon(errFull)
-	}
-	return nil
-}
-
-// take takes a parley out that waits for its client; nil for none.
-func (l *lot) take(id string) *parley {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.parked[id]
-	if p == nil {
-		return nil
-	}
-	delete(l.parked, id)
-	for i, other := range l.order {
-		if other == id {
-			l.order = append(l.order[:i:i], l.order[i+1:]...)
-			break
-		}
-	}
-	p.s.hub.parked.Add(-1)
-	return p
-}
-
-// find is take that leaves it there.
-func (l *lot) find(id string) *parley {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.parked[id]
-}
-
-// close gives up everything, and returns when all work has ended.
-func (l *lot) close() {
-	l.mu.Lock()
-	l.closed = true
-	working, parked := l.working, l.parked
-	l.working, l.parked, l.order = nil, nil, nil
-	l.mu.Unlock()
-	for p := range working {
-		p.cancel(errLeft)
-	}
-	for _, p := range parked {
-		p.s.hub.parked.Add(-1)
-		p.abandon(errLeft)
-	}
-	l.all.Wait()
-}
-
-// abandon ends the work of a parley whose client does not come again. The child
-// is told by the end of its call.
-func (p *parley) abandon(cause error) {
-	p.mu.Lock()
-	if p.tab.expire != nil {
-		p.tab.expire.Stop()
-	}
-	p.mu.Unlock()
-	p.cancel(cause)
 }
