@@ -129,7 +129,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
 	}
 	defer s.modern.hears.remove(l)
-	p := &parley{s: s, given: given{meta: meta}}
+	p := &parley{s: s, given: supplied{meta: meta}}
 	honoured := l.subscribe(withPeer(ctx, p))
 	defer l.unsubscribe(ctx)
 	l.acknowledge(ctx, honoured)
