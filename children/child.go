@@ -90,12 +90,13 @@ type past struct {
 
 // want is what others ask of an instance.
 type want struct {
-	roots  []rootsmgr.Root
-	gen    uint64 // counts changes of roots
-	known  bool   // the first roots are known
-	demand bool   // somebody waits for it
-	wish   bool   // it should run, unless it is to wait for a call
-	evict  bool   // another child waits for its place
+	roots   []rootsmgr.Root
+	gen     uint64 // counts changes of roots
+	known   bool   // the first roots are known
+	assumed bool   // roots stand in for the first ones
+	demand  bool   // somebody waits for it
+	wish    bool   // it should run, unless it is to wait for a call
+	evict   bool   // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
@@ -147,6 +148,20 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 		w.wish = w.wish || wish
 		if !w.known || !sameRoots(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
+			w.gen++
+		}
+		return news
+	})
+}
+
+// assume notes roots that stand in for those to come.
+func (c *child) assume(roots []rootsmgr.Root) {
+	roots = slices.Clone(roots)
+	c.ask(func(w *want) bool {
+		news := !w.wish || !w.assumed
+		w.wish, w.assumed = true, true
+		if !w.known && !sameRoots(w.roots, roots) {
+			w.roots, news = roots, true
 			w.gen++
 		}
 		return news
@@ -341,7 +356,7 @@ func (c *child) mayStart() bool {
 	for {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
-		blocked := !w.known && c.spec.NeedsRoots()
+		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
 		switch {

@@ -49,6 +49,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
@@ -63,7 +66,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task"}
+var knownMembers = []string{"name", "arguments", "_meta", "task", paramResponses, paramState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -95,7 +98,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level"}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", paramResponses, paramState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
@@ -250,7 +253,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if c.tool.gen.byRoots(c.tool.child) {
+	if s.byRoots(c.tool.gen, c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -280,7 +283,13 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			return nil, err
 		}
 	}
+	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+		return nil, err
+	}
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
+		return nil, err
+	}
+	if err = s.rootsAfter(ctx, j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
@@ -302,6 +311,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+	if p := parleyOf(ctx); p != nil {
+		return p.boundary(ctx)
+	}
 	began := time.Now()
 	defer lend(ctx)()
 	view, err := patience.Await(ctx)
@@ -320,7 +332,7 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
-	if j.verdict.Decision != validate.Deny || patience == nil {
+	if j.verdict.Decision != validate.Deny || patience == nil || parleyOf(ctx) != nil {
 		return nil
 	}
 	back := lend(ctx)
@@ -379,6 +391,9 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc
 		return refuse(ctx, c.tool, err)
 	}
 	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()

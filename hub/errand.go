@@ -85,7 +85,7 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		j := &judgement{gen: e.gen, child: e.child}
 		var patience *rootsmgr.Wait
 		var err error
-		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {
+		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err
@@ -94,7 +94,13 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if !e.scan.NeedsBoundary() {
 			patience = nil
 		}
+		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
+		if err = s.rootsAfter(ctx, j.lease); err != nil {
 			return nil, err
 		}
 		j.scan = e.scan

@@ -21,7 +21,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return false
 	}
-	if _, other := otherEra(m); other || checkMembers(m.Members) != nil {
+	if isModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -36,7 +36,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
+	if scan.NeedsBoundary() || s.byRoots(tool.gen, tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}

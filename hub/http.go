@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -18,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -28,6 +30,7 @@ type HTTPOptions struct {
 	Origins  []string      // web pages that may call
 	Tokens   []Token       // who may call; none: whoever reaches the address
 	Sessions int           // at a time; 0: 1000
+	StateKey []byte        // what requestState is sealed with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
 }
 
@@ -49,14 +52,16 @@ type httpFront struct {
 	h     *Hub
 	o     HTTPOptions
 	guard *gate
+	seal  *seal.Sealer
 	log   zerolog.Logger
 	watch watch
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
-	closing  bool           // no session begins any more
-	over     bool           // no request either
-	lives    sync.WaitGroup // sessions and requests
+	owners   map[string]*httpClient // what serves the modern requests of a token, by its name
+	closing  bool                   // no session begins any more
+	over     bool                   // no request either
+	lives    sync.WaitGroup         // sessions and requests
 }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
@@ -70,10 +75,14 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 		o.Idle = 30 * time.Minute
 	}
 	guard, err := newGate(o)
+	sealer := h.seal
+	if o.StateKey != nil && err == nil {
+		sealer, err = seal.New(o.StateKey)
+	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &httpFront{h: h, o: o, guard: guard, log: h.now().cfg.Log, sessions: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -132,6 +141,11 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.lives.Done()
+	if r.Method != http.MethodPost && headerModern(r.Header) {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, owner)
@@ -152,6 +166,10 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
+	if headerModern(r.Header) {
+		f.postModern(w, r, owner, events)
+		return
+	}
 	// Whoever is of no session has nothing long to say.
 	var c *httpClient
 	if r.Header.Get(headerSession) != "" {
@@ -169,8 +187,12 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		return
 	}
 	defer held.release()
-	if a, other := otherEra(m); other {
-		refuseRequest(w, http.StatusBadRequest, m.ID, a)
+	if isModern(m) {
+		err := checkVersion(r.Header, m)
+		if err == nil {
+			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")
+		}
+		refuseRequest(w, http.StatusBadRequest, m.ID, refuseMismatch(err))
 		return
 	}
 	switch {
@@ -239,17 +261,8 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
 		return
 	}
-	c.s = f.h.newSession()
-	c.s.client, c.s.principal = c, owner
-	cfg := &f.h.now().cfg
-	settings := cfg.Roots
-	settings.Ceiling = f.guard.ceilings[owner]
-	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, cfg.Fallback, settings, cfg.FS, c.s.log)
-	f.lives.Go(func() { // this request is one of lives, so nobody has waited for them yet
-		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
-		f.forget(c)
-		c.close()
-	})
+	f.host(c, c, askHTTP{askRoots{c}, c})
+	f.live(c)
 	a := f.answer(c.ctx, c.s, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)
@@ -258,6 +271,26 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	w.Header().Set(headerSession, c.id)
 	writePlain(w, m.ID, a)
+}
+
+// host makes the Session of a client.
+func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
+	c.s = f.h.newSession()
+	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
+	cfg := &f.h.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling = f.guard.ceilings[c.owner]
+	c.s.roots = rootsmgr.NewManager(src, cfg.Fallback, settings, cfg.FS, c.s.log)
+}
+
+// live runs the Session of a client until that is cancelled. The caller is one
+// of lives, so nobody has waited for them yet.
+func (f *httpFront) live(c *httpClient) {
+	f.lives.Go(func() {
+		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+		f.forget(c)
+		c.close()
+	})
 }
 
 // answer calls the session's handler. What is broken in one request must not
@@ -352,18 +385,28 @@ func (f *httpFront) enter(c *httpClient) bool {
 func (f *httpFront) forget(c *httpClient) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.sessions, c.id)
+	if f.sessions[c.id] == c {
+		delete(f.sessions, c.id)
+	}
+	if f.owners[c.owner] == c {
+		delete(f.owners, c.owner)
+	}
 }
 
 // sweep ends sessions that nobody uses.
 func (f *httpFront) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.sessions {
-		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle {
+	for _, c := range f.all() {
+		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle && !(c.modern && c.s.modern.lot.busy()) {
 			c.cancel(errSessionOver)
 		}
 	}
+}
+
+// all are those that the front serves. The caller holds mu.
+func (f *httpFront) all() []*httpClient {
+	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.owners))
 }
 
 // begin counts a request, unless nobody waits for it any more.
@@ -387,13 +430,13 @@ func (f *httpFront) draining() bool {
 func (f *httpFront) drain() {
 	f.mu.Lock()
 	f.closing = true
-	all := make([]*httpClient, 0, len(f.sessions))
-	for _, c := range f.sessions {
-		all = append(all, c)
-	}
+	all := f.all()
 	f.mu.Unlock()
 	for _, c := range all {
 		c.own.end()
+		if c.modern {
+			c.s.modern.hears.hangUp()
+		}
 	}
 }
 
@@ -402,7 +445,7 @@ func (f *httpFront) closeAll() {
 	f.drain()
 	f.mu.Lock()
 	f.over = true
-	for _, c := range f.sessions {
+	for _, c := range f.all() {
 		c.cancel(errSessionOver)
 	}
 	f.mu.Unlock()

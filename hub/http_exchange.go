@@ -15,6 +15,7 @@ import (
 // written by a goroutine of its own.
 type exchange struct {
 	c        *httpClient
+	lost     bool            // what was said is not kept for who comes back: the modern era
 	id       []byte          // raw
 	events   bool            // the client takes a stream of events as the answer
 	ctx      context.Context // of the connection
@@ -63,11 +64,16 @@ func (x *exchange) flow() *stream {
 	case x.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
 		return nil
 	}
-	x.st, x.written = x.c.flow(), make(chan struct{})
+	if x.lost {
+		x.st = newStream("", &x.c.unsent)
+	} else {
+		x.st = x.c.flow()
+	}
+	x.written = make(chan struct{})
 	go func() {
 		defer close(x.written)
 		writeEvents(x.w)
-		x.st.follow(x.ctx, x.w, 1, primes(x.protocol), nil)
+		x.st.follow(x.ctx, x.w, 1, !x.lost && primes(x.protocol), nil)
 	}()
 	return x.st
 }
@@ -89,7 +95,11 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 	}
 	st.end()
 	<-x.written
-	x.c.finish(st)
+	if x.lost {
+		st.drop()
+	} else {
+		x.c.finish(st)
+	}
 	return true
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -84,14 +86,17 @@ func (l Limits) withDefaults() Limits {
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	gen      atomic.Pointer[generation] // what a reload replaces
-	turn     chan struct{}              // holds the token of whoever replaces it
-	config   atomic.Pointer[ConfigState]
-	sup      *children.Supervisor
-	control  *server.MCPServer // initialize, ping, the hub's own tools
-	own      []ownTool         // definitions of the hub's own tools
-	progress routes
-	subs     subscriptions
+	gen        atomic.Pointer[generation] // what a reload replaces
+	turn       chan struct{}              // holds the token of whoever replaces it
+	config     atomic.Pointer[ConfigState]
+	sup        *children.Supervisor
+	control    *server.MCPServer // initialize, ping, the hub's own tools
+	own        []ownTool         // definitions of the hub's own tools
+	serverInfo []byte            // raw, for what a result says of its server
+	seal       *seal.Sealer      // of what clients carry
+	parked     atomic.Int64      // requests that wait for their clients, of all sessions
+	progress   routes
+	subs       subscriptions
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -114,6 +119,8 @@ func New(cfg Config) (*Hub, error) {
 		turn: make(chan struct{}, 1), sessions: map[string]*Session{},
 		holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
 	}
+	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
+	h.seal = seal.NewRandom()
 	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}
