@@ -222,7 +222,7 @@ func unapproved(v *validate.Verdict, at, why string) string {
 			fmt.Fprintf(&b, " It leads to '%s'.", shown(f.Leads, 200))
 		}
 	} else {
-		fmt.Fprintf(&b, "Access denied: this call needs the approval of a person%s, and it was not given: %s.", rule, why)
+		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
 	}
 	b.WriteString("\nThe server was not called.")
 	return b.String()

@@ -149,7 +149,7 @@ func TestRulesAboutCalls(t *testing.T) {
 	for then, want := range map[validate.Decision]string{
 		validate.Allow:    "",
 		validate.Deny:     `Access denied: This call is refused by the rule "no echo" of the policy (hub.json:7).`,
-		validate.Escalate: `Access denied: This call needs the approval of a human by the rule "no echo" of the policy (hub.json:7)`,
+		validate.Escalate: `Access denied: This call needs the approval of a person by the rule "no echo" of the policy (hub.json:7)`,
 	} {
 		h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), rule(then)))
 		c := connect(t, h, d["project"])

@@ -13,6 +13,7 @@ var fixed = map[string]func(*File) any{
 	"http.hosts":      func(f *File) any { return f.HTTP.Hosts },
 	"http.origins":    func(f *File) any { return f.HTTP.Origins },
 	"http.poll":       func(f *File) any { return f.HTTP.Poll },
+	"http.stateKey":   func(f *File) any { return f.HTTP.StateKey },
 	"http.tokens":     func(f *File) any { return f.HTTP.Tokens },
 	"limits.frame":    func(f *File) any { return f.Limits.Frame },
 	"limits.sessions": func(f *File) any { return f.Limits.Sessions },
