@@ -117,13 +117,13 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 func TestModernHTTPParkedBytesAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
-		const size = 3 << 20
+		const size = 5 << 20
 		large := strings.Replace(elicits, `"sure?"`, `"sure?","x":"`+strings.Repeat("x", size)+`"`, 1)
-		for range 10 {
+		for range 3 {
 			c.parked("kid__ask", large)
 		}
 		synctest.Wait()
-		if n := h.parked.Load(); n == 0 || n*2*size > mostParkedBytes {
+		if n := h.parked.Load(); n != 1 {
 			t.Errorf("%d are parked", n)
 		}
 	})
