@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -38,6 +39,7 @@ type modernSide struct {
 	met   sync.Once
 	// bearer is whom a requestState may come from: sealed into each.
 	bearer string
+	seal   *seal.Sealer
 	// stateless: no request stands for any other, as over HTTP, where one session
 	// serves all that comes with one token.
 	stateless bool
@@ -119,6 +121,9 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 			}
 		}
 	}
+	if meta.level != 0 {
+		s.hear(ctx, meta.level)
+	}
 	var working context.Context
 	working, p.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if !p.work(withPeer(working, p), func(ctx context.Context) jsonrpc.Answer { return serve(ctx, request) }) {
@@ -140,6 +145,8 @@ func (s *Session) modernMethod(method string) (serve func(context.Context, *json
 		return s.readResource, true
 	case "completion/complete":
 		return s.complete, false
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel: // of the extension
+		return s.aboutModernTask, false
 	case MethodExplain:
 		if s.hub.now().cfg.Inspect {
 			return s.explain, false

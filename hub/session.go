@@ -71,7 +71,8 @@ type sessionTables struct {
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
 	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
-	level       logLevel
+	level       logLevel // that the client set
+	modernLevel logLevel // the most verbose that a modern request of it wanted
 }
 
 func (h *Hub) newSession() *Session {
@@ -85,6 +86,7 @@ func (h *Hub) newSession() *Session {
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.modern.turned = make(chan struct{}, 1)
+	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}

@@ -18,6 +18,7 @@ import (
 
 const (
 	methodTaskStatus = "notifications/tasks/status"
+	methodTaskUpdate = "tasks/update" // of the extension of 2026-07-28
 
 	mostTasks  = 1024      // of one session, each way; the oldest are forgotten
 	taskTime   = time.Hour // that a task keeps its child from resting, at most
@@ -191,6 +192,24 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		t.rest()
 	}
 	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
+}
+
+// aboutModernTask answers what the extension of the modern era asks of a task:
+// one that a child of the same era made. Other tasks do not exist for it.
+func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	if t := s.tasks.find(id); t != nil {
+		lease, err := s.leaseOf(ctx, t.key)
+		if err != nil {
+			return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		}
+		modern := lease.Modern()
+		lease.Release()
+		if !modern {
+			return noTask(id)
+		}
+	}
+	return s.aboutTask(ctx, m)
 }
 
 // leaseOf acquires the very instance that made a task.

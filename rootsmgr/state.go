@@ -55,6 +55,14 @@ func (s *state) word(v View) string {
 		return "inline"
 	case s.asking:
 		return "refreshing"
+	}
+	return v.Word()
+}
+
+// Word is how a View stands, as [State] has it: "known", "stale", "fallback",
+// "ceiling", "empty", "unsupported" or "failed".
+func (v View) Word() string {
+	switch {
 	case v.Stale:
 		return "stale"
 	case v.Case == CaseKnown && v.Snapshot.Origin() == OriginCeiling:
