@@ -55,9 +55,12 @@ func (l *Lease) Roots() ([]byte, bool) {
 	return rootsResult(w.roots), true
 }
 
-// Open reports whether calls can still be made: false once the run ends or is
-// to end.
+// Open reports whether the run is there to stay: false once it ends, or is to end
+// when the calls under way have.
 func (l *Lease) Open() bool { return !l.r.endedWithin(0) && !l.r.leases.closed() }
+
+// Ended reports whether the run of the lease has ended.
+func (l *Lease) Ended() bool { return l.r.endedWithin(0) }
 
 // Notify sends a notification to the child.
 func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) error {

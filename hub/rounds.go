@@ -490,24 +490,8 @@ func (d *dialogue) brought(c carrier) (*retry, error) {
 func (d *dialogue) again(ctx context.Context) error {
 	j := d.j
 	if !j.lease.Open() {
-		old := j.lease.Revision()
-		var lease *children.Lease
-		var err error
-		if j.tool != nil {
-			lease, err = d.s.acquireFor(ctx, j.tool)
-		} else {
-			lease, err = d.s.acquire(ctx, j.gen, j.child)
-		}
-		if errors.Is(err, errSuperseded) {
-			return errOther
-		}
-		if err != nil {
+		if err := d.move(ctx); err != nil {
 			return err
-		}
-		j.lease.Release()
-		j.lease = lease
-		if lease.Revision() != old || !lease.Modern() {
-			return errOther
 		}
 	}
 	if j.scan == nil || !j.scan.NeedsBoundary() {
@@ -521,6 +505,32 @@ func (d *dialogue) again(ctx context.Context) error {
 	j.view = view
 	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, validate.Where{Cwd: cwd, Served: served}, view); j.verdict.Decision != validate.Allow {
 		return &deniedError{j.verdict}
+	}
+	return nil
+}
+
+// move takes the request to the process that has taken its child's place. One
+// that is only being retired sees its requests through.
+func (d *dialogue) move(ctx context.Context) (err error) {
+	j := d.j
+	var lease *children.Lease
+	if j.tool != nil {
+		lease, err = d.s.acquireFor(ctx, j.tool)
+	} else {
+		lease, err = d.s.acquire(ctx, j.gen, j.child)
+	}
+	switch {
+	case err == nil && lease.Revision() == j.lease.Revision() && lease.Modern():
+		j.lease.Release()
+		j.lease = lease
+		return nil
+	case err == nil:
+		lease.Release()
+	case !errors.Is(err, errSuperseded):
+		return err
+	}
+	if j.lease.Ended() {
+		return errOther
 	}
 	return nil
 }

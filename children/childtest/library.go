@@ -38,7 +38,7 @@ func (p *player) library(m message) bool {
 		p.raw(m.ID, fmt.Sprintf(`{"completion":{"values":[],"total":0},"params":%s}`, m.Params))
 	case "resources/subscribe":
 		p.answer(m.ID, struct{}{})
-		p.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
+		p.own().send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
 	case "resources/unsubscribe":
 		p.answer(m.ID, struct{}{})
 	default:

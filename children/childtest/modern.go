@@ -222,7 +222,7 @@ func (p *player) input(m message, arguments string) bool {
 		Ask     json.RawMessage
 		State   *string
 		Rounds  *int
-		Instead json.RawMessage // the result, in place of one that asks
+		Instead string // the result, raw, in place of one that asks
 	}
 	_ = json.Unmarshal([]byte(arguments), &args)
 	rounds, begun := 1, 0
@@ -241,7 +241,7 @@ func (p *player) input(m message, arguments string) bool {
 	p.mu.Lock()
 	p.notes = append(p.notes, "round "+string(m.Params))
 	p.mu.Unlock()
-	if args.Instead != nil && begun == 0 {
+	if args.Instead != "" && begun == 0 {
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Instead)
 		return true
 	}

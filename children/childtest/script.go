@@ -136,6 +136,7 @@ type act struct {
 	cancel  map[string]chan struct{}        // calls under way, by raw id
 	modern  map[string]bool                 // requests without a handshake, by raw id
 	listens map[string]*listen              // by raw id
+	aside   *player                         // over HTTP, where to say what belongs to no request
 	next    int
 	over    bool // stdin has ended: nobody will answer
 	dead    bool // it is to end at once
@@ -206,6 +207,16 @@ func (a *act) curtain() {
 		close(l.over)
 		delete(a.listens, id)
 	}
+}
+
+// own is where a child says what belongs to no request.
+func (p *player) own() *player {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.aside != nil {
+		return p.aside
+	}
+	return p
 }
 
 func (p *player) send(format string, args ...any) {
@@ -471,7 +482,7 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.extra = append(p.extra, args.Name)
 		p.mu.Unlock()
 		if p.s.Era == "" || !p.tell("toolsListChanged", "", "notifications/tools/list_changed", `{`) {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			p.own().send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		p.answer(m.ID, text("changed"))
 	case "broken":
