@@ -30,6 +30,9 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.r.c.key }
 
+// AskedRoots reports whether the child has asked roots/list in this run.
+func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
+
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *Offer { return l.v.offer }
 

@@ -289,6 +289,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
 	}
+	if err = s.rootsAfter(ctx, j.lease); err != nil {
+		return nil, err
+	}
 	before := j.lease.Key()
 	err = s.judge(ctx, scan, patience, j)
 	if err == nil && j.lease.Key() == before {

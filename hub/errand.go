@@ -100,6 +100,9 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		if err = s.rootsAfter(ctx, j.lease); err != nil {
+			return nil, err
+		}
 		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)

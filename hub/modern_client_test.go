@@ -23,7 +23,8 @@ type modernClient struct {
 	roots string // the answer to roots/list
 	extra string // more of _meta, with a comma before it
 	talk  *spectest.Conversation
-	notes chan string // method and params of notifications
+	asks  func(c *modernClient, m *jsonrpc.Message) jsonrpc.Answer // of a handshake on the same connection
+	notes chan string                                              // method and params of notifications
 }
 
 // tap notes the lines that go through it.
@@ -60,6 +61,9 @@ func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernCl
 	c = &modernClient{testClient: &testClient{t: t, hub: h}, caps: caps, talk: talk, notes: make(chan string, 1000)}
 	c.testClient.hears = func(m *jsonrpc.Message) { c.notes <- m.Method + " " + string(m.Params) }
 	c.testClient.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+		if c.asks != nil {
+			return c.asks(c, m)
+		}
 		t.Errorf("a modern client was sent the request %s", m.Method)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
 	}
@@ -80,6 +84,11 @@ func enterModern(t *testing.T, h *Hub, caps string, dirs ...string) (c *modernCl
 	})
 	t.Cleanup(leave)
 	return c, leave
+}
+
+// ServeRequest answers what no modern client is asked.
+func (c *modernClient) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return c.testClient.asks(ctx, c.testClient, m)
 }
 
 func (c *modernClient) setRoots(dirs ...string) {

@@ -78,16 +78,33 @@ func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) 
 	if spec.Share == children.ShareAll {
 		return nil // it is served nobody's roots
 	}
-	if p.given.roots == nil && p.given.meta.caps.roots && !s.given(child) {
-		st, _, _, _ := s.childStatus(child)
-		if st.AskedRoots || spec.NeedsRoots() || !s.modern.stateless && spec.Command != "" && spec.Cwd == "" {
-			return p.wantRoots()
-		}
+	if p.lacksRoots(child) && (spec.NeedsRoots() || !s.modern.stateless && spec.Command != "" && spec.Cwd == "") {
+		return p.wantRoots()
 	}
-	if s.modern.stateless {
+	switch {
+	case s.modern.stateless:
 		return p.takeTurn(ctx, child)
+	case p.given.roots != nil: // the child works with them, whatever it is sent
+		return s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
 	}
 	return nil
+}
+
+// rootsAfter is rootsBefore for what is known of a child only when it runs: that
+// it has asked for roots. Where there is an error the lease was released.
+func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
+	p := parleyOf(ctx)
+	if p == nil || !p.asks || lease.Key().Instance == "" || !lease.AskedRoots() || !p.lacksRoots(lease.Key().Child) {
+		return nil
+	}
+	lease.Release()
+	return p.wantRoots()
+}
+
+// lacksRoots reports whether a child has been served no roots of the client
+// yet, which could give them.
+func (p *parley) lacksRoots(child string) bool {
+	return p.given.roots == nil && p.given.meta.caps.roots && !p.s.given(child)
 }
 
 // given reports whether roots that came with a call have reached a child: over

@@ -19,12 +19,16 @@ var errInline = errors.New("the client gives its roots with its calls, and has g
 // nothing is known, which is the failed case. A client that says Initialized
 // afterwards is asked all the same. Only the first call counts.
 func (m *Manager) Stateless() {
-	m.calls.met.Do(func() { m.hello <- greeting{inline: true} })
+	m.calls.met.Do(func() {
+		m.calls.known.Store(true)
+		m.hello <- greeting{inline: true}
+	})
 }
 
 // withCalls is what a Manager has for clients that give roots with their calls.
 type withCalls struct {
 	met    sync.Once
+	known  atomic.Bool
 	roots  chan *inlined // capacity 1: the newest that came
 	stands atomic.Pointer[standIns]
 }
@@ -41,8 +45,9 @@ type inlined struct {
 func (m *Manager) Inline(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
-	if now := m.pub.Load(); now.inline != nil && in.top == nil && now.terms == t && now.inline.same(in.snapshot) {
-		return now.view // nothing has changed: no news for anybody
+	now := m.pub.Load()
+	if last := now.inline; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
+		return last.view // nothing has changed: no news for anybody
 	}
 	m.weigh(t, in)
 	m.hand(in)
@@ -122,7 +127,6 @@ func (l *loop) greetInline() {
 		return // the handshake came first: the client is asked
 	}
 	l.greeted, l.greeting = true, greeting{inline: true}
-	l.attempted = never
 	if l.inline == nil {
 		l.view = l.m.standIn().waiting
 	}
@@ -132,10 +136,10 @@ func (l *loop) greetInline() {
 
 // heardInline takes in roots that came with a call.
 func (l *loop) heardInline(in *inlined) {
-	if l.inline != nil && in.snapshot.generation < l.inline.generation {
+	if l.inline != nil && in.snapshot.generation < l.inline.snapshot.generation {
 		return
 	}
-	l.inline = in.snapshot
+	l.inline = in
 	l.asked, l.askedUnder = in.snapshot, in.top
 	l.keptSince = time.Time{}
 	l.view = in.view

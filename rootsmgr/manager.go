@@ -95,12 +95,12 @@ type state struct {
 	view      View
 	greeting  greeting
 	greeted   bool
-	settled   bool      // the first question has ended, or there is none to ask
-	inline    *Snapshot // the last that came with a call; nil before
-	closed    bool      // Run has ended
-	asking    bool      // a question is on its way
-	attempted uint64    // announcements that an ended question took account of
-	failures  int       // questions failed in a row
+	settled   bool     // the first question has ended, or there is none to ask
+	inline    *inlined // the last that came with a call; nil before
+	closed    bool     // Run has ended
+	asking    bool     // a question is on its way
+	attempted uint64   // announcements that an ended question took account of
+	failures  int      // questions failed in a row
 	queries   uint64
 	askedAt   time.Time
 	retryAt   time.Time // end of the back-off after a failure
@@ -135,7 +135,14 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 // declared. It starts the first question; a client that did not declare roots
 // is never asked. Only the first call counts.
 func (m *Manager) Initialized(supported, listChanged bool) {
-	m.greet.Do(func() { m.hello <- greeting{supported: supported, listChanged: listChanged} })
+	m.greet.Do(func() {
+		if m.calls.known.Load() {
+			// What stood in for the answer, or came with a call, is no answer to this:
+			// calls from now on wait for one.
+			m.announced.Add(1)
+		}
+		m.hello <- greeting{supported: supported, listChanged: listChanged}
+	})
 }
 
 // Changed tells that the client announced other roots. It never blocks. What

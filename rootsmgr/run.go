@@ -132,11 +132,6 @@ func (l *loop) greet(g greeting) {
 		l.greetInline()
 		return
 	}
-	if l.greeting.inline {
-		// What stood in for the answer, or came with a call, is no answer to this.
-		l.m.announced.Add(1)
-		l.attempted = 0
-	}
 	l.greeted, l.greeting = true, g
 	if g.supported {
 		l.publish() // step asks at once
