@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -29,6 +30,7 @@ type HTTPOptions struct {
 	Origins  []string      // web pages that may call
 	Tokens   []Token       // who may call; none: whoever reaches the address
 	Sessions int           // at a time; 0: 1000
+	StateKey []byte        // what requestState is sealed with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
 }
 
@@ -50,6 +52,7 @@ type httpFront struct {
 	h     *Hub
 	o     HTTPOptions
 	guard *gate
+	seal  *seal.Sealer
 	log   zerolog.Logger
 	watch watch
 
@@ -72,10 +75,14 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 		o.Idle = 30 * time.Minute
 	}
 	guard, err := newGate(o)
+	sealer := h.seal
+	if o.StateKey != nil && err == nil {
+		sealer, err = seal.New(o.StateKey)
+	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &httpFront{h: h, o: o, guard: guard, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -269,7 +276,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 // host makes the Session of a client.
 func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 	c.s = f.h.newSession()
-	c.s.client, c.s.principal = main, c.owner
+	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
 	settings.Ceiling = f.guard.ceilings[c.owner]

@@ -33,8 +33,6 @@ type Config struct {
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
 
-	Seal *seal.Sealer // of what clients carry; nil: one of a random key
-
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
 	Cache     string   // folder for what children offered last; "": it is not kept
@@ -122,9 +120,7 @@ func New(cfg Config) (*Hub, error) {
 		holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
 	}
 	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
-	if h.seal = cfg.Seal; h.seal == nil {
-		h.seal = seal.NewRandom()
-	}
+	h.seal = seal.NewRandom()
 	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -38,6 +39,7 @@ type modernSide struct {
 	met   sync.Once
 	// bearer is whom a requestState may come from: sealed into each.
 	bearer string
+	seal   *seal.Sealer
 	// stateless: no request stands for any other, as over HTTP, where one session
 	// serves all that comes with one token.
 	stateless bool

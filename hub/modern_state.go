@@ -90,7 +90,7 @@ func digestValue(h hash.Hash, raw []byte) {
 
 // sealState makes a requestState that lives for stateTime.
 func (s *Session) sealState(subject []byte, kind byte, payload []byte) (string, error) {
-	return s.hub.seal.Seal(purposeState, subject, time.Now().Add(stateTime), append([]byte{kind}, payload...))
+	return s.modern.seal.Seal(purposeState, subject, time.Now().Add(stateTime), append([]byte{kind}, payload...))
 }
 
 // stateTime is how long a client may take to answer what a request was asked.
@@ -102,7 +102,7 @@ func (s *Session) openState(subject []byte, m *jsonrpc.Message) (kind byte, payl
 	if !ok {
 		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
 	}
-	raw, err := s.hub.seal.Open(purposeState, subject, time.Now(), token)
+	raw, err := s.modern.seal.Open(purposeState, subject, time.Now(), token)
 	switch {
 	case errors.Is(err, seal.ErrExpired):
 		return 0, nil, refuseState("it was given out too long ago")

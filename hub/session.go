@@ -86,6 +86,7 @@ func (h *Hub) newSession() *Session {
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.modern.turned = make(chan struct{}, 1)
+	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}

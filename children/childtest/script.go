@@ -136,7 +136,7 @@ type act struct {
 	cancel  map[string]chan struct{}        // calls under way, by raw id
 	modern  map[string]bool                 // requests without a handshake, by raw id
 	listens map[string]*listen              // by raw id
-	aside   *player // over HTTP, where to say what belongs to no request
+	aside   *player                         // over HTTP, where to say what belongs to no request
 	next    int
 	over    bool // stdin has ended: nobody will answer
 	dead    bool // it is to end at once

@@ -202,6 +202,14 @@ type HTTP struct {
 	Hosts   []string `koanf:"hosts"`
 	Origins []string `koanf:"origins"`
 	Tokens  []Token  `koanf:"tokens"`
+
+	StateKey Secret `koanf:"stateKey"` // the zero Secret: none is given
+}
+
+// Secret is where a secret is held: in one of both.
+type Secret struct {
+	Env  string `koanf:"env"`  // name of the variable, not looked up here
+	File string `koanf:"file"` // path of the file, not read here
 }
 
 // Token admits one client.

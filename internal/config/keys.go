@@ -200,6 +200,10 @@ var httpTable = object(
 	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
 	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
+	key{name: "stateKey", restart: true, guard: true, note: "a random one", text: "What the hub seals the state of a request with that it gives to a client to carry (protocol version 2026-07-28). Hubs that share it take each other's, so that a client may reach one or the other. A line of 32 characters or more, such as `openssl rand -base64 32` prints.", spec: guarding(
+		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds it; this or `file`."},
+		key{name: "file", guard: true, spec: place(), text: "A file that holds it and that its owner alone can read; this or `env`."},
+	)},
 	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},

@@ -60,7 +60,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
 		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"},
-			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}},
+			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}, Secret{}},
 		Limits: Limits{1 << 20, 1, 2, 3, 4, 8},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum")); diff != "" {
