@@ -18,8 +18,8 @@ import (
 // request to the client. The work itself is done by the core that serves the
 // other era too; parley is its way to the client of one request.
 
-// given is what came with the request that the work is on.
-type given struct {
+// supplied is what came with the request that the work is on.
+type supplied struct {
 	meta  requestMeta    // of the first round
 	roots *rootsmgr.View // that the client gave with it; nil where it gave none
 	child *childState    // that the client brings back; nil for none
@@ -100,7 +100,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	p := &parley{
-		s: s, request: request, asks: asks, token: slices.Clone(meta.token), given: given{meta: meta},
+		s: s, request: request, asks: asks, token: slices.Clone(meta.token), given: supplied{meta: meta},
 		done: make(chan jsonrpc.Answer, 1), asked: make(chan struct{}, 1),
 	}
 	p.tab.at = &round{meta, out}

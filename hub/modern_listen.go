@@ -18,7 +18,7 @@ import (
 const (
 	// mostListening bounds the streams of one session at a time.
 	mostListening = 32
-	// mostListened bounds the resources, and the tasks, that one stream names.
+	// mostListened bounds the resources that one stream names.
 	mostListened = 1000
 	// leaveTime bounds how long the end of a stream takes to tell its children.
 	leaveTime = time.Second
@@ -32,7 +32,6 @@ type listener struct {
 	who   *subscriber
 	lists [kinds]bool
 	uris  []string
-	tasks []string
 
 	mu    sync.Mutex
 	acked bool
@@ -129,7 +128,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
 	}
 	defer s.modern.hears.remove(l)
-	p := &parley{s: s, given: given{meta: meta}}
+	p := &parley{s: s, given: supplied{meta: meta}}
 	honoured := l.subscribe(withPeer(ctx, p))
 	defer l.unsubscribe(ctx)
 	l.acknowledge(ctx, honoured)
@@ -184,8 +183,6 @@ func (l *listener) read(filter []byte) error {
 			l.lists[kindTemplates] = l.lists[kindResources]
 		case "resourceSubscriptions":
 			l.uris = strings(name, value)
-		case "taskIds":
-			l.tasks = strings(name, value)
 		}
 		return odd == nil
 	})
@@ -302,7 +299,6 @@ func (l *listener) acknowledge(ctx context.Context, honoured []string) {
 		b, comma = append(b, ']'), ","
 	}
 	list("resourceSubscriptions", honoured)
-	list("taskIds", l.tasks)
 	if l.out.Notify(ctx, "notifications/subscriptions/acknowledged", append(b, `}}`...)) != nil {
 		return
 	}
@@ -374,13 +370,4 @@ func (l *listener) due(now [kinds]string) (methods []string) {
 		}
 	}
 	return methods
-}
-
-// taskTold tells the listeners that named a task what its child says of it.
-func (h *hearing) taskTold(id string, m *jsonrpc.Message) {
-	for _, l := range h.each() {
-		if slices.Contains(l.tasks, id) {
-			l.told(m.Method, [][]byte{m.Params})
-		}
-	}
 }

@@ -66,7 +66,7 @@ type parley struct {
 	request *jsonrpc.Message
 	token   []byte         // the progress token that the work knows, raw
 	asks    bool           // this kind of request can be answered with a question
-	given   given          // what came with the request
+	given   supplied       // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
 	turn    turn           // likewise
 	held    int            // bytes while parked; set before that
@@ -262,6 +262,7 @@ func (p *parley) work(ctx context.Context, serve func(ctx context.Context) jsonr
 	return p.s.modern.lot.enter(p, func() {
 		a := serve(ctx)
 		p.leaveTurn()
+		p.s.modern.lot.grew(p, len(a.Result)+len(a.Error))
 		p.mu.Lock()
 		p.tab.over = true
 		open := p.tab.open

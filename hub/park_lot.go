@@ -58,17 +58,7 @@ func (l *lot) park(id string, p *parley) error {
 	l.parked[id] = p
 	l.order = append(l.order, id)
 	l.bytes += p.held
-	var gone []*parley
-	for len(l.parked) > mostParked || l.bytes > mostParkedBytes && len(l.parked) > 1 {
-		old := l.order[0]
-		l.order = l.order[1:]
-		if oldest := l.parked[old]; oldest != nil {
-			delete(l.parked, old)
-			l.bytes -= oldest.held
-			h.parked.Add(-1)
-			gone = append(gone, oldest)
-		}
-	}
+	gone := l.shed(h)
 	l.mu.Unlock()
 	p.mu.Lock()
 	p.tab.expire = time.AfterFunc(stateTime, func() {
@@ -81,6 +71,40 @@ func (l *lot) park(id string, p *parley) error {
 		oldest.abandon(errFull)
 	}
 	return nil
+}
+
+// grew counts the answer that a server gave to a parley whose client is away.
+func (l *lot) grew(p *parley, n int) {
+	l.mu.Lock()
+	var gone []*parley
+	for _, parked := range l.parked {
+		if parked == p {
+			p.held += n
+			l.bytes += n
+			gone = l.shed(p.s.hub)
+			break
+		}
+	}
+	l.mu.Unlock()
+	for _, oldest := range gone {
+		oldest.abandon(errFull)
+	}
+}
+
+// shed takes out the oldest that there is no room for. The caller holds mu, and
+// abandons them.
+func (l *lot) shed(h *Hub) (gone []*parley) {
+	for len(l.parked) > mostParked || l.bytes > mostParkedBytes && len(l.parked) > 1 {
+		old := l.order[0]
+		l.order = l.order[1:]
+		if oldest := l.parked[old]; oldest != nil {
+			delete(l.parked, old)
+			l.bytes -= oldest.held
+			h.parked.Add(-1)
+			gone = append(gone, oldest)
+		}
+	}
+	return gone
 }
 
 // take takes a parley out that waits for its client; nil for none.
