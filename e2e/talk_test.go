@@ -132,6 +132,22 @@ type web struct {
 	target string
 	client *http.Client
 	t      testing.TB
+	said   []string // what passed, guarded by the lock of talk
+}
+
+// saw takes a message, or what went before it.
+func (h *web) saw(c *spectest.Conversation, from spectest.Party, text []byte) {
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return
+	}
+	c.Saw(from, text)
+	h.note(string(from), string(text))
+}
+
+func (h *web) note(who, what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, who+": "+what[:min(len(what), 600)])
 }
 
 // tapWeb stands in front of an endpoint until the test ends, and then judges these parties by name.
@@ -147,6 +163,11 @@ func (w *world) tapWeb(target string, who map[spectest.Party]string) *web {
 		for party, name := range who {
 			h.judge(w.t, name, party)
 		}
+		if w.t.Failed() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			w.t.Logf("what was said to %s in the end:\n%s", target, strings.Join(h.said[max(0, len(h.said)-12):], "\n"))
+		}
 	})
 	return h
 }
@@ -158,9 +179,8 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client has gone
 	}
 	c := h.conversation(r, body)
-	if len(body) > 0 {
-		c.Saw(spectest.Client, body)
-	}
+	h.note("client", r.Method)
+	h.saw(c, spectest.Client, body)
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, h.target, bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -182,6 +202,7 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, values := range resp.Header {
 		w.Header()[name] = values
 	}
+	h.note("server", resp.Status+" "+resp.Header.Get("Content-Type"))
 	w.WriteHeader(resp.StatusCode)
 	_ = http.NewResponseController(w).Flush()
 	h.relay(c, w, resp)
@@ -191,8 +212,8 @@ func (h *web) relay(c *spectest.Conversation, w http.ResponseWriter, resp *http.
 	kind := resp.Header.Get("Content-Type")
 	if !strings.HasPrefix(kind, "text/event-stream") {
 		body, err := io.ReadAll(resp.Body)
-		if err == nil && strings.HasPrefix(kind, "application/json") && len(bytes.TrimSpace(body)) > 0 {
-			c.Saw(spectest.Server, bytes.TrimSpace(body))
+		if err == nil && strings.HasPrefix(kind, "application/json") {
+			h.saw(c, spectest.Server, body)
 		}
 		_, _ = w.Write(body)
 		return
@@ -200,8 +221,8 @@ func (h *web) relay(c *spectest.Conversation, w http.ResponseWriter, resp *http.
 	in := bufio.NewReader(resp.Body)
 	for {
 		line, err := in.ReadBytes('\n')
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && len(bytes.TrimSpace(data)) > 0 {
-			c.Saw(spectest.Server, bytes.TrimSpace(data))
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			h.saw(c, spectest.Server, data)
 		}
 		if _, werr := w.Write(line); werr != nil || err != nil {
 			return

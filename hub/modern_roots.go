@@ -61,7 +61,8 @@ func (p *parley) askRoots() jsonrpc.Answer {
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
-	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list"}},"requestState":`)
+	// With params, which may be left out: the official Go SDK cannot read a question without.
+	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
 	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
@@ -100,6 +101,14 @@ func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
 	}
 	lease.Release()
 	return p.wantRoots()
+}
+
+// rootsFirst reports whether the client must be asked for its roots because a
+// child asks for them by its result: the request then begins anew with them, which it
+// may, since all that the child has done so far is ask. In a later round it is too
+// late for that, and the child gets what stands in for them.
+func (p *parley) rootsFirst(of children.Key) bool {
+	return p != nil && p.asks && p.given.child == nil && of.Instance != "" && p.lacksRoots(of.Child)
 }
 
 // lacksRoots reports whether a child has been served no roots of the client

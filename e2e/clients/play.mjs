@@ -24,6 +24,7 @@ const answers = {
 const news = { 'notifications/tools/list_changed': 'tools', 'notifications/prompts/list_changed': 'prompts', 'notifications/resources/updated': 'resource' };
 const capabilities = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {} } };
 const waiting = {};
+const again = []; // called at whatever comes next
 const happened = Object.fromEntries(Object.values(news).map((what) => [what, new Promise((wake) => { waiting[what] = wake; })]));
 
 function ask(method) {
@@ -37,6 +38,7 @@ function tell(method) {
     const what = news[method];
     if (!report.changed.includes(what)) report.changed.push(what);
     waiting[what]();
+    for (const wake of again.splice(0)) wake();
   };
 }
 
@@ -101,10 +103,17 @@ texts.cancel = await child('wait', { ms: 600_000 }, { signal: taken.signal, onpr
   () => 'answered', () => child('await_cancelled'));
 texts.elicitation = await child('test_elicitation', { message: 'who are you?' });
 texts.sampling = await child('test_sampling', { prompt: 'what is it?' });
+await child('list_roots'); // a legacy child is answered at once, and only then known to be one that asks
 texts.roots = await child('list_roots');
 texts.all = await child('test_input_required_result_multiple_inputs');
 const subscription = await follow();
 texts.change = await child('test_trigger_tool_change');
+// It may have been told of a change before: while children start there are some.
+for (;;) {
+  const next = new Promise((wake) => again.push(wake));
+  if ((await client.listTools()).tools.some(({ name }) => name === `${scenario.prefix}added_later`)) break;
+  await next;
+}
 await happened.tools;
 texts.later = await child('added_later');
 texts.prompts = await child('test_trigger_prompt_change');
