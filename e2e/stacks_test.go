@@ -216,7 +216,7 @@ func TestGopls(t *testing.T) {
 	port := freePort(t)
 	far := exec.Command(program, "mcp", "-listen=127.0.0.1:"+port)
 	far.Dir = w.project
-	w.listeningIn(w.project, far, regexp.MustCompile(`(?i)(listening|serving|Starting|127\.0\.0\.1)`), env...)
+	w.listeningIn(w.project, far, regexp.MustCompile(`(mcp http server listening|listening on address)`), env...)
 	vars := obj{}
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
