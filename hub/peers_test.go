@@ -168,7 +168,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 func TestIDsThatLookAlike(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
-	c.frames(c.request("tools/list", `{}`), nil)
+	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // it has started
 	slow := func(id string) *http.Response { // its progress shows that it runs
 		return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":20,"every":50000000},"_meta":{"progressToken":%s}}}`, id, id))
 	}
@@ -200,7 +200,7 @@ func TestIDsThatLookAlike(t *testing.T) {
 func TestHTTPOneStreamMakesNoOther(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
-	c.frames(c.request("tools/list", `{}`), nil)
+	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // it has started
 	for range 3 {
 		r := c.request("tools/call", `{"name":"kid__progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`)
 		if got := r.Header.Get("Content-Type"); got != "text/event-stream" {
