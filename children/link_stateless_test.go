@@ -209,7 +209,9 @@ func TestStatelessAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method","data":{"n":1.0}}}`, id)
 		}, `error {"code":-32601,"message":"no such method","data":{"n":1.0}}`},
-		"a status":           {func(w http.ResponseWriter, _ *http.Request, _ string) { http.Error(w, "too much", 429) }, "HTTP status 429"},
+		"a status": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			http.Error(w, "too much", http.StatusTooManyRequests)
+		}, "HTTP status 429"},
 		"another's answer":   {func(w http.ResponseWriter, _ *http.Request, _ string) { plain(w, "999999", `{}`) }, "no answer to this request"},
 		"no JSON":            {func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = fmt.Fprint(w, "hello") }, "could not be read"},
 		"a stream that ends": {func(w http.ResponseWriter, _ *http.Request, _ string) { events(w)("7", "") }, "ended before the answer"},
