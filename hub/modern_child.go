@@ -25,7 +25,7 @@ func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
 	if roots || p.given.roots != nil {
-		all = append(all, `"`+rootsKey+`":{"method":"roots/list"}`...)
+		all = append(all, `"`+rootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
 	_ = jsonrpc.Members(requests, func(name string, value []byte) bool {
 		if name == rootsKey {

@@ -61,7 +61,8 @@ func (p *parley) askRoots() jsonrpc.Answer {
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
-	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list"}},"requestState":`)
+	// With params, which may be left out: the official Go SDK cannot read a question without.
+	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
 	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
