@@ -103,14 +103,6 @@ func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
 	return p.wantRoots()
 }
 
-// rootsFirst reports whether the client must be asked for its roots because a
-// child asks for them by its result: the request then begins anew with them, which it
-// may, since all that the child has done so far is ask. In a later round it is too
-// late for that, and the child gets what stands in for them.
-func (p *parley) rootsFirst(of children.Key) bool {
-	return p != nil && p.asks && p.given.child == nil && of.Instance != "" && p.lacksRoots(of.Child)
-}
-
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (p *parley) lacksRoots(child string) bool {

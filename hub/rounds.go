@@ -225,9 +225,6 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
 		if in.method == methodRootsList {
-			if p := parleyOf(ctx); p.rootsFirst(d.key) {
-				return nil, nil, p.wantRoots()
-			}
 			roots, ok := d.j.lease.Roots()
 			if !ok {
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
