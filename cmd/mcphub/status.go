@@ -132,6 +132,7 @@ func (p page) hub(r admin.Report) {
 	for _, key := range r.Config.AfterRestart {
 		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
 	}
+	p.policy(r.Policy)
 	p.children(r)
 	for _, c := range r.Children {
 		p.details(c)
@@ -140,6 +141,20 @@ func (p page) hub(r admin.Report) {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
 	}
 	p.sessions(r.Sessions)
+}
+
+// policy shows the rules in force, one to a line where more is asked for.
+func (p page) policy(r *hub.PolicyReport) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), suffix(", sandbox ", printable(r.Sandbox, 200)))
+	if !p.verbose {
+		return
+	}
+	for _, rule := range r.Rules {
+		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable(rule.Name, 60), rule.Then, printable(rule.If, 300), suffix(" -- ", rule.Note), suffix("  ", printable(rule.At, 200)))
+	}
 }
 
 func (p page) children(r admin.Report) {
