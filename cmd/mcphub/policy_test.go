@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -148,4 +149,16 @@ func TestShowPolicy(t *testing.T) {
 		}
 	}
 	showPolicy(io.Discard, nil)
+}
+
+// TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
+func TestStatusShowsPolicy(t *testing.T) {
+	r := &hub.PolicyReport{Sandbox: "/box", Rules: []hub.RuleReport{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
+	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
+		var out bytes.Buffer
+		page{w: &out, verbose: verbose}.policy(r)
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || verbose != (strings.Count(out.String(), "\n") == 2) {
+			t.Errorf("verbose %t: %q", verbose, out.String())
+		}
+	}
 }
