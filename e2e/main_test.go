@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -30,7 +32,16 @@ var bin struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	heedHangUps()
 	os.Exit(testMain(m))
+}
+
+// heedHangUps undoes nohup, under which a hub takes no SIGHUP: a signal that
+// is handled here is at its default in whatever is started.
+func heedHangUps() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 }
 
 func testMain(m *testing.M) (code int) {

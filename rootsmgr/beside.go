@@ -29,7 +29,11 @@ func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
 		b.index.add(b.eyes.platform, b.roots[i].Path, int32(i), true)
 	}
 	for _, e := range entries {
+		had := len(b.roots)
 		b.add(e)
+		for i := had; i < len(b.roots); i++ {
+			b.roots[i].Name = e.Name // also of what is left of it below a ceiling
+		}
 	}
 	out := slices.Clone(b.finish().roots)
 	for i := range s.Len() {

@@ -410,6 +410,7 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 			continue
 		}
 		j.keepDirs(&more)
+		list[at].join(&more)
 		for _, r := range more.Readings {
 			d := Allow
 			if more.Decision == Deny && r.Code == more.Code {
@@ -417,7 +418,6 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 			}
 			j.note(&list[at], r, d)
 		}
-		list[at].tally.join(more.tally)
 	}
 	return list
 }

@@ -220,7 +220,7 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
 func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {
-	r = Reading{Text: s.text, Path: s.path}
+	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
 	u.hard = true // until it is known where it leads
 	if d, counts, done := j.unread(f, s, u, &r); done {

@@ -293,8 +293,12 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 	r := w.first(units, child, tool, role)
 	if r == nil {
 		out := Allow
-		for i := range units {
-			out = min(out, w.alone(&units[i]))
+		for i := range units { // none is denied or escalated: each may be inside, or what some rule allows
+			alone := w.alone(&units[i])
+			if w.first(units[i:i+1], child, tool, role) != nil {
+				alone = Allow
+			}
+			out = min(out, alone)
 		}
 		return out
 	}
@@ -306,7 +310,7 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 	for i := range units {
 		if !w.asked(r, units[i:i+1], child, tool, role) {
 			others = append(others, units[i])
-		} else if !w.granted(&units[i], role) {
+		} else if r.Paths == nil || !w.granted(&units[i], role) { // a rule about calls: no grant is about it
 			out = Escalate
 		}
 	}

@@ -82,6 +82,8 @@ func TestRuleWithin(t *testing.T) {
 	linked := []Rule{{Then: Allow, Paths: within("{home}/alias", RoleRead)}}
 	for _, e := range []policyCase{
 		{"plain", allow, readTool, `{"path":"{outside}/secret.txt"}`, Allow, "rule 1", Deny},
+		{"from home", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}}, readTool, `{"path":"~/outside/secret.txt"}`, Allow, "rule 1", Deny},
+		{"from home, with a directory called ~", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}, {Then: Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, Deny, "rule 2", Deny},
 		{"the directory itself", allow, readTool, `{"path":"{outside}"}`, Allow, "rule 1", Deny},
 		{"missing tail", allow, readTool, `{"path":"{outside}/no/such"}`, Allow, "rule 1", Deny},
 		{"a link out", allow, readTool, `{"path":"{outside}/way/sibling.txt"}`, Deny, RuleBoundary, Deny},
@@ -254,7 +256,10 @@ func TestCallsWithoutPaths(t *testing.T) {
 		{"allow before deny", []Rule{{Then: Allow, Tools: []string{"do_*"}}, {Then: Deny}}, `{"n":1}`, "", Allow, "rule 1", false},
 		{"another tool", []Rule{{Then: Deny, Tools: []string{"x"}}}, `{"n":1}`, "", Allow, RuleNoPath, false},
 		{"words that turn out to be none", []Rule{{Then: Deny}}, `{"command":"echo hello/world"}`, "", Deny, "rule 1", true},
-		{"approval of a call opens no path", []Rule{{Then: Escalate}}, `{"path":"a.txt"}`, "rule 1", Escalate, "rule 1", true},
+		{"with a path", []Rule{{Then: Escalate}}, `{"path":"a.txt"}`, "", Escalate, "rule 1", true},
+		{"with a path, approved", []Rule{{Then: Escalate}}, `{"path":"a.txt"}`, "rule 1", Allow, "rule 1", true},
+		{"approval of a call opens no path of another rule", []Rule{{Name: "p", Then: Escalate, Paths: &PathRule{Outside: true}}, {Then: Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "rule 2", Escalate, "p", true},
+		{"both are asked about at once", []Rule{{Name: "p", Then: Escalate, Paths: &PathRule{Outside: true}}, {Then: Escalate}}, `{"path":"a.txt","p2":"/etc/hosts"}`, "", Escalate, "rule 2", true},
 	} {
 		c := w.rules("", e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(e.args))
@@ -342,13 +347,36 @@ func TestGrants(t *testing.T) {
 			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.First)
 		}
 	}
+	// A rule about calls is approved call by call: what a grant covers may stand beside anything.
+	shell := w.rules("", Rule{Name: "ask", Then: Escalate, Tools: []string{"run_*"}})
+	for approved, want := range map[string]Decision{"": Escalate, "ask": Allow, "other": Escalate} {
+		s, err := shell.Scan(w.tool(shell, "", shellTool), []byte(w.fill(`{"command":"cat {project}/a.txt; make everything"}`)))
+		w.must(err)
+		where := w.where()
+		where.Grants, where.Approved = []Grant{{Path: w.project, Roles: AnyRole}}, approved
+		if v := shell.Judge(s, where, w.view()); v.Decision != want || v.First != nil {
+			t.Errorf("a shell string approved under %q: %v %+v", approved, v.Decision, v.First)
+		}
+	}
+	// Readings say what a grant is missing for.
+	asked := w.rules("", rules...)
+	s, err := asked.Scan(w.tool(asked, "", readTool), []byte(w.fill(`{"path":"../projects/sibling.txt"}`)))
+	w.must(err)
+	wide := w.where()
+	wide.Served = append(slices.Clone(w.roots), w.outside) // from there it is inside nothing, and asked about as well
+	v := asked.Judge(s, wide, w.view())
+	for _, r := range v.First.Readings {
+		if !r.Asks || !strings.HasPrefix(r.Leads, w.home+"/projects") {
+			t.Errorf("reading %+v", r)
+		}
+	}
 	// Where nothing is escalated a grant is worth nothing.
 	c := w.rules("", Rule{Then: Allow, Paths: within("{outside}/sub")})
-	s, err := c.Scan(w.tool(c, "", readTool), []byte(w.fill(`{"path":"{outside}/secret.txt"}`)))
+	s, err = c.Scan(w.tool(c, "", readTool), []byte(w.fill(`{"path":"{outside}/secret.txt"}`)))
 	w.must(err)
 	where := w.where()
 	where.Grants = []Grant{dir, file, {Path: "/", Roles: AnyRole}}
-	if v := c.Judge(s, where, w.view()); v.Decision != Deny {
+	if v = c.Judge(s, where, w.view()); v.Decision != Deny {
 		t.Errorf("a grant opened what the boundary denies: %+v", v)
 	}
 }

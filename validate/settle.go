@@ -38,6 +38,17 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 			}
 		}
 	}
+	if v.First != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == Escalate {
+		// A person is asked about the call as a whole where a rule about calls is among those that ask.
+		for i := range v.Findings {
+			if f := &v.Findings[i]; f.Decision == Escalate && f.fired.Paths == nil {
+				v.Rule, v.Fired = f.fired.Name, f.fired
+			}
+		}
+	}
+	if v.Fired != nil && v.Fired.Paths == nil {
+		v.First = nil
+	}
 	v.Why, v.Roots = "", nil
 	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
 		v.Why = view.Why()

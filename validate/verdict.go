@@ -29,8 +29,8 @@ type Where struct {
 	Served    []string   // paths of the roots served to it
 	Container *Container // nil: what the child's configured command says
 	Grants    []Grant    // what a human has allowed this child in this session: opens what a rule escalates, nothing else
-	// Approved names the rule under which a human has allowed this very call: it opens what that rule escalates for the
-	// call itself (a rule about calls, and a call without a path), never a path.
+	// Approved names the rule under which a human has allowed this very call: it opens what a rule about calls (one that
+	// asks nothing of paths) escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
 }
 
@@ -47,6 +47,7 @@ type Reading struct {
 
 	dir   bool
 	given string // how Root was spelled
+	kind  int    // index in the tally of the finding; -1 none
 }
 
 // Judged is a finding and what became of it.
@@ -77,7 +78,7 @@ type Verdict struct {
 	Findings   []Judged
 	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *Rule         // the rule of the policy that decided, nil where none did
-	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or was decided as a call
+	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
 	Case       rootsmgr.Case // which case of R11 held
 	Why        string        // the view's sentence for a denial that roots could cure
 	Roots      []string      // canonical URIs of the boundary, for the text of a denial

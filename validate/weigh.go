@@ -27,6 +27,7 @@ type tally struct {
 
 // unitKind is all that the rules can tell units apart by.
 type unitKind struct {
+	id      int    // its index
 	hits    []bool // by rule of the ruling
 	alone   Decision
 	granted bool
@@ -54,38 +55,38 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 		rule := &j.c.policy.rules[at]
 		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || j.takesAlong(rule, out, u))
 	}
-	kind := unitKind{j.hits, u.alone, j.granted(out.Role, &u.place), r.Leads}
-	if first := slices.Index(j.hits, true); first >= 0 && !kind.granted && j.c.policy.rules[j.ruling.rules[first]].Then == Escalate {
-		r.Asks = true
-	}
-	t.keep(kind, true)
+	r.kind = t.keep(unitKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
 }
 
-// keep adds a kind that is not among them yet.
-func (t *tally) keep(k unitKind, borrowed bool) {
+// keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
+func (t *tally) keep(k unitKind) int {
 	for i := range t.kinds {
 		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
-			return
+			return i
 		}
 	}
 	if len(t.kinds) == maxKinds {
 		t.many = true
-		return
+		return -1
 	}
-	if borrowed {
-		k.hits = slices.Clone(k.hits)
-	}
+	k.id, k.hits = len(t.kinds), slices.Clone(k.hits)
 	t.kinds = append(t.kinds, k)
+	return k.id
 }
 
-// join takes in what was found when the same finding was read from other directories.
-func (t *tally) join(more *tally) {
-	if t == nil || more == nil {
+// join takes in what was found when the same finding was read from other directories: more, which is of no use then.
+func (out *Judged) join(more *Judged) {
+	if out.tally == nil || more.tally == nil {
 		return
 	}
-	t.hard, t.many = t.hard || more.hard, t.many || more.many
-	for _, k := range more.kinds {
-		t.keep(k, false)
+	out.tally.hard, out.tally.many = out.tally.hard || more.tally.hard, out.tally.many || more.tally.many
+	for i := range more.Readings {
+		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.tally.kinds) {
+			r.kind = out.tally.keep(more.tally.kinds[r.kind])
+		}
+	}
+	for _, k := range more.tally.kinds { // of readings that were not kept
+		out.tally.keep(k)
 	}
 }
 
@@ -105,9 +106,14 @@ func (j *judge) rule(out *Judged) {
 	case t.many:
 		out.Decision, out.Code = Deny, CodeBudget
 	default:
-		d := j.decide(t.kinds)
+		asks := make([]bool, len(t.kinds))
+		d := j.decide(t.kinds, asks)
 		if d.by == nil {
 			return
+		}
+		for i := range out.Readings {
+			r := &out.Readings[i]
+			r.Asks = d.decision == Escalate && r.kind >= 0 && r.kind < len(asks) && asks[r.kind]
 		}
 		out.Decision, out.Code, out.fired, out.Rule = d.decision, d.code, d.by, d.by.Name
 		if d.leads != "" {
@@ -119,8 +125,9 @@ func (j *judge) rule(out *Judged) {
 // decide is P1: the first rule that matches. One that denies or escalates matches where any unit does, one that allows
 // where all do. A rule that escalates asks about the units that it matches; the others are decided without it, and where
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
-// where grants cover all of it.
-func (j *judge) decide(units []unitKind) ruled {
+// where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
+// kinds of units that a grant is missing for.
+func (j *judge) decide(units []unitKind, asks []bool) ruled {
 	for i, at := range j.ruling.rules {
 		r := j.c.policy.rules[at].Rule
 		first := slices.IndexFunc(units, func(u unitKind) bool { return u.hits[i] })
@@ -137,16 +144,20 @@ func (j *judge) decide(units []unitKind) ruled {
 			var rest []unitKind
 			out := ruled{Allow, CodeGranted, r, leads}
 			for _, u := range units {
-				if !u.hits[i] {
+				switch {
+				case !u.hits[i]:
 					rest = append(rest, u)
-				} else if !u.granted {
+				case r.Paths == nil && j.w.Approved != r.Name:
 					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+				case r.Paths != nil && !u.granted:
+					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+					asks[u.id] = true
 				}
 			}
 			if len(rest) == 0 {
 				return out
 			}
-			others := j.decide(rest)
+			others := j.decide(rest, asks)
 			if others.decision == Deny || others.decision == Escalate && out.decision == Allow {
 				return others
 			}
@@ -155,12 +166,26 @@ func (j *judge) decide(units []unitKind) ruled {
 			return ruled{Deny, CodeRuleDeny, r, leads}
 		}
 	}
+	return j.decideEach(units)
+}
+
+// decideEach decides units of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
+func (j *judge) decideEach(units []unitKind) ruled {
+	out := ruled{decision: Allow}
 	for _, u := range units {
-		if u.alone == Deny {
+		if u.alone == Allow {
+			continue
+		}
+		i := slices.Index(u.hits, true)
+		if i < 0 {
 			return ruled{decision: Deny}
 		}
+		if out.by == nil {
+			out = ruled{Allow, CodeRuleAllow, j.c.policy.rules[j.ruling.rules[i]].Rule, u.leads}
+		}
 	}
-	return ruled{decision: Allow}
+	return out
 }
 
 // pathFacts is what rules ask of one path.
@@ -296,6 +321,9 @@ func (j *judge) touches(role Role, p *rootsmgr.Place) bool {
 func (j *judge) touchesName(f *Finding, s spelled) bool {
 	if !f.operand || !j.confined(f.Role) {
 		return false
+	}
+	if j.looked.checks++; j.looked.checks > maxChecks {
+		return true // and is then refused for it
 	}
 	place, err := rootsmgr.Resolve(j.c.fs, s.path)
 	return err == nil && j.touches(f.Role, &place)

@@ -133,6 +133,7 @@ func (p page) hub(r admin.Report) {
 		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
 	}
 	p.audit(r.Audit)
+	p.policy(r.Policy)
 	p.children(r)
 	for _, c := range r.Children {
 		p.details(c)
@@ -159,6 +160,20 @@ func (p page) audit(a hub.AuditStatus) {
 	}
 	if a.Unrecorded > 0 {
 		fmt.Fprintf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
+	}
+}
+
+// policy shows the rules in force, one to a line where more is asked for.
+func (p page) policy(r *hub.PolicyReport) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), suffix(", sandbox ", printable(r.Sandbox, 200)))
+	if !p.verbose {
+		return
+	}
+	for _, rule := range r.Rules {
+		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable(rule.Name, 60), rule.Then, printable(rule.If, 300), suffix(" -- ", rule.Note), suffix("  ", printable(rule.At, 200)))
 	}
 }
 

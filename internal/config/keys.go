@@ -179,18 +179,18 @@ var rootsTable = object(
 )
 
 var policyTable = guarding(
-	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary."},
+	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary: a real one of the hub's own user, in which nobody else may write. See [policy.md](policy.md)."},
 	key{name: "protected", guard: true, spec: listOf(place()), text: "Paths that no rule and no root opens."},
 	key{name: "rules", guard: true, text: "Asked in order; each path takes the first that matches, the call the strictest of its paths.", spec: listOf(guarding(
 		key{name: "name", note: "rule N", spec: nameSpec, text: "Stands in the audit and in refusals; no two alike."},
 		key{name: "then", required: true, guard: true, spec: choice(ThenAllow, ThenDeny, ThenEscalate), text: "`escalate` asks a human."},
-		key{name: "serve", def: `false`, spec: flagSpec, text: "Serve the directory of an `escalate` rule to the children from the start."},
+		key{name: "serve", def: `false`, spec: flagSpec, text: "Serve the directory of an `escalate` rule to the children from the start, and not only once a person has allowed it."},
 		key{name: "if", guard: true, note: "always", text: "All that is given must match.", spec: guarding(
 			key{name: "servers", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of server names."},
-			key{name: "tools", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of the children's own tool names."},
-			key{name: "paths", guard: true, note: "any", text: "Which paths.", spec: guarding(
+			key{name: "tools", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of the children's own tool names, without the hub's prefix; for other requests their method (`resources/read`)."},
+			key{name: "paths", guard: true, note: "any", text: "Which paths; left out, calls without a path too.", spec: guarding(
 				key{name: "roles", guard: true, note: "any", spec: someOf(choice("read", "write", "delete")), text: "What is done to them."},
-				key{name: "within", guard: true, spec: place(), text: "The directory that they lie in."},
+				key{name: "within", guard: true, spec: place(), text: "The directory that they lie in; relative ones start at the folder of this file. It need not exist."},
 				key{name: "outside", guard: true, def: `false`, spec: flagSpec, text: "Only those outside the boundary."},
 			)},
 		)},
