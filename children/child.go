@@ -85,16 +85,18 @@ type past struct {
 	digest   string // identity of what was started last
 	listed   bool   // it has been ready and listed in this instance
 	news     bool   // the offer is not cached as it is
+	shy      bool   // it has died when it was asked for its era: it is not asked again
 }
 
 // want is what others ask of an instance.
 type want struct {
-	roots  []rootsmgr.Root
-	gen    uint64 // counts changes of roots
-	known  bool   // the first roots are known
-	demand bool   // somebody waits for it
-	wish   bool   // it should run, unless it is to wait for a call
-	evict  bool   // another child waits for its place
+	roots   []rootsmgr.Root
+	gen     uint64 // counts changes of roots
+	known   bool   // the first roots are known
+	assumed bool   // roots stand in for the first ones
+	demand  bool   // somebody waits for it
+	wish    bool   // it should run, unless it is to wait for a call
+	evict   bool   // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
@@ -146,6 +148,20 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 		w.wish = w.wish || wish
 		if !w.known || !sameRoots(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
+			w.gen++
+		}
+		return news
+	})
+}
+
+// assume notes roots that stand in for those to come.
+func (c *child) assume(roots []rootsmgr.Root) {
+	roots = slices.Clone(roots)
+	c.ask(func(w *want) bool {
+		news := !w.wish || !w.assumed
+		w.wish, w.assumed = true, true
+		if !w.known && !sameRoots(w.roots, roots) {
+			w.roots, news = roots, true
 			w.gen++
 		}
 		return news
@@ -340,7 +356,7 @@ func (c *child) mayStart() bool {
 	for {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
-		blocked := !w.known && c.spec.NeedsRoots()
+		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
 		switch {
@@ -420,25 +436,48 @@ func (c *child) start() (*run, *UnavailableError) {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
 	l.Said = c.said
+	for {
+		r, err := c.launch(l, w)
+		if err == nil {
+			err = c.introduce(r, turn.end)
+		}
+		switch {
+		case err == nil:
+			return r, nil
+		case r == nil:
+			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+		}
+		down := c.unstarted(r, err)
+		if !errors.Is(err, errProbed) || c.past.shy || c.ctx.Err() != nil {
+			return r, down
+		}
+		c.past.shy = true
+		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, with the handshake")
+	}
+}
+
+// launch starts a run.
+func (c *child) launch(l Launch, w want) (*run, error) {
 	r := newRun(c, l, !w.known)
 	r.served = w.roots
+	var err error
 	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	go func() {
 		r.err = r.link.Run(ctx)
 		r.silent.stop()
+		if m := r.modern.Load(); m != nil {
+			m.subs.end()
+		}
 		close(r.ended)
 	}()
 	c.publish(func(v *view) {
 		v.status.PID = r.link.Facts().PID
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
 	})
-	if err := c.introduce(r, turn.end); err != nil {
-		return r, c.unstarted(r, err)
-	}
 	return r, nil
 }
 
@@ -448,24 +487,29 @@ func (c *child) start() (*run, *UnavailableError) {
 func (c *child) introduce(r *run, release func()) error {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
 	defer cancel()
-	base, err := handshake(ctx, r.link, c.host.version, c.host.shown(c.spec, c.key))
+	base, err := c.greet(ctx, r)
 	if err != nil {
 		return err
 	}
 	release()
-	r.level.tell(ctx, c, r.link, base)
-	offer, notes, err := listed(ctx, r.link, base, allLists)
+	m := r.modern.Load()
+	if m != nil {
+		m.subs.settled(ctx)
+	}
+	r.level.tell(ctx, c, r.way(), base)
+	offer, notes, err := listed(ctx, r.way(), base, allLists)
 	if err != nil {
 		return err
 	}
 	for _, note := range notes {
 		c.log.Warn().Msg(note)
 	}
-	r.probe = c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
+	// A child without a handshake keeps no roots that a probe could show.
+	r.probe = m == nil && c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
 	if r.probe && len(r.served) > 0 {
 		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
 		defer cancel()
-		if err := probeUntil(ctx, r.link, c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
+		if err := probeUntil(ctx, r.way(), c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
 			return err
 		} else if err != nil {
 			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")

@@ -143,6 +143,15 @@ func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 	}
 }
 
+// Assume sees to it that the instance runs, with roots that stand in for those
+// that are not known yet: one that needs roots to start is started too. With the
+// first that are known it is as after Prestart.
+func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
+	if c := s.instance(k); c != nil {
+		c.assume(roots)
+	}
+}
+
 // Prestart starts the instance although the first roots are not known yet
 // (C4). One that needs them to start waits for Ensure or SetRoots; another is
 // replaced once then, if they give it another working directory, other

@@ -37,17 +37,13 @@ func (l leg) inapplicable(scenario string) (string, bool) {
 
 const (
 	whyNoModern = "this revision is not served yet"
-	whyJSON     = "the hub answers with plain JSON where a child says nothing before its result: there is no stream that could break off"
 	whyHollow   = "this revision is not served yet, and the scenario is content with that"
 	whyNoTasks  = "an extension that the Go SDK, and so the fixture, does not carry"
 	whyNoOAuth  = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
 )
 
 var legs = []leg{
-	{role: "server", revision: "2025-11-25", through: []exception{
-		{[]string{"server-sse-multiple-streams:server-sse-streams-functional", "server-sse-polling:server-sse-priming-event",
-			"server-sse-polling:server-sse-retry-field", "server-sse-polling:server-sse-disconnect-resume"}, whyJSON},
-	}},
+	{role: "server", revision: "2025-11-25"},
 	{role: "server", revision: "2026-07-28", direct: []exception{
 		{[]string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 			"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition"}, whyNoTasks},
@@ -113,7 +109,9 @@ stand in e2e/conformance_list_test.go. An exception that passes after all fails 
 
 As a server: the suite calls e2e/fixture, a child that offers all that the suite asks for, first directly over HTTP and then
 through ` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
-"passes" through the hub means that every check that succeeds directly succeeds there, both times.
+"passes" through the hub means that every check that succeeds directly succeeds there, both times. The hub has ` + "`http.poll`" + ` set to
+` + poll + `, so that it ends the connection of a call and has the client come back, which is what server-sse-polling is about; and the suite
+names text/event-stream first among what it accepts, so its answers are streams: see [behaviour.md](behaviour.md#streams-and-polling).
 
 As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
 what the scenario wants.

@@ -97,13 +97,14 @@ type petition struct {
 	what   string // in the question: the tool "x", or the method
 	name   string // of the tool or method, for reports
 	digest fingerprint
+	args   []byte // raw; shown where a rule is about the call itself
 	mute   string // why nobody is asked about such a request; "" where somebody may be
 	// consider judges the request from the start, under a warrant or nil.
 	consider func(ctx context.Context, t *warrant) (*judgement, error)
 }
 
-// An inquiry is a question as it is put to a human.
-type inquiry struct {
+// An approvalQuestion is a question as it is put to a human.
+type approvalQuestion struct {
 	child    *Child
 	what     string
 	text     string
@@ -114,7 +115,7 @@ type inquiry struct {
 
 // inquire makes the question for a judgement that escalates; why says that
 // nobody may be asked, and the reason.
-func (s *Session) inquire(p *petition, j *judgement) (q *inquiry, why string) {
+func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why string) {
 	child := j.gen.byName[j.child]
 	switch share := child.Spec.Share; {
 	case share != children.ShareSession:
@@ -125,12 +126,12 @@ func (s *Session) inquire(p *petition, j *judgement) (q *inquiry, why string) {
 	open := j.view.Snapshot.Paths()
 	checker := j.gen.cfg.Checker
 	plans := planner{fs: j.gen.cfg.FS, ceiling: j.view.Ceiling, wide: func(dir string) bool { return checker.TooWide(dir, open) }}
-	proposal, why := plans.propose(j.verdict)
+	proposal, why := plans.propose(j.verdict, p.args)
 	if why != "" {
 		return nil, why
 	}
 	text := inquiryText(j.child, p.what, proposal, s.consent.once)
-	return &inquiry{child: child, what: p.name, text: text, proposal: proposal, planner: plans, key: digestOf(p.digest[:], []byte(text))}, ""
+	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, key: digestOf(p.digest[:], []byte(text))}, ""
 }
 
 // appeal asks a human about a request that a rule escalates. What comes back is
@@ -184,7 +185,7 @@ const whatWaits = "waiting for approval"
 // lead asks for everybody who waits for st. Without a reply there is what the
 // request is judged to be now, for the grants have changed while it waited for
 // its turn, or an error.
-func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *inquiry, st *standing) (next *judgement, r *reply, err error) {
+func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, st *standing) (next *judgement, r *reply, err error) {
 	defer func() { s.consent.finish(st, r) }()
 	taken := s.consent.tryTurn()
 	defer func() {
@@ -233,7 +234,7 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *inquir
 }
 
 // grant opens what was allowed, unless something else stands there by now.
-func (s *Session) grant(q *inquiry, r *reply) (ok bool, why string) {
+func (s *Session) grant(q *approvalQuestion, r *reply) (ok bool, why string) {
 	for i := range q.proposal.grants {
 		if g := &q.proposal.grants[i]; !g.unchanged(q.planner.fs) {
 			return false, fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))
@@ -253,7 +254,7 @@ func (s *Session) grant(q *inquiry, r *reply) (ok bool, why string) {
 }
 
 // answered goes on with a request once its question has an answer.
-func (s *Session) answered(ctx context.Context, p *petition, j *judgement, q *inquiry, r *reply) (*judgement, error) {
+func (s *Session) answered(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, r *reply) (*judgement, error) {
 	if !r.allowed {
 		j.refusal = r.why
 		return j, nil

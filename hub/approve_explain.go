@@ -10,7 +10,7 @@ type explainedApproval struct {
 }
 
 // explainApproval makes the question by the code that asks it, and asks nobody.
-func (s *Session) explainApproval(tool *offered, j *judgement) (e explainedApproval) {
+func (s *Session) explainApproval(tool *offered, args []byte, j *judgement) (e explainedApproval) {
 	for _, g := range s.consent.report().Grants {
 		if g.Server == tool.child {
 			e.Grants = append(e.Grants, g)
@@ -19,7 +19,7 @@ func (s *Session) explainApproval(tool *offered, j *judgement) (e explainedAppro
 	if j.verdict.Decision != validate.Escalate {
 		return e
 	}
-	q, why := s.inquire(s.petitionOf(toolCall{tool: tool}), j)
+	q, why := s.inquire(s.petitionOf(toolCall{tool: tool, args: args}), j)
 	if e.Unasked = why; why == "" {
 		e.Question = q.text
 	}

@@ -178,7 +178,7 @@ type atTerminal struct{ s *Session }
 
 func (atTerminal) who() string { return askedTerminal }
 
-func (a atTerminal) ask(ctx context.Context, q *inquiry) reply {
+func (a atTerminal) ask(ctx context.Context, q *approvalQuestion) reply {
 	caps, now := a.s.capabilities(), time.Now()
 	until, _ := ctx.Deadline()
 	answer, away := a.s.hub.desk.put(PendingApproval{

@@ -17,14 +17,17 @@ import (
 // Bounds of one question: what is beyond them nobody reads.
 const (
 	mostAskedPaths = 12
-	longestAsked   = 600 // characters of one path, as it is shown
+	longestAsked   = 600  // characters of one path, as it is shown
+	longestArgs    = 4000 // of all arguments, where they are shown
 )
 
 // A proposal is what accepting one question would open. Immutable.
 type proposal struct {
 	rule   string // that escalates the call itself, and is approved for this call alone; "" for none
 	rules  []string
+	args   string // shown where a rule escalates the call itself, whatever its paths; "" otherwise
 	paths  []askedPath
+	others []askedPath // that the call names too, and that are open without being asked about
 	grants []offeredGrant
 }
 
@@ -54,18 +57,22 @@ type planner struct {
 
 // propose says what would have to be allowed for the call to pass. why is the
 // reason that it can be allowed by nobody, "" where it can be.
-func (p planner) propose(v *validate.Verdict) (out *proposal, why string) {
+func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{}
-	if v.First == nil {
+	if v.First == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
 			return nil, "no rule says what would have to be allowed"
 		}
 		out.rule = v.Fired.Name
 		out.rules = append(out.rules, v.Fired.Name)
+		if out.args = legibleJSON(args); len([]rune(out.args)) > longestArgs {
+			return nil, "its arguments are too long to be shown to a person whole"
+		}
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		if f.Decision != validate.Escalate {
+		if f.Decision != validate.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
+			out.mention(f)
 			continue
 		}
 		if f.Rule != "" && !slices.Contains(out.rules, f.Rule) {
@@ -89,44 +96,56 @@ func (p planner) propose(v *validate.Verdict) (out *proposal, why string) {
 	return out, ""
 }
 
+// mention notes a path that nothing has to be opened for.
+func (out *proposal) mention(f *validate.Judged) {
+	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
+	if path.leads == "" {
+		path.leads = path.sent
+	}
+	if !slices.Contains(out.others, path) {
+		out.others = append(out.others, path)
+	}
+}
+
 // finding adds what one path needs. Readings of it that exist come first: the
 // others are often within what those open.
 func (p planner) finding(out *proposal, f *validate.Judged) (why string) {
-	var missing []*validate.Reading
+	var missing []string
 	found := false
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {
 			continue
 		}
-		if r.Leads == "" {
+		place, err := rootsmgr.Resolve(p.fs, r.Path) // what the verdict says may be its text
+		if err != nil {
 			return fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
 		}
-		info, err := p.fs.Lstat(r.Leads)
+		info, err := p.fs.Lstat(place.Path)
 		if err != nil {
-			missing = append(missing, r)
+			missing = append(missing, place.Path)
 			continue
 		}
 		found = true
-		if why := p.exists(out, f, r.Leads, info); why != "" {
+		if why := p.exists(out, f, place.Path, info); why != "" {
 			return why
 		}
 	}
-	for _, r := range missing {
-		if covered(out.grants, r.Leads, f.Role) {
+	for _, path := range missing {
+		if covered(out.grants, path, f.Role) {
 			continue
 		}
 		if f.Role != validate.RoleWrite {
 			if found {
 				continue // judged again, it has to be open all the same
 			}
-			return fmt.Sprintf("there is nothing at %s", legible(clip(r.Leads, 200)))
+			return fmt.Sprintf("there is nothing at %s", legible(clip(path, 200)))
 		}
-		dir := filepath.Dir(r.Leads)
+		dir := filepath.Dir(path)
 		if info, err := p.fs.Lstat(dir); err != nil || !info.IsDir() {
-			return fmt.Sprintf("the directory of %s does not exist", legible(clip(r.Leads, 200)))
+			return fmt.Sprintf("the directory of %s does not exist", legible(clip(path, 200)))
 		}
-		if why := p.containing(out, f, r.Leads, nil); why != "" {
+		if why := p.containing(out, f, path, nil); why != "" {
 			return why
 		}
 	}

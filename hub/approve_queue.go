@@ -76,7 +76,7 @@ func (c *consent) init() {
 // of all that the question says. So one answer serves calls that are one and
 // the same; where each request stands alone, none is. why says that there is no
 // room.
-func (c *consent) join(q *inquiry, name string) (st *standing, first bool, why string) {
+func (c *consent) join(q *approvalQuestion, name string) (st *standing, first bool, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := q.key

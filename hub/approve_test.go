@@ -329,6 +329,29 @@ The server is told of the directory as one of its roots, as long as that.`,
 	})
 }
 
+// A path that goes through a link is shown, and opened, where it leads.
+func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		if err := os.Symlink(a.at("data", "one"), a.at("link")); err != nil {
+			a.Fatal(err)
+		}
+		if err := os.Symlink(a.at("kept"), a.at("bad")); err != nil {
+			a.Fatal(err)
+		}
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__echo", reading(a.at("link", "1.txt")))
+		a.asks(p, 1)
+		if want := fmt.Sprintf("- to read: %q, given as %q\n", a.at("data", "one", "1.txt"), a.at("link", "1.txt")); len(p.asked()) == 1 && !strings.Contains(p.asked()[0], want) {
+			a.Errorf("asked %s", p.asked()[0])
+		}
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1)
+		a.refused(c, "kid__echo", reading(a.at("bad", "k.txt")), "protects")
+		a.asks(p, 1)
+	})
+}
+
 // What a person is never asked about: nothing could be allowed, or nothing
 // that can be said exactly.
 func TestNobodyIsAskedInVain(t *testing.T) {
@@ -445,10 +468,27 @@ func TestACallWithoutPathsIsAllowedOnce(t *testing.T) {
 		a.passes(c, "kid__env", `{"name":"HOME"}`)
 		a.passes(c, "kid__env", `{"name":"HOME"}`)
 		a.asks(p, 2)
-		if !strings.Contains(p.asked()[0], "this call is made once") {
+		if !strings.Contains(p.asked()[0], "this very call is made, once") {
 			t.Errorf("asked %q", p.asked()[0])
+		}
+		// With a path as well, and with one that another rule asks about.
+		a.passes(c, "kid__env", reading(a.at("root", "in.txt")))
+		a.passes(c, "kid__env", reading(a.at("root", "in.txt")))
+		a.asks(p, 4)
+		if want := fmt.Sprintf("It also names what needs no approval of its own:\n- to read: %q\n\nIts arguments are: {\"tag\":", a.at("root", "in.txt")); !strings.Contains(p.asked()[3], want) {
+			a.Errorf("asked %s", p.asked()[3])
+		}
+		if got := c.grants(t); len(got) != 0 {
+			t.Errorf("grants: %+v", got)
+		}
+		a.passes(c, "kid__env", fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("root", "in.txt"), a.at("data", "one", "1.txt")))
+		a.asks(p, 5)
+		if got := c.grants(t); len(got) != 1 {
+			t.Errorf("grants: %+v", got)
 		}
 		p.says = func(context.Context, *jsonrpc.Message) string { return no }
 		a.refused(c, "kid__env", `{"name":"HOME"}`, "the person said no")
+		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", longestArgs)), "too long to be shown")
+		a.asks(p, 6)
 	})
 }

@@ -21,15 +21,34 @@ import (
 // may be taken for markup, is escaped as in Go. Right-to-left letters are left
 // for who reads them, and followed by the escaped form in the order they have.
 func legible(s string) string {
+	text, mixed := escapeText(s, true)
+	text = `"` + text + `"`
+	if mixed {
+		return text + " (in the order of its letters: " + strconv.QuoteToASCII(s) + ")"
+	}
+	return text
+}
+
+// legibleJSON is the same for JSON, which has quotes and backslashes of its own.
+func legibleJSON(raw []byte) string {
+	text, mixed := escapeText(string(raw), false)
+	if mixed {
+		ascii := strconv.QuoteToASCII(string(raw))
+		return text + " (in the order of its letters: " + ascii + ")"
+	}
+	return text
+}
+
+// escapeText escapes what does not show as what it is; mixed: there are letters
+// from right to left in it.
+func escapeText(s string, quotes bool) (text string, mixed bool) {
 	var b strings.Builder
-	mixed := false
-	b.WriteByte('"')
 	last := rune(0)
 	for i, r := range s {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '"' || r == '\\':
+		case quotes && (r == '"' || r == '\\'):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case r == '<' || r == '`' || r == '*' || r == '(' && last == ']':
@@ -42,11 +61,7 @@ func legible(s string) string {
 		}
 		last = r
 	}
-	b.WriteByte('"')
-	if mixed {
-		return b.String() + " (in the order of its letters: " + strconv.QuoteToASCII(s) + ")"
-	}
-	return b.String()
+	return b.String(), mixed
 }
 
 // unseen reports a character that prints and leaves no mark.
@@ -76,10 +91,20 @@ func inquiryText(child, what string, p *proposal, once bool) string {
 		b.WriteString("\n\nThe call names:")
 	}
 	for _, path := range p.paths {
-		fmt.Fprintf(&b, "\n- to %s: %s", path.role, legible(path.leads))
-		if path.sent != path.leads {
-			fmt.Fprintf(&b, ", given as %s", legible(clip(path.sent, 200)))
+		path.line(&b)
+	}
+	if len(p.others) > 0 {
+		b.WriteString("\n\nIt also names what needs no approval of its own:")
+	}
+	for i, path := range p.others {
+		if i == mostAskedPaths {
+			fmt.Fprintf(&b, "\n- and %d more", len(p.others)-i)
+			break
 		}
+		path.line(&b)
+	}
+	if p.rule != "" {
+		fmt.Fprintf(&b, "\n\nIts arguments are: %s\nIf you allow it, this very call is made, once.", p.args)
 	}
 	if len(p.grants) > 0 {
 		fmt.Fprintf(&b, "\n\nIf you allow it, this server may %s:", until)
@@ -102,10 +127,15 @@ func inquiryText(child, what string, p *proposal, once bool) string {
 		b.WriteString("\nThe server is told of the directory as one of its roots, as long as that.")
 	case len(p.grants) > 0:
 		b.WriteString("\nNo directory is opened, so a server that keeps to its roots may refuse all the same.")
-	default:
-		b.WriteString("\n\nIf you allow it, this call is made once. Nothing else is opened.")
 	}
 	return b.String()
+}
+
+func (p askedPath) line(b *strings.Builder) {
+	fmt.Fprintf(b, "\n- to %s: %s", p.role, legible(clip(p.leads, 2*longestAsked)))
+	if p.sent != p.leads {
+		fmt.Fprintf(b, ", given as %s", legible(clip(p.sent, 200)))
+	}
 }
 
 // quotedNames is `rule "a"` or `rules "a", "b"`.

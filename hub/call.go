@@ -51,6 +51,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
@@ -65,7 +68,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task"}
+var knownMembers = []string{"name", "arguments", "_meta", "task", paramResponses, paramState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -97,7 +100,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level"}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", paramResponses, paramState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
@@ -229,16 +232,21 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 			j.refusal = err.Error()
 		}
 	}
-	defer j.lease.Release()
+	defer func() { j.lease.Release() }() // another one by then, perhaps
 	ticket, err := s.record(ctx, c.subject(), j)
-	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseJudged(j, c.at)
+	if j.verdict.Decision != validate.Allow || j.refusal != "" {
+		return s.denied(c, j)
 	}
 	if err != nil {
 		return refuse(ctx, c.tool, err)
 	}
 	return s.forward(ctx, c, j, ticket)
+}
+
+func (s *Session) denied(c toolCall, j *judgement) jsonrpc.Answer {
+	v := j.verdict
+	s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
+	return refuseJudged(j, c.at)
 }
 
 // preparedScan is the Scan that serveFast made of a call's arguments, nil where
@@ -253,6 +261,7 @@ type judgement struct {
 	gen     *generation
 	child   string
 	tool    *offered // that it was judged by; nil where it is no call of a tool
+	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
@@ -267,7 +276,7 @@ func (s *Session) petitionOf(c toolCall) *petition {
 		task = []byte("task")
 	}
 	return &petition{
-		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote,
+		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote, args: c.args,
 		digest: digestOf([]byte(s.id), []byte(c.tool.child), []byte("tools/call"), []byte(c.tool.remote), c.args, task),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
 			again := c
@@ -286,7 +295,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if c.tool.gen.byRoots(c.tool.child) {
+	if s.byRoots(c.tool.gen, c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -304,6 +313,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
+	j.scan = scan
 	switch {
 	case !scan.NeedsBoundary():
 		patience = nil
@@ -314,6 +324,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
+	}
+	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+		return nil, err
 	}
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
@@ -337,6 +350,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+	if p := parleyOf(ctx); p != nil {
+		return p.boundary(ctx)
+	}
 	began := time.Now()
 	defer lend(ctx)()
 	view, err := patience.Await(ctx)
@@ -352,13 +368,10 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 // to apply the new roots first, and may be another process in another place.
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
-		cwd, served := j.lease.Where()
-		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{
-			Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
-		}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, s.where(j), j.view)
 	}
 	decide()
-	if patience == nil || !j.verdict.RootsMatter() {
+	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)
@@ -384,6 +397,15 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	return nil
 }
 
+// where tells what the instance that would run a request can reach, and what a
+// human has opened for it.
+func (s *Session) where(j *judgement) validate.Where {
+	cwd, served := j.lease.Where()
+	return validate.Where{
+		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
+	}
+}
+
 // rewrites are the edits of args that a verdict asks for: other spellings of
 // paths that were judged, for a server that does not take the ones given.
 func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
@@ -405,16 +427,26 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket 
 		drop = func() { s.hub.progress.remove(own) }
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
 	back(err)
-	if err != nil {
+	var denied *deniedError
+	switch {
+	case errors.As(err, &denied):
+		drop()
+		j.verdict = denied.verdict
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(ctx, c.subject(), j)
+		return s.denied(c, j)
+	case err != nil:
 		drop()
 		ticket.Outcome(failureOf(err))
 		return refuse(ctx, c.tool, err)
 	}
-	ticket.Outcome(resultOf(resp.Result, resp.Error))
-	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
-	if c.task {
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()

@@ -37,9 +37,10 @@ type errand struct {
 
 // petitionFor puts an errand before a human.
 func (s *Session) petitionFor(e errand) *petition {
+	params := join(e.params(nil))
 	return &petition{
-		what: "a request " + legible(e.method), name: e.method, mute: e.mute,
-		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, join(e.params(nil))),
+		what: "a request " + legible(e.method), name: e.method, mute: e.mute, args: params,
+		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, params),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
 			e.warrant = t
 			return s.considerErrand(ctx, e)
@@ -80,11 +81,15 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 			j.refusal = err.Error()
 		}
 	}
-	defer j.lease.Release()
-	ticket, err := s.record(ctx, e.subject(), j)
-	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
+	defer func() { j.lease.Release() }() // another one by then, perhaps
+	denied := func(v *validate.Verdict) (jsonrpc.Answer, error) {
+		j.verdict = v
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.denial("")), errDenied
+	}
+	ticket, err := s.record(ctx, e.subject(), j)
+	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
+		return denied(v)
 	}
 	if err != nil {
 		return refuseErrand(ctx, e, err), nil
@@ -101,14 +106,21 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		defer s.hub.progress.remove(own)
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, e.method, e.params(own)...)
+	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
 	back(err)
-	if err != nil {
+	var late *deniedError
+	switch {
+	case errors.As(err, &late):
+		j.verdict = late.verdict
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(ctx, e.subject(), j)
+		return denied(late.verdict)
+	case err != nil:
 		ticket.Outcome(failureOf(err))
 		return refuseErrand(ctx, e, err), nil
 	}
-	ticket.Outcome(resultOf(resp.Result, resp.Error))
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	return a, nil
 }
 
 // considerErrand judges an errand. The caller releases the lease.
@@ -118,7 +130,7 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		j := &judgement{gen: e.gen, child: e.child, warrant: e.warrant}
 		var patience *rootsmgr.Wait
 		var err error
-		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {
+		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err
@@ -127,9 +139,13 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if !e.scan.NeedsBoundary() {
 			patience = nil
 		}
+		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
 		var other *validate.Scan

@@ -26,8 +26,9 @@ type Explanation struct {
 	Policy     *RuleReport        `json:"policy,omitempty"` // the rule of the policy that decided
 	Refusal    string             `json:"refusal,omitempty"`
 	Roots      []string           `json:"roots"`
-	Origin     string             `json:"origin,omitempty"`
-	Case       string             `json:"case,omitempty"` // which case of R11 held; absent where no path was found
+	Origin     string             `json:"origin,omitempty"` // who vouched for the roots; "inline": they came with this call
+	Era        string             `json:"era"`              // of the protocol: handshake or modern
+	Case       string             `json:"case,omitempty"`   // which case of R11 held; absent where no path was found
 	Generation uint64             `json:"generation,omitempty"`
 	Stale      bool               `json:"stale,omitempty"`
 	Profile    string             `json:"profile,omitempty"`
@@ -80,7 +81,10 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	}
 	e := Explanation{
 		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
-		Roots: []string{}, Findings: []ExplainedFinding{},
+		Roots: []string{}, Findings: []ExplainedFinding{}, Era: eraHandshake,
+	}
+	if parleyOf(ctx) != nil {
+		e.Era = eraModern
 	}
 	j, err := s.consider(ctx, toolCall{tool: tool, args: m.Param("arguments")})
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
@@ -95,7 +99,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
-		e.explainedApproval = s.explainApproval(tool, j)
+		e.explainedApproval = s.explainApproval(tool, m.Param("arguments"), j)
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()

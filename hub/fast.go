@@ -22,7 +22,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return false
 	}
-	if _, other := otherEra(m); other || checkMembers(m.Members) != nil {
+	if isModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -37,7 +37,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsJudge() || tool.gen.byRoots(tool.child) {
+	if scan.NeedsJudge() || s.byRoots(tool.gen, tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
@@ -49,6 +49,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if lease.Offer() != tool.from || lease.Revision() != tool.gen.byName[tool.child].Spec.Revision {
 		lease.Release() // another definition, perhaps: the long way looks closer
 		return false
+	}
+	if lease.Modern() && (m.Param(memberResponses) != nil || m.Param(memberState) != nil) {
+		lease.Release()
+		return false // refused there
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
 	kept := s.hub.now().cfg.Audit
@@ -68,6 +72,12 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	c.trip.key, c.trip.to = key, s.client
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
+	if lease.Modern() {
+		c.judged, c.scan = join(params), scan
+		params = append(room.parts[:0], c.judged)
+		c.call.For(s.onBehalf(context.Background()))
+		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	}
 	if kept.To != nil {
 		s.lane.hold(c, r.Batch(), params)
 		return true
@@ -76,8 +86,16 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.over(nil)
 		return false
 	}
-	r.OnCancel(&c.call)
+	r.OnCancel(c)
 	return true
+}
+
+// Abandon ends the call: nobody waits for its answer any more.
+func (c *fastCall) Abandon(cause error) {
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
+	c.call.Abandon(cause)
 }
 
 // scanned is a Scan that the short way made before it had to give up: the long
@@ -97,6 +115,11 @@ type fastCall struct {
 	call  children.Call
 	trip  trip
 
+	// Where the child may ask for more by its result.
+	judged   []byte // the params
+	scan     *validate.Scan
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
 	ticket   audit.Ticket
 	from, to int // of the params in the lane, until the record is written
 }
@@ -117,6 +140,9 @@ func (r *room) free() {
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over(err error) {
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
 	c.s.trips.end(&c.trip, err != nil)
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
@@ -127,6 +153,12 @@ func (c *fastCall) over(err error) {
 // Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
+	if err == nil && c.judged != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)) {
+		result := bytes.Clone(res.Result)
+		res.Release()
+		go c.converse(result)
+		return
+	}
 	c.over(err)
 	if err != nil {
 		c.ticket.Outcome(failureOf(err))
@@ -135,4 +167,34 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 	}
 	c.ticket.Outcome(resultOf(res.Result, res.Error))
 	c.reply.Answer(res.Answer())
+}
+
+// converse goes on where the short way ends: the child has asked for something.
+func (c *fastCall) converse(result []byte) {
+	ctx := c.ctx
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.scan, lease: c.lease}
+	if isTask(result) {
+		c.ticket.Outcome(resultOf(result, nil))
+		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))
+		c.over(nil)
+		return
+	}
+	d := &dialogue{s: c.s, j: j, method: string(mcp.MethodToolsCall), key: c.trip.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.judged} }}
+	a, err := d.run(children.WithProgressToken(ctx, c.token), nil, result)
+	c.lease = j.lease
+	for _, q := range c.s.trips.end(&c.trip, err != nil) {
+		<-q.over
+	}
+	if c.token != nil {
+		c.s.hub.progress.remove(c.token)
+	}
+	defer c.cancel(nil)
+	defer c.lease.Release()
+	if err != nil {
+		c.ticket.Outcome(failureOf(err))
+		c.reply.Answer(refuse(ctx, c.tool, err))
+		return
+	}
+	c.ticket.Outcome(resultOf(a.Result, a.Error))
+	c.reply.Answer(a)
 }

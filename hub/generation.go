@@ -63,7 +63,7 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 
 // keep takes from old what holds for as long as a Hub lives.
 func (c Config) keep(old *Config) Config {
-	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.launcher = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.launcher
+	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.launcher, c.Seal = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.launcher, old.Seal
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
 	c.Audit.To = old.Audit.To
 	return c

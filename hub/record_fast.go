@@ -90,7 +90,7 @@ func (l *lane) Leave(b *jsonrpc.Batch) {
 			c.wait(append([]byte(nil), params...))
 			continue
 		}
-		c.reply.OnCancel(&c.call)
+		c.reply.OnCancel(c)
 	}
 	l.held = l.held[:0]
 	if l.buf = l.buf[:0]; cap(l.buf) > mostLane {
@@ -100,10 +100,17 @@ func (l *lane) Leave(b *jsonrpc.Batch) {
 
 // wait sends a call for which the child has no room at once.
 func (c *fastCall) wait(params []byte) {
-	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	ctx, cancel := c.ctx, c.cancel
+	if cancel == nil {
+		ctx, cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	} else {
+		ctx = children.WithClient(ctx, c.s.onBehalf(ctx))
+	}
 	c.reply.OnCancel(abandon(cancel))
 	go func() {
-		defer cancel(nil)
+		if c.cancel == nil { // else the end of the call does it
+			defer cancel(nil)
+		}
 		c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.token), methodCall, params))
 	}()
 }

@@ -50,9 +50,9 @@ func (s *seats) with(name string, p seat) *seats {
 // keyFor names the instance that a session with these roots is served by.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	switch c.Spec.Share {
-	case children.ShareAll:
-	case children.ShareRoots:
+	switch {
+	case c.Spec.Share == children.ShareAll:
+	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
 		k.Instance = rootSet(s.principal, roots)
 	default:
 		k.Instance = s.id
@@ -122,7 +122,7 @@ func (s *Session) serveAll() {
 	g := s.hub.inForce()
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common()[c.Spec.Name], true)
+			s.serveChild(c, g.common()[c.Spec.Name], true, false)
 		}
 	}
 }
@@ -144,7 +144,11 @@ func (s *Session) prestart() {
 func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(g, c, view), first)
+		its := view
+		if b, ok := s.broughtTo(c); ok {
+			its = b.view
+		}
+		s.serveChild(c, s.rootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
 	}
 	for name, at := range s.seats.Load().by {
 		if g.byName[name] == nil {
@@ -155,10 +159,14 @@ func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 }
 
 // serveChild gives a child new roots; where other roots mean another instance,
-// it moves the session there.
-func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
+// it moves the session there. assumed: the roots stand in for those to come.
+func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first, assumed bool) {
 	k := s.keyFor(c, roots)
 	at, seated := s.seats.Load().by[k.Child]
+	if assumed {
+		s.sit(c, k, func() { s.hub.sup.Assume(k, roots) })
+		return
+	}
 	if first || !seated || at.key != k || at.revision != c.Spec.Revision {
 		s.sit(c, k, func() { s.hub.sup.Ensure(k, roots) })
 		return
@@ -345,8 +353,8 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 
 // byRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well.
-func (g *generation) byRoots(name string) bool {
-	return g.byName[name].Spec.Share == children.ShareRoots
+func (s *Session) byRoots(g *generation, name string) bool {
+	return g.byName[name].Spec.Share == children.ShareRoots && !s.modern.stateless
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the

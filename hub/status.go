@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -65,14 +66,27 @@ type childRoots struct {
 	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
 }
 
-func (s *Session) rootsReport() rootsReport {
-	view, st, caps := s.roots.View(), s.roots.State(), s.capabilities()
+// Words for the two eras of the protocol.
+const (
+	eraHandshake = "handshake"
+	eraModern    = "modern"
+)
+
+// rootsReport tells how the roots stand for the request of ctx: in the modern era
+// those that came with it.
+func (s *Session) rootsReport(ctx context.Context) rootsReport {
+	view, caps, era := s.roots.View(), s.capabilities(), eraHandshake
+	word := s.roots.State().Word
+	if p := parleyOf(ctx); p != nil {
+		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
+		word, caps, era = view.Word(), p.meta().caps, eraModern
+	}
 	snap := view.Snapshot
 	r := rootsReport{
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
-		State: st.Word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: "handshake", Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
+		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
+		Era: era, Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
 		OutsideAllowed: view.Open, Meaning: view.Why(),
 	}
 	for _, root := range snap.Roots() {

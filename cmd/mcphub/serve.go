@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/guardian"
 )
 
 func serveCommand() *cobra.Command {
@@ -58,7 +59,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	reload := newReloader(src, h, hangUps, log)
 	beside.reload = reload.Reload
 	if address == "" {
-		beside.client = os.Getppid() // what it starts may not approve calls in its place
+		beside.client = guardian.Client() // what it starts may not approve calls in its place
 	}
 	beside.start(h)
 	defer tuneCollector()()

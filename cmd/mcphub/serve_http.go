@@ -46,7 +46,7 @@ func isLoopback(addr string) bool {
 
 // httpOptions turns the http block of hub.json into values.
 func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	for i, t := range f.HTTP.Tokens {
 		at := f.At("http", "tokens", fmt.Sprint(i))

@@ -148,12 +148,6 @@ func withoutEffect(f *config.File) []config.Problem {
 	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
-	for i := range f.Servers {
-		s := &f.Servers[i]
-		if s.Era == "modern" {
-			note("servers are spoken to by the handshake", "mcpServers", s.Name, "era")
-		}
-	}
 	return out
 }
 
@@ -176,7 +170,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	spec := children.Spec{
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
-		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start],
+		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame),
 		URL:        s.URL, Headers: s.Headers,
@@ -190,6 +184,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 			return exitf(exitFailure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
 		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
 	}
 	switch {
 	case s.Timeout.Idle != nil:
@@ -208,11 +203,12 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 // otherwise (C6); a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
 
-// rootsModes, shares and starts translate hub.json's words; config has refused others.
+// rootsModes, shares, starts and eras translate hub.json's words; config has refused others.
 var (
 	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
 	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
 	starts     = map[string]children.StartMode{"eager": children.StartEager}
+	eras       = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
 )
 
 // fromFile makes a path of hub.json absolute: relative ones start at its

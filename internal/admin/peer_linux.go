@@ -51,8 +51,13 @@ const mostAncestors = 4096
 
 // mayApprove refuses a process that has no terminal, and one that the hub, a
 // server of it, or the client that the hub serves has started.
-func mayApprove(pid, hub, client int) error {
-	p, err := proctree.Find(pid)
+func mayApprove(pid, hub, client int) error { return kin(proctree.Find, pid, hub, client) }
+
+func kin(find func(pid int) (proctree.Process, error), pid, hub, client int) error {
+	if client < 0 {
+		return errors.New("who started the hub cannot be told, so nobody may approve")
+	}
+	p, err := find(pid)
 	if err != nil {
 		return fmt.Errorf("what process it is that would approve cannot be told: %w", err)
 	}
@@ -69,7 +74,7 @@ func mayApprove(pid, hub, client int) error {
 			return nil
 		}
 		parent := p.Parent
-		if p, err = proctree.Find(parent); err != nil {
+		if p, err = find(parent); err != nil {
 			if errors.Is(unix.Kill(parent, 0), unix.EPERM) {
 				return nil // another user's, which /proc may hide: a login
 			}

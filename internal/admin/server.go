@@ -45,7 +45,7 @@ type Config struct {
 	// Approvals are the questions that wait for a terminal; nil: there are none.
 	Approvals Approvals
 	// Client is the process that the hub serves over stdio: what it starts may not
-	// approve. 0: there is none.
+	// approve. 0: there is none; below it: it cannot be told, and nobody may.
 	Client int
 }
 

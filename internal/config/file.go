@@ -198,10 +198,11 @@ func (l Logs) Off() bool { return l.Dir == "off" }
 
 // HTTP is the Streamable HTTP front.
 type HTTP struct {
-	Listen  string   `koanf:"listen"` // host:port
-	Hosts   []string `koanf:"hosts"`
-	Origins []string `koanf:"origins"`
-	Tokens  []Token  `koanf:"tokens"`
+	Listen  string        `koanf:"listen"` // host:port
+	Hosts   []string      `koanf:"hosts"`
+	Origins []string      `koanf:"origins"`
+	Poll    time.Duration `koanf:"poll"` // 0 = never
+	Tokens  []Token       `koanf:"tokens"`
 }
 
 // Token admits one client.

@@ -152,7 +152,7 @@ var entryTable = object(
 	}}},
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
-	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "Which protocol it is spoken to in."},
+	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` asks it for `server/discover`, greets it where that gives nothing (at once on an error, after 2 s of silence), and remembers which it was."},
 	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
 		{name: "call", def: `"10m"`, spec: smallIsOdd(time.Millisecond, day), text: "One call; progress begins it anew."},
@@ -201,6 +201,7 @@ var httpTable = object(
 	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
 	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
+	key{name: "poll", restart: true, def: `"0s"`, spec: span(0, day), text: "End the connection of a request after so long and let the client come back for the rest (2025-11-25), should what lies between not bear long ones; `0`: never."},
 	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},

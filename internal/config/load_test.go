@@ -59,7 +59,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Approval: Approval{time.Minute, "tty"},
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
-		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"},
+		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}},
 		Limits: Limits{1 << 20, 1, 2, 3, 4, 8},
 	}

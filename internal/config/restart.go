@@ -12,6 +12,7 @@ var fixed = map[string]func(*File) any{
 	"http.listen":     func(f *File) any { return f.HTTP.Listen },
 	"http.hosts":      func(f *File) any { return f.HTTP.Hosts },
 	"http.origins":    func(f *File) any { return f.HTTP.Origins },
+	"http.poll":       func(f *File) any { return f.HTTP.Poll },
 	"http.tokens":     func(f *File) any { return f.HTTP.Tokens },
 	"limits.frame":    func(f *File) any { return f.Limits.Frame },
 	"limits.sessions": func(f *File) any { return f.Limits.Sessions },

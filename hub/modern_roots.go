@@ -1,0 +1,102 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// This file is about the roots of a modern client (R8): they come with the call,
+// when it is sent again because it was answered with the question for them.
+
+// rootsKey is the key of the hub's own question among those of a request.
+const rootsKey = "mcphub-roots"
+
+var errRootsFirst = errors.New("the client is asked for its roots first")
+
+// boundary is what this request is judged by: the roots that came with it. A
+// client that can give them and has not is asked first; nothing of the request is held
+// meanwhile.
+func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
+	view, err := p.reckon(ctx)
+	if err == nil && p.asks {
+		p.judged = &view
+	}
+	return view, err
+}
+
+func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
+	s := p.s
+	switch {
+	case p.given.roots != nil && s.modern.stateless:
+		return *p.given.roots, nil // served when it is this request's turn
+	case p.given.roots != nil:
+		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
+	case !p.given.meta.caps.roots:
+		return s.roots.Undeclared(), nil
+	case p.asks:
+		return rootsmgr.View{}, p.wantRoots()
+	}
+	if s.modern.stateless {
+		return s.roots.StandIn(), nil
+	}
+	return s.roots.View(), nil // those that came last, or what stands in for them
+}
+
+// wantRoots ends the work: its client has to say first what its roots are.
+func (p *parley) wantRoots() error {
+	p.mu.Lock()
+	p.tab.roots = true
+	p.mu.Unlock()
+	p.cancel(errRootsFirst)
+	return errRootsFirst
+}
+
+// askRoots answers a request with the question for the roots.
+func (p *parley) askRoots() jsonrpc.Answer {
+	state, err := p.s.sealState(p.subjectNow(), stateRoots, nil)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list"}},"requestState":`)
+	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
+}
+
+// rootsBefore sees to it that a modern client has given its roots before a
+// request goes to a child that needs them without a path in the request: one
+// that asks for roots itself, and over stdio one whose working directory they are. Once
+// is enough: later ones work with what came last.
+func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) error {
+	p := parleyOf(ctx)
+	if p == nil || !p.asks {
+		return nil
+	}
+	spec := g.byName[child].Spec
+	if spec.Share == children.ShareAll {
+		return nil // it is served nobody's roots
+	}
+	if p.given.roots == nil && p.given.meta.caps.roots && !s.given(child) {
+		st, _, _, _ := s.childStatus(child)
+		if st.AskedRoots || spec.NeedsRoots() || !s.modern.stateless && spec.Command != "" && spec.Cwd == "" {
+			return p.wantRoots()
+		}
+	}
+	if s.modern.stateless {
+		return p.takeTurn(ctx, child)
+	}
+	return nil
+}
+
+// given reports whether roots that came with a call have reached a child: over
+// stdio those of one call reach all.
+func (s *Session) given(child string) bool {
+	if !s.modern.stateless {
+		return s.roots.Given()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.brought.served[child].at > 0
+}
