@@ -87,6 +87,8 @@
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
+// Calls of the short way that are to be recorded wait in the session's lane,
+// which belongs to the client's read loop, until their lines are written.
 //
 // # What it refuses to do
 //

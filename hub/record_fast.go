@@ -17,15 +17,14 @@ type lane struct {
 	held []*fastCall
 	buf  []byte    // their params, for what they came in is used again
 	now  time.Time // when the first of them came
+	// forms are what the lines of calls of one tool have alike.
+	forms map[*offered]audit.Form
 }
 
 // recordFast makes the line of a call that holds no path. false: it cannot be
 // recorded and must be; the long way says so.
 func (s *Session) recordFast(cfg *Audit, c *fastCall, m *jsonrpc.Message) bool {
-	rec := audit.Record{Session: s.id, Request: m.ID, Child: c.tool.child, Tool: c.tool.remote, Rule: ruleNoPath, Decision: decisionAllow}
-	if r := c.tool.tool.CallRule(); r != nil {
-		rec.Rule = r.Name
-	}
+	rec := audit.Record{Session: s.id, Request: m.ID}
 	if cfg.Arguments {
 		rec.Arguments = m.Param("arguments")
 	}
@@ -33,8 +32,31 @@ func (s *Session) recordFast(cfg *Audit, c *fastCall, m *jsonrpc.Message) bool {
 		s.lane.now = time.Now() // for all that came in one read
 	}
 	var err error
-	c.ticket, err = cfg.To.Put(&rec, s.lane.now)
+	c.ticket, err = cfg.To.Put(&rec, s.lane.form(c.tool), s.lane.now)
 	return err == nil || !cfg.Required
+}
+
+// mostForms bounds what a lane keeps; tools of former generations are among them.
+const mostForms = 1000
+
+func (l *lane) form(tool *offered) audit.Form {
+	f, ok := l.forms[tool]
+	if ok {
+		return f
+	}
+	rec := audit.Record{Child: tool.child, Tool: tool.remote, Rule: ruleNoPath, Decision: decisionAllow}
+	if r := tool.tool.CallRule(); r != nil {
+		rec.Rule = r.Name
+	}
+	if len(l.forms) >= mostForms {
+		clear(l.forms)
+	}
+	if l.forms == nil {
+		l.forms = map[*offered]audit.Form{}
+	}
+	f = audit.NewForm(&rec)
+	l.forms[tool] = f
+	return f
 }
 
 // hold takes a call in until the batch leaves.

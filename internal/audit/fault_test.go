@@ -215,7 +215,7 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
 	for {
-		if _, err := l.Put(big, time.Now()); err != nil {
+		if _, err := l.Put(big, nil, time.Now()); err != nil {
 			break
 		}
 	}

@@ -177,7 +177,7 @@ func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
 }
 
 func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error) {
-	n, err := l.put(kind, r, time.Now())
+	n, err := l.put(kind, r, nil, time.Now())
 	if err == nil {
 		err = l.Commit(ctx)
 	}
@@ -185,9 +185,11 @@ func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error
 }
 
 // Put makes the line of a decision of now, which Commit writes: many with one write.
-func (l *Log) Put(r *Record, now time.Time) (uint64, error) { return l.put(KindDecision, r, now) }
+func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
+	return l.put(KindDecision, r, form, now)
+}
 
-func (l *Log) put(kind string, r *Record, now time.Time) (uint64, error) {
+func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
 	l.mu.Lock()
 	if err := l.room(); err != nil {
 		behind := l.tab.end == nil
@@ -198,7 +200,7 @@ func (l *Log) put(kind string, r *Record, now time.Time) (uint64, error) {
 		return 0, err
 	}
 	from := l.begin(kind, now)
-	l.seal(from, r.body(l.tab.pending))
+	l.seal(from, r.body(l.tab.pending, form))
 	n := l.tab.made.number
 	l.mu.Unlock()
 	return n, nil

@@ -80,6 +80,17 @@ type Record struct {
 	Took      time.Duration
 }
 
+// A Form is what the lines of many records have alike, made once: it stands in
+// the place of Child, Tool, Decision and Rule.
+type Form []byte
+
+// NewForm makes the Form of r.
+func NewForm(r *Record) Form { return Form(r.common(nil)) }
+
+func (r *Record) common(b line) line {
+	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule)
+}
+
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
 	Of       uint64 // number of the decision's line
@@ -195,16 +206,21 @@ func (b line) raw(name string, value []byte) line {
 	return b
 }
 
-// body writes the members of a Record.
-func (r *Record) body(b line) line {
+// body writes the members of a Record; form is nil where it has none.
+func (r *Record) body(b line, form Form) line {
 	b = b.text("session", r.Session)
 	if len(r.Request) <= mostRequest {
 		b = b.raw("request", r.Request)
 	} else {
 		b = b.text("request", clip(string(r.Request), mostRequest))
 	}
-	b = b.text("method", r.Method).text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision)
-	b = b.text("rule", r.Rule).text("code", r.Code).text("by", r.By)
+	b = b.text("method", r.Method)
+	if form != nil {
+		b = append(b, form...)
+	} else {
+		b = r.common(b)
+	}
+	b = b.text("code", r.Code).text("by", r.By)
 	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
 	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
 	b = r.findings(b)

@@ -105,7 +105,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 // Append records a decision: when it returns without an error the line is with
 // the operating system.
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
-	t, err := r.Put(rec, time.Now())
+	t, err := r.Put(rec, nil, time.Now())
 	if err == nil {
 		err = r.commit(ctx, t.log, 1)
 	}
@@ -125,14 +125,14 @@ func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 	return nil
 }
 
-// Put makes the line of a decision of now, which the next Commit writes. With an
-// error it has none.
-func (r *Recorder) Put(rec *Record, now time.Time) (Ticket, error) {
+// Put makes the line of a decision of now, which the next Commit writes; form may be nil.
+// With an error it has none.
+func (r *Recorder) Put(rec *Record, form Form, now time.Time) (Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
 		return Ticket{}, r.failed(errNotOpen, 1)
 	}
-	n, err := l.Put(rec, now)
+	n, err := l.Put(rec, form, now)
 	if err != nil {
 		return Ticket{}, r.failed(err, 1)
 	}

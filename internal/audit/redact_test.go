@@ -107,7 +107,7 @@ func TestArgumentsAreRedacted(t *testing.T) {
 		t.Errorf("no JSON: %s", got)
 	}
 	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
-	if b := r.body(nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
+	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)
 	}
 }
