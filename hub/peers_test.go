@@ -169,7 +169,7 @@ func TestIDsThatLookAlike(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
 	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // it has started
-	slow := func(id string) *http.Response { // its progress shows that it runs
+	slow := func(id string) *http.Response {                        // its progress shows that it runs
 		return c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":20,"every":50000000},"_meta":{"progressToken":%s}}}`, id, id))
 	}
 	number, text := slow(`1`), slow(`"1"`)
