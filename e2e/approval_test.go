@@ -74,6 +74,7 @@ func TestApprovalFlows(t *testing.T) {
 				h := &human{}
 				h.says(t, 0, declining)
 				client := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, &gosdk.ClientOptions{ElicitationHandler: h.elicit})
+				//lint:ignore SA1019 clients of today have roots
 				client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
 				s, err := client.Connect(context.Background(), w.approvalWay(way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.version})
 				must(t, err)
