@@ -44,7 +44,7 @@ func TestEraOfARequest(t *testing.T) {
 		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`: true,
 		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}`: true,
 		`{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`:            true,
-		`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`:        true,
+		`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`:        false,
 		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}`: false,
 		`{"_meta":{"progressToken":1}}`:                                      false,
 		`{"name":"x"}`:                                                       false,

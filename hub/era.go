@@ -44,21 +44,17 @@ func isModern(m *jsonrpc.Message) bool {
 	if m.Method == methodDiscover || m.Method == methodListen {
 		return true
 	}
-	meta := m.Param("_meta")
-	if meta == nil {
+	version := jsonrpc.Get(m.Param("_meta"), metaVersion)
+	if version == nil {
 		return false
 	}
-	modern := false
-	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
-		switch name {
-		case metaVersion:
-			version, ok := jsonrpc.String(value)
-			modern = !ok || !slices.Contains(legacyVersions, version)
-			return false
-		case metaCapabilities:
-			modern = true
-		}
-		return true
-	})
-	return modern
+	text, ok := jsonrpc.String(version)
+	return !ok || !slices.Contains(legacyVersions, text)
+}
+
+// isNearlyModern reports whether a request names no version and says what only
+// modern ones say. Of a client that has said initialize it is a handshake's with
+// something odd in it.
+func isNearlyModern(m *jsonrpc.Message) bool {
+	return jsonrpc.Get(m.Param("_meta"), metaCapabilities) != nil
 }

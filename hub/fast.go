@@ -21,7 +21,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return false
 	}
-	if isModern(m) || checkMembers(m.Members) != nil {
+	if isModern(m) || isNearlyModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")

@@ -13,9 +13,10 @@ import (
 
 // pass makes the result input_required of a child the answer to the client.
 // The child's questions keep their keys; of a request that was judged by roots
-// the client is asked for these along with them, for it will be judged again. The
+// the client is asked for these along with them, for it will be judged again;
+// likewise where the child asks for roots that the client has not given (roots). The
 // child has asked for nothing that the client did not declare: see refuses.
-func (p *parley) pass(child string, result []byte) jsonrpc.Answer {
+func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
 	requests, state := jsonrpc.Get(result, "inputRequests"), jsonrpc.Get(result, paramState)
 	sealed, err := p.s.sealState(p.subjectNow(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
@@ -23,8 +24,8 @@ func (p *parley) pass(child string, result []byte) jsonrpc.Answer {
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
-	if p.given.roots != nil {
-		all = append(all, `"`+rootsKey+`":{"method":"roots/list"}`...)
+	if roots || p.given.roots != nil {
+		all = append(all, `"`+rootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
 	_ = jsonrpc.Members(requests, func(name string, value []byte) bool {
 		if name == rootsKey {

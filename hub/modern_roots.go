@@ -61,7 +61,8 @@ func (p *parley) askRoots() jsonrpc.Answer {
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	}
-	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list"}},"requestState":`)
+	// With params, which may be left out: the official Go SDK cannot read a question without.
+	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
 	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
@@ -91,10 +92,11 @@ func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) 
 }
 
 // rootsAfter is rootsBefore for what is known of a child only when it runs: that
-// it has asked for roots. Where there is an error the lease was released.
+// it has asked for roots. A modern one asks by its result when it needs them: see
+// rootless. Where there is an error the lease was released.
 func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
 	p := parleyOf(ctx)
-	if p == nil || !p.asks || lease.Key().Instance == "" || !lease.AskedRoots() || !p.lacksRoots(lease.Key().Child) {
+	if p == nil || !p.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !p.lacksRoots(lease.Key().Child) {
 		return nil
 	}
 	lease.Release()
@@ -105,6 +107,13 @@ func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
 // yet, which could give them.
 func (p *parley) lacksRoots(child string) bool {
 	return p.given.roots == nil && p.given.meta.caps.roots && !p.s.given(child)
+}
+
+// rootless reports whether the client could give roots and this request came
+// without: over stdio those of an earlier one hold, where no request stands for
+// another they do not.
+func (p *parley) rootless() bool {
+	return p.asks && p.given.roots == nil && p.given.meta.caps.roots && (p.s.modern.stateless || !p.s.roots.Given())
 }
 
 // given reports whether roots that came with a call have reached a child: over

@@ -38,8 +38,12 @@ const (
 type carrier interface {
 	peer
 	// pass makes what a child asks the answer to the client: a raw result. The
-	// requestState in it may be any JSON.
-	pass(child string, result []byte) jsonrpc.Answer
+	// requestState in it may be any JSON. roots: the client is asked for its roots
+	// along with it.
+	pass(child string, result []byte, roots bool) jsonrpc.Answer
+	// rootless reports whether the client could give roots and has given none that
+	// hold for this request.
+	rootless() bool
 	// brought is what the client brings back for a child: the requestState that
 	// was passed, raw, and the answers, a raw object.
 	brought(child string) (state, responses []byte, ok bool)
@@ -216,6 +220,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		able, _ = c.behalf()
 	}
 	var others []input
+	lacking := false // the roots that it asks for are still to come
 	given := make([][]byte, len(asked.inputs))
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
@@ -225,6 +230,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
+			lacking = lacking || c != nil && d.j.lease.Key().Instance != "" && c.rootless()
 			continue
 		}
 		if refusal, ok := able.refuses(in.message()); !ok {
@@ -233,8 +239,8 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		others = append(others, *in)
 	}
 	switch {
-	case len(others) > 0 && c != nil:
-		a := c.pass(d.j.child, passed(asked, others))
+	case c != nil && (len(others) > 0 || lacking):
+		a := c.pass(d.j.child, passed(asked, others), lacking)
 		return nil, &a, nil
 	case len(others) > 0:
 		if err := d.ask(ctx, asked.inputs, given); err != nil {

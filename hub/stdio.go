@@ -31,7 +31,7 @@ func inline(method string) bool { return method == string(mcp.MethodInitialize) 
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if isModern(m) {
+	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
 		return s.serveModern(ctx, m, s.client)
 	}
 	switch mcp.MCPMethod(m.Method) {

@@ -95,6 +95,9 @@ func (c *Conversation) Saw(from Party, text []byte) {
 	m.id, m.params, m.result, m.error = members["id"], members["params"], members["result"], members["error"]
 	if raw, ok := members["method"]; ok && json.Unmarshal(raw, &m.method) != nil {
 		c.fault(from, m, "the method is no string")
+		if m.id != nil {
+			c.open[from][string(m.id)] = &question{version: lastHandshake} // may be answered with an error
+		}
 		return
 	}
 	switch {
@@ -102,6 +105,8 @@ func (c *Conversation) Saw(from Party, text []byte) {
 		c.answer(from, m)
 	case m.id == nil:
 		c.notification(from, m)
+	case string(m.id) == "null":
+		c.fault(from, m, "a request without an id of its own")
 	default:
 		c.request(from, m)
 	}
