@@ -409,7 +409,7 @@ func TestModernChildIsToldTheLevelOfTheLog(t *testing.T) {
 		c.handshake(`{}`)
 		c.raw("tools/list", `{}`)
 		level := func() string {
-			return string(jsonrpc.Get([]byte(wasGiven(c.raw("tools/call", `{"name":"kid__meta","arguments":{},"_meta":{"io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"kept":1.0}}`), "meta")), "io.modelcontextprotocol/logLevel"))
+			return string(jsonrpc.Get([]byte(wasGiven(c.raw("tools/call", `{"name":"kid__meta","arguments":{},"_meta":{"kept":1.0}}`), "meta")), "io.modelcontextprotocol/logLevel"))
 		}
 		if got := level(); got != "" {
 			t.Errorf("told %s before the client has said it", got)

@@ -112,9 +112,8 @@ func (p *player) listen(m message) {
 	_ = json.Unmarshal(params.Notifications, &l.filter)
 	p.mu.Lock()
 	p.notes = append(p.notes, "listen "+string(params.Notifications))
-	p.mu.Unlock()
+	// Under the lock: what is told comes after this, and nothing falls in between.
 	p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`, m.ID, params.Notifications)
-	p.mu.Lock()
 	p.listens[string(m.ID)] = l
 	c := make(chan struct{})
 	p.cancel[string(m.ID)] = c
