@@ -279,6 +279,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 		j.view = view
 	default:
 		patience = s.roots.Begin()
+		lookFirst(ctx, scan)
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
@@ -332,6 +333,9 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
 	}
 	decide()
+	if p := parleyOf(ctx); p != nil && p.looked && j.verdict.Decision != validate.Allow {
+		return p.wantRoots()
+	}
 	if j.verdict.Decision != validate.Deny || patience == nil || parleyOf(ctx) != nil {
 		return nil
 	}

@@ -72,12 +72,21 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 	if view == nil {
 		view = p.given.roots
 	}
-	if view == nil || p.turn.gate != nil && p.turn.child == child {
+	if p.turn.gate != nil && p.turn.child == child {
 		return nil // one request brings one set
 	}
+	var set string
+	var roots []rootsmgr.Root
+	switch {
+	case view != nil:
+		roots = view.Snapshot.Roots()
+		set = rootSet("", roots)
+	case p.looked: // what was looked for among the roots served is to stay so
+		set, roots = p.s.servedNow(child)
+	default:
+		return nil
+	}
 	p.leaveTurn()
-	roots := view.Snapshot.Roots()
-	set := rootSet("", roots)
 	gate := p.s.modern.gates.of(child)
 	soon, cancel := context.WithTimeoutCause(ctx, turnTime, errTurnTime)
 	defer cancel()
@@ -88,6 +97,9 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
 	p.turn = turn{child, gate}
+	if set == "" {
+		return nil // no call has brought any yet
+	}
 	return p.s.serveBrought(ctx, child, set, roots)
 }
 
@@ -128,6 +140,14 @@ func (s *Session) serveBrought(ctx context.Context, child, set string, roots []r
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// servedNow is what calls have brought last for a child; "" for nothing.
+func (s *Session) servedNow(child string) (set string, roots []rootsmgr.Root) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.tab.brought.served[child]
+	return b.set, b.roots
 }
 
 // broughtSoFar counts the roots that serveRoots is about to serve.
