@@ -184,6 +184,7 @@ func encodeOffer(o *Offer, digest string) []byte {
 	put(o.ServerInfo)
 	put([]byte(strconv.FormatInt(int64(o.Fresh), 10)))
 	put([]byte(strconv.FormatBool(o.Private)))
+	put([]byte(strconv.FormatBool(o.Both)))
 	for _, l := range lists {
 		entries := *l.entries(o)
 		body = binary.AppendUvarint(body, uint64(len(entries)))
@@ -235,10 +236,11 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 	}
 	fresh, errFresh := strconv.ParseInt(string(take()), 10, 64)
 	scoped, errScoped := strconv.ParseBool(string(take()))
-	if errFresh != nil || errScoped != nil {
+	both, errBoth := strconv.ParseBool(string(take()))
+	if errFresh != nil || errScoped != nil || errBoth != nil {
 		return nil, errDamaged
 	}
-	o.Fresh, o.Private = time.Duration(fresh), scoped
+	o.Fresh, o.Private, o.Both = time.Duration(fresh), scoped, both
 	for _, l := range lists {
 		count := length() // an entry takes a byte at least
 		if count > maxEntries {

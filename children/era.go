@@ -46,6 +46,8 @@ const (
 	// answer; to one that is still loading it makes no difference, for it reads
 	// both when it is there.
 	probeWait = 2 * time.Second
+	// lagWait is for an answer that is on its way to who waits for it.
+	lagWait = 20 * time.Millisecond
 )
 
 // errProbed marks the end of a child that may have died of being asked what it
@@ -158,7 +160,7 @@ func (c *child) era() Era {
 		return EraLegacy
 	case c.offer == nil:
 		return EraAuto
-	case c.offer.Modern():
+	case c.offer.Modern(), c.offer.Both:
 		return EraModern
 	}
 	return EraLegacy
@@ -195,20 +197,27 @@ func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Of
 	case <-late:
 	}
 	o, err := c.handshake(ctx, r)
-	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
-		return o, err
+	if ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+		return nil, err
 	}
-	again := time.NewTimer(probeWait)
+	wait := probeWait
+	if err == nil {
+		wait = lagWait // it has answered both by now, if it read both only now
+	}
+	again := time.NewTimer(wait)
 	defer again.Stop()
 	select {
-	case d := <-asked: // it was only slow, and knows no handshake
-		if d.verdict == verdictModern {
+	case d := <-asked: // it was only slow
+		switch {
+		case d.verdict == verdictModern && err == nil:
+			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
+		case d.verdict == verdictModern:
 			return c.speakModern(r, m, d.offer), nil
 		}
 	case <-again.C:
 	case <-ctx.Done():
 	}
-	return nil, err
+	return o, err
 }
 
 func (c *child) handshake(ctx context.Context, r *run) (*Offer, error) {

@@ -135,6 +135,7 @@ func TestEraIsRemembered(t *testing.T) {
 		"silent":                       {script{Discover: "silent"}, script{Discover: "silent"}, "2025-11-25", 0},
 		"dies of it":                   {script{Discover: "die"}, script{Discover: "die"}, "2025-11-25", 0},
 		"modern, and slow":             {script{Era: "dual"}, script{Era: "dual", StartDelay: slow}, "2026-07-28", slow},
+		"both, and slow at first":      {script{Era: "dual", StartDelay: slow}, script{Era: "dual", StartDelay: slow}, "2026-07-28", slow},
 		"legacy becomes both":          {script{}, script{Era: "dual"}, "2025-11-25", 0},
 		"legacy becomes modern":        {script{}, script{Era: "modern"}, "2026-07-28", 0},
 		"modern becomes legacy":        {script{Era: "modern"}, script{}, "2025-11-25", 0},

@@ -34,6 +34,9 @@ type Offer struct {
 	// than whom they were listed for (cacheScope).
 	Fresh   time.Duration
 	Private bool
+
+	// Both: it was greeted by a handshake because it was slow, and can do without.
+	Both bool
 }
 
 // handshake introduces the hub to a child. Versions and their negotiation are

@@ -145,7 +145,7 @@ func (s *Supervisor) Recall(k Key) *Offer {
 // kept is no part of that: it may be what is left of some time.
 func (o *Offer) equal(p *Offer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
-		o.Instructions == p.Instructions && o.Private == p.Private && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
+		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
 		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
 }
 

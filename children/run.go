@@ -44,7 +44,6 @@ type run struct {
 	leases leases
 	silent *patience
 	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
-	aside  sync.WaitGroup         // goroutines that wait for the child's answers
 }
 
 // way is how the child is spoken to.

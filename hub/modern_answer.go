@@ -11,13 +11,6 @@ import (
 // This file gives answers the shape of the modern era: what the core and the
 // children of the other era say is spliced, never decoded.
 
-// Values of resultType.
-const (
-	resultComplete = "complete"
-	resultInput    = "input_required"
-	resultTask     = "task" // of the extension io.modelcontextprotocol/tasks
-)
-
 // Values of cacheScope.
 const (
 	scopePrivate = "private"

@@ -346,7 +346,7 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 		return jsonrpc.Answer{}, false
 	}
 	able := &p.tab.at.meta.caps.can
-	var open, refused []*inquiry
+	var open []*inquiry
 	for _, q := range p.tab.open {
 		m := &jsonrpc.Message{Method: q.method, Params: q.params}
 		_ = jsonrpc.Members(q.params, func(name string, value []byte) bool {
@@ -354,7 +354,6 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 			return true
 		})
 		if refusal, can := able.refuses(m); !can {
-			refused = append(refused, q)
 			q.answer <- &jsonrpc.Response{Error: refusal.Error}
 			continue
 		}
