@@ -23,7 +23,7 @@ func (p *parley) pass(child string, result []byte) jsonrpc.Answer {
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
-	if p.given.roots != nil {
+	if p.given.roots != nil || p.rootsToo {
 		all = append(all, `"`+rootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
 	_ = jsonrpc.Members(requests, func(name string, value []byte) bool {

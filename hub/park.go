@@ -69,10 +69,12 @@ type parley struct {
 	given   supplied       // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
 	turn    turn           // likewise
-	held    int            // bytes while parked; set before that
-	cancel  context.CancelCauseFunc
-	done    chan jsonrpc.Answer // of the work; capacity 1
-	asked   chan struct{}       // there are questions; capacity 1
+
+	rootsToo bool // what a child asks goes to the client with the question for the roots; belongs to the work
+	held     int  // bytes while parked; set before that
+	cancel   context.CancelCauseFunc
+	done     chan jsonrpc.Answer // of the work; capacity 1
+	asked    chan struct{}       // there are questions; capacity 1
 
 	mu  sync.Mutex
 	tab parleyTables

@@ -297,12 +297,14 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		able, _ = c.behalf()
 	}
 	var others []input
+	var first *parley // whose client has to say what its roots are
 	given := make([][]byte, len(asked.inputs))
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
 		if in.method == methodRootsList {
 			if p := parleyOf(ctx); p.rootsFirst(d.key) {
-				return nil, nil, p.wantRoots()
+				first = p
+				continue
 			}
 			roots, ok := d.j.lease.Roots()
 			if !ok {
@@ -317,6 +319,11 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		others = append(others, *in)
 	}
 	switch {
+	case first != nil && len(others) == 0:
+		return nil, nil, first.wantRoots()
+	case first != nil:
+		first.rootsToo = true
+		fallthrough
 	case len(others) > 0 && c != nil:
 		a := c.pass(d.j.child, passed(asked, others))
 		return nil, &a, nil
