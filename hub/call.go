@@ -321,6 +321,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 		j.view = view
 	default:
 		patience = s.roots.Begin()
+		lookFirst(ctx, scan)
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
@@ -374,6 +375,9 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 		j.verdict = j.gen.cfg.Checker.Judge(scan, s.where(j), j.view)
 	}
 	decide()
+	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
+		return p.wantRoots()
+	}
 	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
 		return nil
 	}

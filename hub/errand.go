@@ -132,6 +132,7 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		var err error
 		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
+			lookFirst(ctx, e.scan)
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err
 			}

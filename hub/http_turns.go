@@ -72,11 +72,21 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 	if view == nil {
 		view = p.given.roots
 	}
-	if view == nil || p.turn.gate != nil && p.turn.child == child {
+	if p.turn.gate != nil && p.turn.child == child {
 		return nil // one request brings one set
 	}
+	var set string
+	var serve rootsmgr.View
+	switch {
+	case view != nil:
+		serve = *view
+		set = rootSet("", view.Snapshot.Roots())
+	case p.looked: // what was looked for among the roots served is to stay so
+		set, serve = p.s.servedNow(child)
+	default:
+		return nil
+	}
 	p.leaveTurn()
-	set := rootSet("", view.Snapshot.Roots())
 	gate := p.s.modern.gates.of(child)
 	soon, cancel := context.WithTimeoutCause(ctx, turnTime, errTurnTime)
 	defer cancel()
@@ -87,7 +97,10 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
 	p.turn = turn{child, gate}
-	return p.s.serveBrought(ctx, child, set, *view)
+	if set == "" {
+		return nil // no call has brought any yet
+	}
+	return p.s.serveBrought(ctx, child, set, serve)
 }
 
 // leaveTurn gives the turn back that the request has, if any.
@@ -127,6 +140,14 @@ func (s *Session) serveBrought(ctx context.Context, child, set string, view root
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// servedNow is what calls have brought last for a child; "" for nothing.
+func (s *Session) servedNow(child string) (set string, view rootsmgr.View) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.tab.brought.served[child]
+	return b.set, b.view
 }
 
 // broughtSoFar counts the roots that serveRoots is about to serve.

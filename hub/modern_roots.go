@@ -7,6 +7,7 @@ import (
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file is about the roots of a modern client (R8): they come with the call,
@@ -21,11 +22,21 @@ var errRootsFirst = errors.New("the client is asked for its roots first")
 // client that can give them and has not is asked first; nothing of the request is held
 // meanwhile.
 func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
+	p.looked = false
 	view, err := p.reckon(ctx)
-	if err == nil && p.asks {
+	if err == nil && p.asks && !p.looked {
 		p.judged = &view
 	}
 	return view, err
+}
+
+// lookFirst notes whether a request holds a path whatever the disk looks like.
+// Where it may hold none it is judged as if nothing were open, and its client
+// asked for roots only if that denies it.
+func lookFirst(ctx context.Context, scan *validate.Scan) {
+	if p := parleyOf(ctx); p != nil {
+		p.unsure = !scan.Certain()
+	}
 }
 
 func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
@@ -37,6 +48,9 @@ func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
 	case !p.given.meta.caps.roots:
 		return s.roots.Undeclared(), nil
+	case p.asks && p.unsure:
+		p.looked = true
+		return rootsmgr.InlineView(rootsmgr.NewSnapshot(s.hub.now().cfg.FS, 0, rootsmgr.OriginInline, nil), rootsmgr.When{}), nil
 	case p.asks:
 		return rootsmgr.View{}, p.wantRoots()
 	}

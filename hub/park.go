@@ -69,6 +69,8 @@ type parley struct {
 	given   supplied       // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
 	turn    turn           // likewise
+	unsure  bool           // likewise: what looks like a path may be none
+	looked  bool           // likewise: it was judged as if nothing were open
 	held    int            // bytes while parked; set before that
 	cancel  context.CancelCauseFunc
 	done    chan jsonrpc.Answer // of the work; capacity 1
