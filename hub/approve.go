@@ -187,9 +187,9 @@ const whatWaits = "waiting for approval"
 // its turn, or an error.
 func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, st *standing) (next *judgement, r *reply, err error) {
 	defer func() { s.consent.finish(st, r) }()
-	taken := s.consent.tryTurn()
+	taken := s.consent.once || s.consent.tryTurn() // requests that stand alone belong to different people
 	defer func() {
-		if taken {
+		if taken && !s.consent.once {
 			s.consent.endTurn()
 		}
 	}()

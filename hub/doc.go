@@ -21,6 +21,9 @@
 //     the instance's own working directory. Should the child define the tool
 //     otherwise than the Catalog, the call is judged anew, from step 4. A denial
 //     becomes the text of refuse.go and never reaches the child.
+//     A call that a rule escalates is put to a human first (approve.go): what they
+//     allow is granted and served to the child (grants.go), and the call judged
+//     anew with the bytes it had.
 //  7. record.go writes the decision, whatever it is, and waits until the line is
 //     with the operating system; what cannot be recorded is denied where
 //     hub.json says so.

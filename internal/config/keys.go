@@ -98,7 +98,7 @@ var table = object(
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
 	key{name: "approval", text: "How a human is asked.", spec: object(
 		key{name: "timeout", def: `"2m"`, spec: span(time.Millisecond, day), text: "How long a question stands before it counts as a no."},
-		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty` asks on the terminal of the hub where the client cannot ask."},
+		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty`: where the client cannot ask, the call waits for `mcphub approve` at a terminal of the hub's user (not on Windows); see [approval.md](approval.md)."},
 	)},
 	key{name: "audit", text: "The record of every decision.", spec: object(
 		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
