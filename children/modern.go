@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -84,11 +85,22 @@ func (m *modern) begin(o *Offer) {
 // discover asks the child what it is.
 func (m *modern) discover(ctx context.Context) discovered {
 	res, err := m.Call(ctx, methodDiscover)
+	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
+		res.Release()
+		res, err = m.Call(ctx, methodDiscover)
+	}
 	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
 	if res != nil {
 		res.Release()
 	}
 	return d
+}
+
+// refusesItsOwn reports whether a child refuses a version that it says it
+// serves: what was asked in it is asked once more (2026-07-28, basic/versioning).
+func refusesItsOwn(res *jsonrpc.Response, version string) bool {
+	e := res.Err()
+	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
 }
 
 // clientKey is where WithClient keeps a Client.

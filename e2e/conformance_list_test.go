@@ -39,7 +39,6 @@ const (
 	whyRoots   = "the suite declares roots, so the hub asks for them before it judges a URI, and the scenario does not answer"
 	whyFirst   = "the roots are the hub's to ask for: first them, alone, and then the rest, where the scenario wants all in one result"
 	whyNull    = "the scenario sends null where the tool's own schema wants a boolean, which the hub refuses before anything is sent"
-	whyRetry   = "a child that refuses the one version without a handshake that the hub speaks is met with the handshake"
 	whyState   = "the scenario leaves out the requestState of the hub, without which a request begins anew"
 	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not carry"
 	whyNoOAuth = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
@@ -60,7 +59,6 @@ var legs = []leg{
 	{role: "client", revision: "2025-11-25", never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
 	{role: "client", revision: "2026-07-28", through: []exception{
 		{[]string{"http-custom-headers:sep-2243-client-omit-null"}, whyNull},
-		{[]string{"request-metadata:sep-2575-client-retry-supported-version"}, whyRetry},
 	}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
 }
 
