@@ -138,13 +138,13 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 func (s *Session) modernMethod(method string) (serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer, asks bool) {
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodToolsCall:
-		return s.callTool, true
+		return s.recording(s.callTool), true
 	case mcp.MethodPromptsGet:
-		return s.getPrompt, true
+		return s.recording(s.getPrompt), true
 	case mcp.MethodResourcesRead:
-		return s.readResource, true
+		return s.recording(s.readResource), true
 	case "completion/complete":
-		return s.complete, false
+		return s.recording(s.complete), false
 	case methodTaskGet, methodTaskUpdate, methodTaskCancel: // of the extension
 		return s.aboutModernTask, false
 	case MethodExplain:

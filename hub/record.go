@@ -89,6 +89,11 @@ func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(c
 	return a
 }
 
+// recording is recorded, to be called later.
+func (s *Session) recording(serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer) func(context.Context, *jsonrpc.Message) jsonrpc.Answer {
+	return func(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer { return s.recorded(ctx, m, serve) }
+}
+
 // subject is what a request is about.
 type subject struct {
 	method      string // of an errand
@@ -199,6 +204,12 @@ func (s *Session) refused(ctx context.Context, what subject, code string) {
 
 // refusedFor is refused with the reason that an error gives.
 func (s *Session) refusedFor(ctx context.Context, what subject, err error) {
+	if errors.Is(err, errRootsFirst) { // no refusal: it comes again with them, and is recorded then
+		if r, _ := ctx.Value(requestKey{}).(*request); r != nil {
+			r.told = true
+		}
+		return
+	}
 	s.refused(ctx, what, refusalCode(ctx, err))
 }
 
