@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -108,6 +109,7 @@ func runtimeFolder(t testing.TB) string {
 
 func (w *world) ttyConfig() string {
 	return w.config(obj{"files": obj{"builtin": "files"}}, obj{
+		"roots":    obj{"fallback": []string{w.project}},
 		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
 		"approval": obj{"local": "tty", "timeout": "1m"},
 	})
@@ -123,7 +125,14 @@ func TestApproveAtATerminal(t *testing.T) {
 	runtime := runtimeFolder(t)
 	url := w.serveHTTP(w.ttyConfig(), runtime)
 	env := w.env(runtime)
-	client := dialGoSDK(t, url, nil, w.project)
+	web := &http.Client{Transport: &http.Transport{}}
+	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
+		&gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	must(t, err)
+	t.Cleanup(func() {
+		_ = client.Close()
+		web.CloseIdleConnections()
+	})
 	type outcome struct {
 		text string
 		bad  bool
