@@ -46,13 +46,8 @@ func wantPlayed(w *world, version string) played {
 			"elicitation": `Elicitation completed: action=accept, content={"email":"ada@example.org","username":"Ada"}`,
 			"sampling":    "LLM response: forty-two", "roots": one, "all": "forty-two Ada, with " + one, "change": "added the tool added_later",
 			"later": "here now", "prompts": "added the prompt added_later", "update": "touched",
-			"inside": `given {"path":` + quoted(w.path("project", "hello.txt")) + `}`, "outside": "failed: " + denial("/etc/passwd", w.project),
+			"inside": `given {"path":` + raw(w.t, w.path("project", "hello.txt")) + `}`, "outside": "failed: " + denial("/etc/passwd", w.project),
 		}}
-}
-
-func quoted(s string) string {
-	b, _ := json.Marshal(s) // strings always marshal
-	return string(b)
 }
 
 // TestRealClients: each SDK's client in each era that it knows, over both transports, with children of both eras.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -282,5 +283,35 @@ func TestWhatBecameOfACall(t *testing.T) {
 	}
 	if got := failureOf(errors.New("odd")); got != audit.ResultError {
 		t.Error(got)
+	}
+}
+
+// What a modern client calls is recorded likewise: once, with the roots that
+// came with it. That it is asked for these is no decision.
+func TestModernRequestsAreRecorded(t *testing.T) {
+	r := newRecorded(t, Audit{Required: true})
+	c, leave := enterModern(t, r.hub, `{"roots":{}}`, r.root)
+	for params, want := range map[string]string{
+		call("kid__echo", `{"text":"x"}`):           "x",
+		call("kid__echo", `{"path":"."}`):           `"."`,
+		call("kid__echo", `{"path":"/etc/passwd"}`): "Access denied",
+	} {
+		if got := c.raw("tools/call", params); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", params, got)
+		}
+	}
+	c.raw("resources/read", `{"uri":"note://1"}`)
+	leave()
+	count := map[string]int{}
+	for _, d := range r.decisions(t) {
+		what := d.Decision + " " + d.Method + d.Tool
+		if len(d.Findings) > 0 {
+			what += " by " + d.Origin
+		}
+		count[what]++
+	}
+	want := map[string]int{"allow echo": 1, "allow echo by inline": 1, "deny echo by inline": 1, "allow resources/read": 1}
+	if !maps.Equal(count, want) {
+		t.Errorf("%v, want %v", count, want)
 	}
 }

@@ -118,7 +118,7 @@ const subscriptionID = "io.modelcontextprotocol/subscriptionId"
 
 // modernNews judges what a server of the era without a handshake says unasked.
 func (c *Conversation) modernNews(m message) {
-	id := get(m.params, "_meta", subscriptionID)
+	listen := c.listens[string(get(m.params, "_meta", subscriptionID))]
 	switch m.method {
 	case "notifications/message":
 		for _, q := range c.open[Client] {
@@ -132,13 +132,13 @@ func (c *Conversation) modernNews(m message) {
 			c.fault(Server, m, "a server cancels nothing but subscriptions/listen")
 		}
 	case "notifications/subscriptions/acknowledged":
-		if q := c.listens[string(id)]; q == nil || q.acknowledged {
+		if q := listen; q == nil || q.acknowledged {
 			c.fault(Server, m, "no subscriptions/listen waits for this")
 		} else {
 			q.acknowledged = true
 		}
 	default:
-		q := c.listens[string(id)]
+		q := listen
 		switch {
 		case strings.HasPrefix(m.method, "notifications/tasks"):
 		case q == nil:
