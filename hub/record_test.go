@@ -296,7 +296,7 @@ func TestModernRequestsAreRecorded(t *testing.T) {
 		call("kid__echo", `{"path":"."}`):           `"."`,
 		call("kid__echo", `{"path":"/etc/passwd"}`): "Access denied",
 	} {
-		if got := c.raw("tools/call", params); !strings.Contains(got, want) {
+		if got, _ := c.full("tools/call", params, nil); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", params, got)
 		}
 	}
@@ -306,7 +306,7 @@ func TestModernRequestsAreRecorded(t *testing.T) {
 	for _, d := range r.decisions(t) {
 		what := d.Decision + " " + d.Method + d.Tool
 		if len(d.Findings) > 0 {
-			what += " by " + d.Origin
+			what += map[bool]string{true: " by inline"}[strings.Contains(string(d.Raw), `"roots":"inline"`)]
 		}
 		count[what]++
 	}
