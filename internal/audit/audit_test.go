@@ -446,7 +446,7 @@ func TestCallsShareALine(t *testing.T) {
 		{Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
 	}
 	results := []string{ResultOK, ResultToolError, ResultTimeout}
-	for _, some := range [][]Call{calls, calls[:1]} {
+	for _, some := range [][]Call{calls, calls[:1], calls[1:]} {
 		n, err := l.PutCalls("s", some, time.Now())
 		if err == nil {
 			err = l.Commit(context.Background())
@@ -476,15 +476,15 @@ func TestCallsShareALine(t *testing.T) {
 		}
 		got += fmt.Sprintf("%d %s %.5s %s %s\n", d.Call, d.Tool, d.Request, d.Outcome.Result, d.Arguments)
 	}
-	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + Redacted + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n"
+	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + Redacted + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n1 b \"x\" ok {\"token\":\"" + Redacted + "\",\"n\":1}\n2 b \"1111 tool-error \n"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if strings.Count(string(all[0].Raw), `"hash"`) != 1 || !bytes.Equal(all[0].Raw, all[2].Raw) || bytes.Contains(all[3].Raw, []byte("calls")) {
-		t.Errorf("%s\n%s", all[0].Raw, all[3].Raw)
+	if strings.Count(string(all[0].Raw), `"hash"`) != 1 || !bytes.Equal(all[0].Raw, all[2].Raw) || bytes.Contains(all[3].Raw, []byte("calls")) || bytes.Count(all[4].Raw, []byte("tool")) != 1 {
+		t.Errorf("%s\n%s\n%s", all[0].Raw, all[3].Raw, all[4].Raw)
 	}
 	some, err := Decisions(dir, Filter{Tool: "b"})
-	if err != nil || len(some) != 2 || some[1].Outcome.Result != ResultTimeout {
+	if err != nil || len(some) != 4 || some[1].Outcome.Result != ResultTimeout {
 		t.Errorf("%+v, %v", some, err)
 	}
 }

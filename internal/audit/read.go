@@ -84,7 +84,10 @@ func (e *Event) Each() []Event {
 	for i, c := range e.Calls {
 		one := *e
 		one.Calls, one.Call = nil, i+1
-		one.Request, one.Child, one.Tool, one.Decision, one.Rule, one.Arguments = c.Request, c.Child, c.Tool, c.Decision, c.Rule, c.Arguments
+		one.Request, one.Arguments = c.Request, c.Arguments
+		if e.Decision == "" { // else all are calls of one tool
+			one.Child, one.Tool, one.Decision, one.Rule = c.Child, c.Tool, c.Decision, c.Rule
+		}
 		all[i] = one
 	}
 	return all

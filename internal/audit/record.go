@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -250,16 +251,29 @@ func (b line) arguments(raw []byte) line {
 	return b
 }
 
-// together writes the members of a line about several calls of one session.
+// together writes the members of a line about several calls of one session. A
+// Form that all of them have is the line's.
 func together(b line, session string, calls []Call) line {
-	b = append(b.text("session", session), `,"calls":[`...)
+	b = b.text("session", session)
+	alike := true
+	for i := 1; i < len(calls) && alike; i++ {
+		alike = bytes.Equal(calls[i].Form, calls[0].Form)
+	}
+	if alike {
+		b = append(b, calls[0].Form...)
+	}
+	b = append(b, `,"calls":[`...)
 	for i := range calls {
 		c := &calls[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
 		at := len(b)
-		b = append(b.request(c.Request), c.Form...).arguments(c.Arguments)
+		b = b.request(c.Request)
+		if !alike {
+			b = append(b, c.Form...)
+		}
+		b = b.arguments(c.Arguments)
 		if len(b) == at {
 			b = append(b, '{')
 		} else {
