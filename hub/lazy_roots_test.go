@@ -18,7 +18,7 @@ import (
 
 // lazyKid asks for the roots when its tool "roots" is called, and not before.
 func lazyKid(t *testing.T) children.Spec {
-	spec := played("kid", children.ShareSession, childtest.Script{Library: true})
+	spec := played("kid", children.ShareSession, childtest.Script{LazyRoots: true})
 	spec.Cwd = t.TempDir() // so nothing wants the roots before that
 	return spec
 }
@@ -167,8 +167,6 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 	}
 }
 
-// lazyFar is lazyKid without a directory of its own to start in: behind HTTP it is
-// not asked for before the child asks.
 func TestRootsInACallOverHTTP(t *testing.T) {
 	spec := lazyKid(t)
 	mine, other, more := t.TempDir(), t.TempDir(), t.TempDir()
