@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -241,4 +242,54 @@ func TestTurnsChange(t *testing.T) {
 	if err := g.enter(ctx, "d"); err != nil {
 		t.Error(err)
 	}
+}
+
+// While a call of a handshake client is with the child as well, it cannot be told
+// whose the question is: it is answered as for that client.
+func TestRootsInACallBesideAHandshake(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		mine, asked := t.TempDir(), t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, mine)
+		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
+			return jsonrpc.ResultAnswer([]byte(served(asked)))
+		}
+		c.testClient.handshake(`{"roots":{}}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = c.testClient.conn.Call(ctx, "tools/call", []byte(call("kid__sleep", `{}`)))
+		}()
+		synctest.Wait()
+		if got, _ := text(c.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("beside a handshake client's call the child was given %s, want %s", got, served(asked))
+		}
+		cancel()
+		<-done
+		synctest.Wait()
+		if got, _ := text(c.testClient.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("the handshake client's own call: the child was given %s", got)
+		}
+	})
+}
+
+// The client goes away while it is asked: the child's question and its call end.
+func TestRootsInACallThatIsAbandoned(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		in := t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, in)
+		for range 3 * mostParked {
+			c.once("tools/call", lazily) // asked, and never answers
+		}
+		if n := h.parked.Load(); n > mostParked {
+			t.Errorf("%d requests are held, more than %d", n, mostParked)
+		}
+		time.Sleep(stateTime + time.Minute)
+		if n := h.parked.Load(); n != 0 {
+			t.Errorf("%d requests are still held", n)
+		}
+		if got, _ := text(first(c.full("tools/call", lazily, nil))); got != served(in) {
+			t.Errorf("an honest call after that: the child was given %s", got)
+		}
+	})
 }
