@@ -171,20 +171,21 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 func TestRootsInACallOverHTTP(t *testing.T) {
 	spec := lazyKid(t)
 	mine, other, more := t.TempDir(), t.TempDir(), t.TempDir()
-	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
-	if got, _ := w.modern("").call("kid__roots", `{}`); got != nothing {
+	unasked := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
+	if got, _ := unasked.modern("").call("kid__roots", `{}`); got != nothing {
 		t.Errorf("a client that gives no roots: %s", got)
 	}
+	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{}) // whose child has never asked
 	// One is asked, and has not answered; meanwhile another has its call done.
 	c := w.modern("", mine)
-	m := c.parked("kid__roots", `{"tag":"a/name"}`)
+	m := c.parked("kid__roots", `{}`)
 	if !strings.Contains(string(m.Result), `"mcphub-roots":{"method":"roots/list","params":{}}`) {
 		t.Fatalf("asked %s", m.Result)
 	}
 	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
 		t.Errorf("a call that brings roots: the child was given %s", got)
 	}
-	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{"tag":"a/name"}`), m.Result)), nil)
+	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{}`), m.Result)), nil)
 	if got, _ := text(string(again.Result)); status != 200 || got != served(mine) {
 		t.Errorf("%d: the child was given %s", status, got)
 	}
@@ -193,6 +194,18 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 		t.Errorf("a later call without a path: the child was given %s", got)
 	}
 	if got, _ := w.modern("", more).call("kid__roots", fmt.Sprintf(`{"path":%q}`, more)); got != served(more) {
+		t.Errorf("a later call with a path: the child was given %s", got)
+	}
+}
+
+// A name that may be a path has a turn from the start, which changes with the roots.
+func TestRootsInACallThatHasATurn(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+	mine, other := t.TempDir(), t.TempDir()
+	if got, _ := w.modern("", mine).call("kid__roots", `{"tag":"a/name"}`); got != served(mine) {
+		t.Errorf("the child was given %s", got)
+	}
+	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
 		t.Errorf("a later call with a path: the child was given %s", got)
 	}
 }
