@@ -69,7 +69,7 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 		return nil
 	}
 	came, _ := ctx.Value(tripKey{}).(*trip)
-	if s.lacking(k, came) == nil {
+	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.trips.modern(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
@@ -77,6 +77,43 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 		defer cancel()
 		for t := s.lacking(k, came); t != nil && ctx.Err() == nil; t = s.lacking(k, came) {
 			s.search(ctx, t)
+		}
+		s.settle(ctx, k.Child)
+	}
+}
+
+// settled reports whether a child is served the roots that came with calls: those
+// of another call may be on their way to it.
+func (s *Session) settled(child string) bool {
+	if !s.modern.stateless {
+		if !s.roots.Given() {
+			return true
+		}
+		view := s.roots.View()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !view.Assumed && s.tab.servedOnce && s.tab.served >= view.Snapshot.Generation()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.brought.done >= s.tab.brought.served[child].at
+}
+
+// settle waits until that is so.
+func (s *Session) settle(ctx context.Context, child string) {
+	for {
+		news := s.roots.Updates()
+		s.mu.Lock()
+		again := s.tab.servedNow
+		s.mu.Unlock()
+		if s.settled(child) {
+			return
+		}
+		select {
+		case <-news:
+		case <-again:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

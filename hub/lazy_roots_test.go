@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -170,20 +171,21 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 func TestRootsInACallOverHTTP(t *testing.T) {
 	spec := lazyKid(t)
 	mine, other, more := t.TempDir(), t.TempDir(), t.TempDir()
-	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
-	if got, _ := w.modern("").call("kid__roots", `{}`); got != nothing {
+	unasked := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
+	if got, _ := unasked.modern("").call("kid__roots", `{}`); got != nothing {
 		t.Errorf("a client that gives no roots: %s", got)
 	}
+	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{}) // whose child has never asked
 	// One is asked, and has not answered; meanwhile another has its call done.
 	c := w.modern("", mine)
-	m := c.parked("kid__roots", `{"tag":"a/name"}`)
+	m := c.parked("kid__roots", `{}`)
 	if !strings.Contains(string(m.Result), `"mcphub-roots":{"method":"roots/list","params":{}}`) {
 		t.Fatalf("asked %s", m.Result)
 	}
 	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
 		t.Errorf("a call that brings roots: the child was given %s", got)
 	}
-	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{"tag":"a/name"}`), m.Result)), nil)
+	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{}`), m.Result)), nil)
 	if got, _ := text(string(again.Result)); status != 200 || got != served(mine) {
 		t.Errorf("%d: the child was given %s", status, got)
 	}
@@ -192,6 +194,18 @@ func TestRootsInACallOverHTTP(t *testing.T) {
 		t.Errorf("a later call without a path: the child was given %s", got)
 	}
 	if got, _ := w.modern("", more).call("kid__roots", fmt.Sprintf(`{"path":%q}`, more)); got != served(more) {
+		t.Errorf("a later call with a path: the child was given %s", got)
+	}
+}
+
+// A name that may be a path has a turn from the start, which changes with the roots.
+func TestRootsInACallThatHasATurn(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+	mine, other := t.TempDir(), t.TempDir()
+	if got, _ := w.modern("", mine).call("kid__roots", `{"tag":"a/name"}`); got != served(mine) {
+		t.Errorf("the child was given %s", got)
+	}
+	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
 		t.Errorf("a later call with a path: the child was given %s", got)
 	}
 }
@@ -241,4 +255,54 @@ func TestTurnsChange(t *testing.T) {
 	if err := g.enter(ctx, "d"); err != nil {
 		t.Error(err)
 	}
+}
+
+// While a call of a handshake client is with the child as well, it cannot be told
+// whose the question is: it is answered as for that client.
+func TestRootsInACallBesideAHandshake(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		mine, asked := t.TempDir(), t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, mine)
+		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
+			return jsonrpc.ResultAnswer([]byte(served(asked)))
+		}
+		c.testClient.handshake(`{"roots":{}}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = c.testClient.conn.Call(ctx, "tools/call", []byte(call("kid__sleep", `{}`)))
+		}()
+		synctest.Wait()
+		if got, _ := text(c.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("beside a handshake client's call the child was given %s, want %s", got, served(asked))
+		}
+		cancel()
+		<-done
+		synctest.Wait()
+		if got, _ := text(c.testClient.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("the handshake client's own call: the child was given %s", got)
+		}
+	})
+}
+
+// The client goes away while it is asked: the child's question and its call end.
+func TestRootsInACallThatIsAbandoned(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		in := t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, in)
+		for range 3 * mostParked {
+			c.once("tools/call", lazily) // asked, and never answers
+		}
+		if n := h.parked.Load(); n > mostParked {
+			t.Errorf("%d requests are held, more than %d", n, mostParked)
+		}
+		time.Sleep(stateTime + time.Minute)
+		if n := h.parked.Load(); n != 0 {
+			t.Errorf("%d requests are still held", n)
+		}
+		if got, _ := text(first(c.full("tools/call", lazily, nil))); got != served(in) {
+			t.Errorf("an honest call after that: the child was given %s", got)
+		}
+	})
 }
