@@ -22,6 +22,7 @@ type judge struct {
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
 	container *Container
+	first     bool     // of the directories that the child is served, the first is where its relative paths start
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
 	looked    lookups
