@@ -41,8 +41,9 @@ type nest struct {
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
-	said     func(k Key, pid int, line string) // may be nil
-	asks     func(k Key) Client                // may be nil
+	said     func(k Key, pid int, line string)                                  // may be nil
+	asks     func(k Key) Client                                                 // may be nil
+	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 }
 
 // child is one instance. live runs on one goroutine, the owner of past

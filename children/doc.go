@@ -38,7 +38,9 @@
 // [Options.Client] tells whom an instance serves: its capabilities are shown to
 // the child as they are, and the level of its log is set before the child is
 // ready. Requests of a child go to the [Observer], all but roots/list and ping.
-// While one is being answered no call of the run times out.
+// While one is being answered no call of the run times out. roots/list may wait
+// for [Options.Roots], which is told of each before it is answered; a run that
+// has waited so is not replaced because the first roots came after it had begun.
 //
 // # Two eras
 //

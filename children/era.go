@@ -226,7 +226,7 @@ func (c *child) handshake(ctx context.Context, r *run) (*Offer, error) {
 
 // speakModern marks a run as one without a handshake.
 func (c *child) speakModern(r *run, m *modern, o *Offer) *Offer {
+	r.modern.Store(m) // first: begin opens a stream, and what comes on it is for m
 	m.begin(o)
-	r.modern.Store(m)
 	return o
 }

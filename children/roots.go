@@ -51,7 +51,7 @@ func rootsResult(roots []rootsmgr.Root) []byte {
 
 // rootsChange is all that decides what a change of roots means to a run.
 type rootsChange struct {
-	early       bool // the run began before the first roots were known
+	early       bool // the run began before the first roots were known, and has not waited for them in a call
 	sameLaunch  bool // started now, it would start the same way
 	sameArgs    bool // with the same command and arguments
 	sameRoots   bool // what it was last served is what it would be served

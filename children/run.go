@@ -59,6 +59,7 @@ type answers struct {
 	written chan struct{} // holds a token after each
 	gen     atomic.Uint64 // the newest generation of roots in one
 	any     atomic.Bool
+	held    atomic.Bool // one of its questions has waited for roots
 }
 
 // leases counts who may call a run.
@@ -165,6 +166,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
+		r.fetchRoots(ctx)
 		w := r.c.wanted()
 		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
 		a.Release = func() { r.roots.answered(w.gen) }
@@ -175,6 +177,22 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	r.silent.hold()
 	defer r.silent.release()
 	return r.c.host.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+}
+
+// fetchRoots lets a question for the roots wait while somebody gets them. The call
+// that it is asked on is waited for no less than one that asks a client.
+func (r *run) fetchRoots(ctx context.Context) {
+	if r.c.host.roots == nil {
+		return
+	}
+	fetch := r.c.host.roots(ctx, r.c.key)
+	if fetch == nil {
+		return
+	}
+	r.roots.held.Store(true) // before they come
+	r.silent.hold()
+	defer r.silent.release()
+	fetch(ctx)
 }
 
 // answered notes that an answer to roots/list has been written: from now on

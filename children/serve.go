@@ -208,7 +208,7 @@ func (s *serving) review() (why string) {
 	}
 	next, err := plan(c.spec, w.roots, c.machine)
 	change := rootsChange{
-		early:       r.early && w.known,
+		early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
 		sameLaunch:  err != nil || next.sameAs(r.launch),
 		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
 		sameRoots:   sameRoots(w.roots, r.served),

@@ -78,6 +78,7 @@ func (w *world) talking(config, names string) *lines {
 			}
 			return &ide.Answer{Error: strings.TrimPrefix(said, `"error":`)}
 		}})
+	l.odd = true // what is passed on is drawn at random
 	l.initialize()
 	l.awaitTool(names + "say")
 	return l

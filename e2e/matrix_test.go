@@ -32,7 +32,6 @@ func TestMatrix(t *testing.T) {
 						w := newWorld(t)
 						hub := w.hubBefore(modernChild, childWeb)
 						p := newParty(t, modernClient, w.project)
-						p.late = modernClient && !modernChild && (frontWeb || childWeb)
 						hub.meets(p, frontWeb)
 						everything(t, w, p, "kid__", "")
 						p.boundary(t, w)
@@ -120,10 +119,6 @@ func everything(t *testing.T, w *world, p *party, prefix, resources string) {
 	p.wasAsked(t, "elicitation/create", "What is your name?", "What is your favorite color?")
 	p.works(prefix+"test_sampling", obj{"prompt": "what is it?"}, "LLM response: forty-two")
 	p.wasAsked(t, "sampling/createMessage", "what is it?")
-	if p.late {
-		// A legacy child that has never asked before is answered at once; from then on the client is asked first.
-		_, _ = p.tool(prefix+"list_roots", obj{})
-	}
 	p.works(prefix+"list_roots", obj{}, "1 roots: "+ide.FileURI(w.project))
 	p.works(prefix+"test_input_required_result_multiple_inputs", obj{}, "forty-two Ada, with 1 roots: "+ide.FileURI(w.project))
 	p.wasAsked(t, "elicitation/create", "What is your name?")

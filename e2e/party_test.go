@@ -33,7 +33,6 @@ type party struct {
 	t      testing.TB
 	modern bool
 	legacy string   // the version of a handshake
-	late   bool     // is not asked for its roots before the child has asked for them once
 	web    *posting // one of these two
 	pipe   *session
 

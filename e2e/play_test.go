@@ -237,7 +237,6 @@ func (h *heard) play(w *world, p player) played {
 	}
 	step("elicitation", "test_elicitation", obj{"message": "who are you?"}, "")
 	step("sampling", "test_sampling", obj{"prompt": "what is it?"}, "")
-	step("roots", "list_roots", obj{}, "") // a legacy child is answered at once, and only then known to be one that asks
 	step("roots", "list_roots", obj{}, "")
 	step("all", "test_input_required_result_multiple_inputs", obj{}, "")
 	must(w.t, p.follow(ctx, "test://watched-resource"))

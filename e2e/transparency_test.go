@@ -27,7 +27,7 @@ func TestTransparencyProperty(t *testing.T) {
 		},
 		"http": func(w *world) carrier { return w.posts(w.web(), "rec__") },
 		"stdio, a hub over http": func(w *world) carrier {
-			return w.talking(w.config(obj{"far": obj{"url": w.web()}}), "far__rec__")
+			return w.talking(w.config(obj{"far": obj{"url": w.web(), "era": "legacy"}}), "far__rec__")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -433,16 +433,16 @@ func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket 
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.hub.progress.remove(own) }
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
 	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
 	back(err)
 	var denied *deniedError
 	switch {
 	case errors.As(err, &denied):
 		drop()
-		j.verdict = denied.verdict
+		denied.settle(j)
 		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.record(ctx, c.subject(), j)
+		_, _ = s.record(context.WithoutCancel(ctx), c.subject(), j)
 		return s.denied(c, j)
 	case err != nil:
 		drop()

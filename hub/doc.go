@@ -48,6 +48,10 @@
 //     once, hands the answers over (park.go). What does not come again within ten
 //     minutes is cancelled towards the child; how many wait, and how many bytes
 //     they hold, is bounded.
+//   - A child of the handshake's era asks for roots in step 7, which nothing told
+//     before: it waits, for as long as any answer of a client about roots may take,
+//     while that client is asked in the same way. What names may be links is
+//     judged once more before the child is given them (lazy_roots.go).
 //   - A child of the same era asks by its result: that goes to the client with the
 //     child's requestState inside the hub's (modern_child.go). Nothing is held.
 //

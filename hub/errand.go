@@ -109,15 +109,15 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(e.token))
 		defer s.hub.progress.remove(own)
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
 	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
 	back(err)
 	var late *deniedError
 	switch {
 	case errors.As(err, &late):
-		j.verdict = late.verdict
+		late.settle(j)
 		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.record(ctx, e.subject(), j)
+		_, _ = s.record(context.WithoutCancel(ctx), e.subject(), j)
 		return denied(late.verdict)
 	case err != nil:
 		ticket.Outcome(failureOf(err))

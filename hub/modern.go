@@ -46,6 +46,7 @@ type modernSide struct {
 	listeners int           // at a time; 0: as many as fit into the requests of one client
 	turned    chan struct{} // roots that came with a call are to be served; capacity 1
 	gates     gates
+	searches  searches
 }
 
 // bridgedCaps is what a child of the other era is shown of a modern client: it
@@ -229,6 +230,9 @@ func (p *parley) check(responses []byte) error {
 // fitting says what is wrong with the answer to a question.
 func fitting(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
+	case method == methodRootsList:
+		_, err := readRoots(a)
+		return err
 	case !isObject(a):
 		return errors.New("it is no object")
 	case method == methodElicit && action != "accept" && action != "decline" && action != "cancel":

@@ -22,9 +22,12 @@ var errRootsFirst = errors.New("the client is asked for its roots first")
 // client that can give them and has not is asked first; nothing of the request is held
 // meanwhile.
 func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
+	if !p.asks { // a subscription judges many at a time, and notes nothing
+		return p.reckon(ctx)
+	}
 	p.looked = false
 	view, err := p.reckon(ctx)
-	if err == nil && p.asks && !p.looked {
+	if err == nil && !p.looked {
 		p.judged = &view
 	}
 	return view, err
@@ -34,7 +37,7 @@ func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
 // Where it may hold none it is judged as if nothing were open, and its client
 // asked for roots only if that denies it.
 func lookFirst(ctx context.Context, scan *validate.Scan) {
-	if p := parleyOf(ctx); p != nil {
+	if p := parleyOf(ctx); p != nil && p.asks {
 		p.unsure = !scan.Certain()
 	}
 }

@@ -259,6 +259,22 @@ func TestModernResourcesAndPrompts(t *testing.T) {
 	})
 }
 
+func TestResourceThatIsNoPathCostsNoQuestion(t *testing.T) {
+	spec := played("kid", children.ShareSession, childtest.Script{Library: true})
+	spec.Cwd = t.TempDir()
+	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		in := t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, in)
+		c.raw("resources/list", `{}`)
+		if result, sent := c.full("resources/read", `{"uri":"note://static-text"}`, nil); sent != 1 || member(result, "contents") == "" {
+			t.Errorf("sent %d times: %s", sent, result)
+		}
+		if _, sent := c.full("resources/read", fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(in+"/x")), nil); sent != 2 {
+			t.Errorf("control: one that is a path was sent %d times", sent)
+		}
+	})
+}
+
 // Both eras on one connection: each request is of its own.
 func TestBothErasOnOneConnection(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {

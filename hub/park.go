@@ -68,7 +68,7 @@ type parley struct {
 	asks    bool           // this kind of request can be answered with a question
 	given   supplied       // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
-	turn    turn           // likewise
+	turn    turn           // likewise, and to fetchRoots while the work is with a child
 	unsure  bool           // likewise: what looks like a path may be none
 	looked  bool           // likewise: it was judged as if nothing were open
 	held    int            // bytes while parked; set before that
@@ -89,6 +89,7 @@ type parleyTables struct {
 	over   bool // the work has ended
 	typed  bool // what it ended with says of itself what it is, and may
 	roots  bool // it ended because the client has to say first what its roots are
+	sought *search
 }
 
 // An inquiry is one thing that the client is asked.
@@ -176,14 +177,21 @@ func (p *parley) Call(ctx context.Context, method string, params ...[]byte) (*js
 	if !p.asks || method != methodSample && method != methodElicit {
 		return nil, errNotAsked
 	}
-	q := &inquiry{method: method, params: modernInquiry(method, join(params)), answer: make(chan *jsonrpc.Response, 1)}
+	return p.put(ctx, &inquiry{method: method, params: modernInquiry(method, join(params))})
+}
+
+// put asks a question, whose key it makes where there is none.
+func (p *parley) put(ctx context.Context, q *inquiry) (*jsonrpc.Response, error) {
+	q.answer = make(chan *jsonrpc.Response, 1)
 	p.mu.Lock()
 	if p.tab.over {
 		p.mu.Unlock()
 		return nil, errParleyOver
 	}
-	p.tab.keys++
-	q.key = "mcphub-" + strconv.Itoa(p.tab.keys)
+	if q.key == "" {
+		p.tab.keys++
+		q.key = "mcphub-" + strconv.Itoa(p.tab.keys)
+	}
 	p.tab.open = append(p.tab.open, q)
 	p.mu.Unlock()
 	poke(p.asked)
@@ -263,16 +271,17 @@ func withoutToken(meta []byte) []byte {
 func (p *parley) work(ctx context.Context, serve func(ctx context.Context) jsonrpc.Answer) bool {
 	return p.s.modern.lot.enter(p, func() {
 		a := serve(ctx)
-		p.leaveTurn()
 		p.s.modern.lot.grew(p, len(a.Result)+len(a.Error))
 		p.mu.Lock()
 		p.tab.over = true
-		open := p.tab.open
+		open, sought := p.tab.open, p.tab.sought
 		p.tab.open = nil
 		p.mu.Unlock()
 		for _, q := range open {
 			close(q.answer)
 		}
+		sought.stop()
+		p.leaveTurn()
 		p.done <- a
 	})
 }
@@ -348,6 +357,10 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 	able := &p.tab.at.meta.caps.can
 	var open []*inquiry
 	for _, q := range p.tab.open {
+		if q.method == methodRootsList && p.tab.at.meta.caps.roots {
+			open = append(open, q)
+			continue
+		}
 		m := &jsonrpc.Message{Method: q.method, Params: q.params}
 		_ = jsonrpc.Members(q.params, func(name string, value []byte) bool {
 			m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})

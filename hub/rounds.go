@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -80,12 +81,18 @@ func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf
 var errOther = badInput("it was replaced by another while it waited for input; make the request again")
 
 // A deniedError is a request that was denied when it was judged once more.
-type deniedError struct{ verdict *validate.Verdict }
+type deniedError struct {
+	verdict *validate.Verdict
+	view    rootsmgr.View // that it was judged by then
+}
 
 func (e *deniedError) Error() string { return errDenied.Error() }
 
 // Is makes it an errDenied.
 func (e *deniedError) Is(target error) bool { return target == errDenied }
+
+// settle makes it what became of the request.
+func (e *deniedError) settle(j *judgement) { j.verdict, j.view = e.verdict, e.view }
 
 // A dialogue is one judged request and its rounds.
 type dialogue struct {
@@ -385,7 +392,7 @@ func (d *dialogue) again(ctx context.Context) error {
 	}
 	j.view = view
 	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, d.s.where(j), view); j.verdict.Decision != validate.Allow {
-		return &deniedError{j.verdict}
+		return &deniedError{j.verdict, view}
 	}
 	return nil
 }

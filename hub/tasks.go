@@ -179,7 +179,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), t.key)
+	away, back := s.travel(children.WithProgressToken(ctx, own), t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}

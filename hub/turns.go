@@ -71,6 +71,18 @@ func (t *turns) arrive(set string) (*ticket, bool) {
 	return k, true
 }
 
+// change makes a turn one for another set of roots, where nobody else has one.
+func (t *turns) change(set string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inside != 1 {
+		return false
+	}
+	t.set = set
+	t.next()
+	return true
+}
+
 // leave gives a turn back.
 func (t *turns) leave() {
 	t.mu.Lock()

@@ -37,6 +37,7 @@ type Script struct {
 	FailPage    int  // this page (from 1) is answered with an error
 	OddTools    bool // entries that are no tools among them
 	AskRoots    bool // asks roots/list after initialized
+	LazyRoots   bool // asks it when told of new ones, and not before
 	Library     bool // offers prompts and resources
 	Books       int  // more resources, book://N
 	DeafRoots   bool // does not ask again on list_changed
@@ -285,7 +286,7 @@ func (p *player) handle(m message) {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/roots/list_changed":
-		if p.s.AskRoots && !p.s.DeafRoots {
+		if (p.s.AskRoots || p.s.LazyRoots) && !p.s.DeafRoots {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/cancelled":

@@ -103,7 +103,6 @@ texts.cancel = await child('wait', { ms: 600_000 }, { signal: taken.signal, onpr
   () => 'answered', () => child('await_cancelled'));
 texts.elicitation = await child('test_elicitation', { message: 'who are you?' });
 texts.sampling = await child('test_sampling', { prompt: 'what is it?' });
-await child('list_roots'); // a legacy child is answered at once, and only then known to be one that asks
 texts.roots = await child('list_roots');
 texts.all = await child('test_input_required_result_multiple_inputs');
 const subscription = await follow();
