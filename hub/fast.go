@@ -56,7 +56,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
 	kept := s.hub.now().cfg.Audit
-	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart() || !s.recordFast(&kept, c, m)) {
+	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart()) {
 		lease.Release()
 		return false
 	}
@@ -79,7 +79,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
 	}
 	if kept.To != nil {
-		s.lane.hold(c, r.Batch(), params)
+		s.lane.hold(&kept, c, m, params)
 		return true
 	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
@@ -116,12 +116,11 @@ type fastCall struct {
 	trip  trip
 
 	// Where the child may ask for more by its result.
-	judged   []byte // the params
-	scan     *validate.Scan
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	ticket   audit.Ticket
-	from, to int // of the params in the lane, until the record is written
+	judged []byte // the params
+	scan   *validate.Scan
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ticket audit.Ticket
 }
 
 // room is what a call is put together in; it is free again once it was sent.

@@ -9,31 +9,25 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// A lane holds the calls of the short way that came in one read, until their
-// lines are written: one write for all of them. It belongs to the read loop of
-// the client.
+// A lane holds the calls of the short way that came in one read, until they are
+// recorded: one line and one write for all of them. It belongs to the read loop
+// of the client.
 type lane struct {
 	s    *Session
-	held []*fastCall
-	buf  []byte    // their params, for what they came in is used again
-	now  time.Time // when the first of them came
+	held []heldCall
+	buf  []byte // what they need, for what they came in is used again
 	// forms are what the lines of calls of one tool have alike.
 	forms map[*offered]audit.Form
+
+	calls   []audit.Call   // for Leave alone
+	tickets []audit.Ticket // for Leave alone
 }
 
-// recordFast makes the line of a call that holds no path. false: it cannot be
-// recorded and must be; the long way says so.
-func (s *Session) recordFast(cfg *Audit, c *fastCall, m *jsonrpc.Message) bool {
-	rec := audit.Record{Session: s.id, Request: m.ID}
-	if cfg.Arguments {
-		rec.Arguments = m.Param("arguments")
-	}
-	if len(s.lane.held) == 0 {
-		s.lane.now = time.Now() // for all that came in one read
-	}
-	var err error
-	c.ticket, err = cfg.To.Put(&rec, s.lane.form(c.tool), s.lane.now)
-	return err == nil || !cfg.Required
+// A heldCall is a call in a lane. The numbers are ends of its parts in the
+// lane's buf, each from the one before on.
+type heldCall struct {
+	c                         *fastCall
+	from, id, arguments, till int
 }
 
 // mostForms bounds what a lane keeps; tools of former generations are among them.
@@ -59,33 +53,57 @@ func (l *lane) form(tool *offered) audit.Form {
 	return f
 }
 
-// hold takes a call in until the batch leaves.
-func (l *lane) hold(c *fastCall, b *jsonrpc.Batch, params [][]byte) {
-	c.from = len(l.buf)
+// hold takes a call, as it came and with the params to send, in until the batch
+// leaves.
+func (l *lane) hold(cfg *Audit, c *fastCall, m *jsonrpc.Message, params [][]byte) {
+	h := heldCall{c: c, from: len(l.buf)}
+	l.buf = append(l.buf, m.ID...)
+	h.id = len(l.buf)
+	if cfg.Arguments {
+		l.buf = append(l.buf, m.Param("arguments")...)
+	}
+	h.arguments = len(l.buf)
 	for _, p := range params {
 		l.buf = append(l.buf, p...)
 	}
-	c.to = len(l.buf)
-	l.held = append(l.held, c)
-	b.Defer(l, c.to-c.from)
+	h.till = len(l.buf)
+	l.held = append(l.held, h)
+	c.reply.Batch().Defer(l, h.till-h.arguments)
+}
+
+// record writes the line of all calls that are held.
+func (l *lane) record(to *audit.Recorder) error {
+	l.calls = l.calls[:0]
+	for i := range l.held {
+		h := &l.held[i]
+		l.calls = append(l.calls, audit.Call{Request: l.buf[h.from:h.id], Form: l.form(h.c.tool), Arguments: l.buf[h.id:h.arguments]})
+	}
+	var err error
+	l.tickets, err = to.AppendCalls(context.Background(), l.tickets[:0], l.s.id, l.calls, time.Now())
+	for i, t := range l.tickets {
+		l.held[i].c.ticket = t
+	}
+	clear(l.tickets)
+	return err
 }
 
 // mostLane is how much room a lane keeps for the next calls.
 const mostLane = 64 << 10
 
-// Leave writes the lines of the calls that are held, and then sends these.
+// Leave records the calls that are held, and then sends them.
 func (l *lane) Leave(b *jsonrpc.Batch) {
 	cfg := &l.s.hub.now().cfg.Audit
-	err := cfg.To.Commit(context.Background(), len(l.held))
-	for i, c := range l.held {
-		l.held[i] = nil
+	err := l.record(cfg.To)
+	for i, h := range l.held {
+		c := h.c
+		l.held[i].c = nil
 		if err != nil && cfg.Required {
 			c.ticket.Outcome(audit.ResultNotSent)
 			c.over(nil)
 			c.reply.Answer(toolError((&unrecordedError{err}).Error()))
 			continue
 		}
-		params := l.buf[c.from:c.to]
+		params := l.buf[h.arguments:h.till]
 		if !c.lease.Start(&c.call, c, b, methodCall, c.token, params) {
 			c.wait(append([]byte(nil), params...))
 			continue

@@ -244,8 +244,11 @@ func TestTheShortWayWritesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(b), `"kind":"decision"`); n != 64*20 {
-		t.Errorf("%d lines of 1280 are in the file when all answers are", n)
+	if n := strings.Count(string(b), `"request":`); n != 64*20 {
+		t.Errorf("%d decisions of 1280 are in the file when all answers are", n)
+	}
+	if !strings.Contains(string(b), `"calls":[`) {
+		t.Error("no calls share a line")
 	}
 	n := 0
 	for _, d := range r.decisions(t) {
@@ -255,6 +258,56 @@ func TestTheShortWayWritesFirst(t *testing.T) {
 	}
 	if n != 64*20 {
 		t.Errorf("%d outcomes", n)
+	}
+}
+
+// Of calls that came together none is sent where they cannot be recorded, and
+// the record says so of each once it can be written.
+func TestAFullDiskDeniesCallsThatComeTogether(t *testing.T) {
+	const callers = 64
+	r := newRecorded(t, Audit{Required: true})
+	together := func() (sent, denied int) {
+		var wg sync.WaitGroup
+		var n, no atomic.Int32
+		for range callers {
+			wg.Go(func() {
+				resp, err := r.conn.Call(context.Background(), "tools/call", []byte(call("kid__echo", `{"text":"x"}`)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer resp.Release()
+				if strings.Contains(string(resp.Result), "audit.required") {
+					no.Add(1)
+				} else {
+					n.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		return int(n.Load()), int(no.Load())
+	}
+	if sent, denied := together(); sent != callers || denied > 0 {
+		t.Errorf("%d sent, %d denied", sent, denied)
+	}
+	r.full.Store(true)
+	if sent, denied := together(); sent > 0 || denied != callers {
+		t.Errorf("%d sent, %d denied while the disk is full", sent, denied)
+	}
+	if st := r.hub.Status().Audit; st.Unrecorded != callers {
+		t.Errorf("%+v", st)
+	}
+	r.full.Store(false)
+	count := map[string]int{}
+	for _, d := range r.decisions(t) {
+		if d.Outcome == nil {
+			t.Errorf("no outcome: %s", d.Raw)
+			continue
+		}
+		count[d.Outcome.Result]++
+	}
+	if want := map[string]int{audit.ResultOK: callers, audit.ResultNotSent: callers}; !maps.Equal(count, want) {
+		t.Errorf("%v, want %v", count, want)
 	}
 }
 

@@ -203,20 +203,23 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shown := map[string]map[uint64]audit.Event{}
+	shown := map[string]map[audit.Place]audit.Event{}
 	err = audit.Follow(ctx, dir, begin, func(e audit.Event) {
-		if pick.Matches(&e) {
+		for _, one := range e.Each() {
+			if !pick.Matches(&one) {
+				continue
+			}
 			if shown[e.LogID] == nil {
-				shown[e.LogID] = map[uint64]audit.Event{}
+				shown[e.LogID] = map[audit.Place]audit.Event{}
 			}
-			if e.Decision == "allow" {
-				shown[e.LogID][e.Number] = e
+			if one.Decision == "allow" {
+				shown[e.LogID][one.Place()] = one
 			}
-			keep(out.decision(&audit.Decision{Event: e}))
+			keep(out.decision(&audit.Decision{Event: one}))
 		}
 		for _, r := range e.Results() {
-			if of, ok := shown[e.LogID][r.Of]; ok {
-				delete(shown[e.LogID], r.Of)
+			if of, ok := shown[e.LogID][r.Place()]; ok {
+				delete(shown[e.LogID], r.Place())
 				keep(out.decision(&audit.Decision{Event: of, Outcome: &r}))
 			}
 		}

@@ -21,6 +21,7 @@ type auditRow struct {
 	Time       time.Time       `json:"time"`
 	Log        string          `json:"log"`
 	Line       uint64          `json:"n"`
+	Call       int             `json:"call,omitempty"` // of a line that tells of several, from 1
 	Kind       string          `json:"kind"`
 	Session    string          `json:"session"`
 	Request    json.RawMessage `json:"request,omitempty"`
@@ -43,7 +44,7 @@ type auditRow struct {
 
 func rowOf(d *audit.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
 		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
 		More: d.More, Arguments: d.Arguments, US: d.US,
 	}
@@ -175,7 +176,7 @@ func exportJSON(w io.Writer, all []audit.Decision) error {
 
 func exportCSV(w io.Writer, all []audit.Decision) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us"}}
+	rows := [][]string{{"time", "log", "n", "kind", "session", "request", "method", "child", "tool", "decision", "code", "rule", "by", "roots", "generation", "stale", "paths", "outcome", "us", "call"}}
 	for i := range all {
 		r := rowOf(&all[i])
 		var paths []string
@@ -185,7 +186,7 @@ func exportCSV(w io.Writer, all []audit.Decision) error {
 		rows = append(rows, []string{
 			r.Time.Format(time.RFC3339Nano), r.Log, strconv.FormatUint(r.Line, 10), r.Kind, r.Session, string(r.Request), r.Method, r.Child, r.Tool,
 			r.Decision, r.Code, r.Rule, r.By, r.Roots, strconv.FormatUint(r.Generation, 10), strconv.FormatBool(r.Stale),
-			strings.Join(paths, "\n"), r.Outcome, strconv.FormatInt(r.US, 10),
+			strings.Join(paths, "\n"), r.Outcome, strconv.FormatInt(r.US, 10), strconv.Itoa(r.Call),
 		})
 	}
 	for _, row := range rows {

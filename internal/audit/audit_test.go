@@ -432,3 +432,59 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// Calls that come together share a line, and each keeps its own outcome.
+func TestCallsShareALine(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir})
+	form := func(tool string) Form {
+		return NewForm(&Record{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
+	}
+	calls := []Call{
+		{Request: []byte(`1`), Form: form("a")},
+		{Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
+		{Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
+	}
+	results := []string{ResultOK, ResultToolError, ResultTimeout}
+	for _, some := range [][]Call{calls, calls[:1], calls[1:]} {
+		n, err := l.PutCalls("s", some, time.Now())
+		if err == nil {
+			err = l.Commit(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := len(some) - 1; i >= 0; i-- {
+			o := Outcome{Of: n, Call: i + 1, Result: results[i]}
+			if len(some) == 1 {
+				o.Call = 0
+			}
+			l.Outcome(o)
+		}
+	}
+	stop()
+	whole(t, dir)
+	all, err := Decisions(dir, Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i := range all {
+		d := &all[i]
+		if d.Outcome == nil || d.Session != "s" || d.Child != "files" || d.Decision != "allow" || d.Rule != "no path" || len(d.Calls) > 0 {
+			t.Fatalf("%+v", d)
+		}
+		got += fmt.Sprintf("%d %s %.5s %s %s\n", d.Call, d.Tool, d.Request, d.Outcome.Result, d.Arguments)
+	}
+	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + Redacted + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n1 b \"x\" ok {\"token\":\"" + Redacted + "\",\"n\":1}\n2 b \"1111 tool-error \n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if strings.Count(string(all[0].Raw), `"hash"`) != 1 || !bytes.Equal(all[0].Raw, all[2].Raw) || bytes.Contains(all[3].Raw, []byte("calls")) || bytes.Count(all[4].Raw, []byte("tool")) != 1 {
+		t.Errorf("%s\n%s\n%s", all[0].Raw, all[3].Raw, all[4].Raw)
+	}
+	some, err := Decisions(dir, Filter{Tool: "b"})
+	if err != nil || len(some) != 4 || some[1].Outcome.Result != ResultTimeout {
+		t.Errorf("%+v, %v", some, err)
+	}
+}

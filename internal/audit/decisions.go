@@ -38,21 +38,23 @@ func (f *Filter) Matches(e *Event) bool {
 func Decisions(dir string, f Filter) ([]Decision, error) {
 	var all []Decision
 	log := ""
-	at := map[uint64]int{} // of one log: index by number
+	at := map[Place]int{} // of one log: index by place
 	err := Read(dir, func(e Event) bool {
 		if e.LogID != log {
 			log = e.LogID
 			clear(at)
 		}
 		for _, r := range e.Results() {
-			if i, ok := at[r.Of]; ok {
+			if i, ok := at[r.Place()]; ok {
 				r := r
 				all[i].Outcome = &r
 			}
 		}
-		if f.Matches(&e) {
-			at[e.Number] = len(all)
-			all = append(all, Decision{Event: e})
+		for _, one := range e.Each() {
+			if f.Matches(&one) {
+				at[one.Place()] = len(all)
+				all = append(all, Decision{Event: one})
+			}
 		}
 		return true
 	})

@@ -17,8 +17,9 @@
 // disk, every minute while there is news. A line that a crash has cut off is
 // recognised, and closed by a line that says so when the next log is opened.
 // [Log.Put] and [Log.Commit] are Append in two steps, for many decisions with
-// one write; what they hold meanwhile must not be acted upon. An outcome is
-// written within 200 ms, with others in one line.
+// one write; what they hold meanwhile must not be acted upon. [Log.PutCalls] is
+// Put for many that share a line too. An outcome is written within 200 ms, with
+// others in one line.
 //
 // Lines that cannot be written keep their places and are tried again; where too
 // many wait, those that follow are counted and the count is a line of its own.

@@ -189,21 +189,45 @@ func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 	return l.put(KindDecision, r, form, now)
 }
 
-func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
-	l.mu.Lock()
-	if err := l.room(); err != nil {
-		behind := l.tab.end == nil
-		l.mu.Unlock()
-		if behind {
-			l.sweep() // there may be room on the disk again
-		}
+// PutCalls is Put for calls of one session that were decided together: one line
+// tells of all of them, unless there is but one. It does not keep calls.
+func (l *Log) PutCalls(session string, calls []Call, now time.Time) (uint64, error) {
+	if len(calls) == 1 {
+		c := &calls[0]
+		return l.put(KindDecision, &Record{Session: session, Request: c.Request, Arguments: c.Arguments}, c.Form, now)
+	}
+	if err := l.enter(); err != nil {
 		return 0, err
 	}
+	defer l.mu.Unlock()
+	from := l.begin(KindDecision, now)
+	l.seal(from, together(l.tab.pending, session, calls))
+	return l.tab.made.number, nil
+}
+
+func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
 	from := l.begin(kind, now)
 	l.seal(from, r.body(l.tab.pending, form))
-	n := l.tab.made.number
+	return l.tab.made.number, nil
+}
+
+// enter takes mu where there is room for a line of a decision.
+func (l *Log) enter() error {
+	l.mu.Lock()
+	err := l.room()
+	if err == nil {
+		return nil
+	}
+	behind := l.tab.end == nil
 	l.mu.Unlock()
-	return n, nil
+	if behind {
+		l.sweep() // there may be room on the disk again
+	}
+	return err
 }
 
 // room says why there is none for another line, and counts it. The caller holds mu.

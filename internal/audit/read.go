@@ -41,17 +41,57 @@ type Event struct {
 
 	Result
 	Outcomes []Result `json:"outcomes"`
+	Calls    []struct {
+		Request   json.RawMessage `json:"request"`
+		Child     string          `json:"child"`
+		Tool      string          `json:"tool"`
+		Decision  string          `json:"decision"`
+		Rule      string          `json:"rule"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"calls"`
 }
 
 // A Result is what became of one request.
 type Result struct {
 	Of     uint64 `json:"of"`
+	Call   int    `json:"call"` // which call of that line, from 1; 0 where it tells of one
 	Result string `json:"result"`
 	US     int64  `json:"us"` // microseconds; also of a decision that let nothing through
 }
 
 // Took is how long it was until the answer.
 func (r *Result) Took() time.Duration { return time.Duration(r.US) * time.Microsecond }
+
+// A Place is that of a decision in its log.
+type Place struct {
+	Line uint64
+	Call int // from 1, of a line that tells of several; else 0
+}
+
+// Place returns where the decision stands that r became of.
+func (r *Result) Place() Place { return Place{r.Of, r.Call} }
+
+// Place returns where a decision stands, of those that Each hands out.
+func (e *Event) Place() Place { return Place{e.Number, e.Call} }
+
+// Each returns one event for each call that a line tells of; a line that tells
+// of one is that event.
+func (e *Event) Each() []Event {
+	if len(e.Calls) == 0 {
+		return []Event{*e}
+	}
+	all := make([]Event, len(e.Calls))
+	for i, c := range e.Calls {
+		one := *e
+		one.Calls, one.Call = nil, i+1
+		one.Request, one.Arguments = c.Request, c.Arguments
+		if e.Decision == "" { // else all are calls of one tool
+			one.Child, one.Tool, one.Decision, one.Rule = c.Child, c.Tool, c.Decision, c.Rule
+		}
+		all[i] = one
+	}
+	return all
+}
 
 // Results returns the outcomes that a line tells of, be it one or many.
 func (e *Event) Results() []Result {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -91,9 +92,18 @@ func (r *Record) common(b line) line {
 	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule)
 }
 
+// A Call is what one of several records of a session has for itself, where they
+// were decided at the same time and share a line.
+type Call struct {
+	Request   []byte // as in a Record
+	Form      Form
+	Arguments []byte // as in a Record
+}
+
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
 	Of       uint64 // number of the decision's line
+	Call     int    // which of its calls, from 1; 0 where it has but one
 	Result   string
 	Duration time.Duration // from the decision to the answer
 }
@@ -208,13 +218,7 @@ func (b line) raw(name string, value []byte) line {
 
 // body writes the members of a Record; form is nil where it has none.
 func (r *Record) body(b line, form Form) line {
-	b = b.text("session", r.Session)
-	if len(r.Request) <= mostRequest {
-		b = b.raw("request", r.Request)
-	} else {
-		b = b.text("request", clip(string(r.Request), mostRequest))
-	}
-	b = b.text("method", r.Method)
+	b = b.text("session", r.Session).request(r.Request).text("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
@@ -223,17 +227,61 @@ func (r *Record) body(b line, form Form) line {
 	b = b.text("code", r.Code).text("by", r.By)
 	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
 	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
-	b = r.findings(b)
-	switch {
-	case len(r.Arguments) > mostArguments:
-		b = b.number("argumentsBytes", uint64(len(r.Arguments)))
-	case len(r.Arguments) > 0:
-		b = b.raw("arguments", redactJSON(r.Arguments))
-	}
+	b = r.findings(b).arguments(r.Arguments)
 	if r.Took > 0 {
 		b = b.number("us", uint64(max(r.Took.Microseconds(), 1)))
 	}
 	return b
+}
+
+func (b line) request(id []byte) line {
+	if len(id) <= mostRequest {
+		return b.raw("request", id)
+	}
+	return b.text("request", clip(string(id), mostRequest))
+}
+
+func (b line) arguments(raw []byte) line {
+	switch {
+	case len(raw) > mostArguments:
+		return b.number("argumentsBytes", uint64(len(raw)))
+	case len(raw) > 0:
+		return b.raw("arguments", redactJSON(raw))
+	}
+	return b
+}
+
+// together writes the members of a line about several calls of one session. A
+// Form that all of them have is the line's.
+func together(b line, session string, calls []Call) line {
+	b = b.text("session", session)
+	alike := true
+	for i := 1; i < len(calls) && alike; i++ {
+		alike = bytes.Equal(calls[i].Form, calls[0].Form)
+	}
+	if alike {
+		b = append(b, calls[0].Form...)
+	}
+	b = append(b, `,"calls":[`...)
+	for i := range calls {
+		c := &calls[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		at := len(b)
+		b = b.request(c.Request)
+		if !alike {
+			b = append(b, c.Form...)
+		}
+		b = b.arguments(c.Arguments)
+		if len(b) == at {
+			b = append(b, '{')
+		} else {
+			b[at] = '{' // the comma before the first member
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 func (r *Record) findings(b line) line {
@@ -280,6 +328,7 @@ func outcomes(b line, all []Outcome) line {
 
 func (o *Outcome) members(b line) line {
 	b = strconv.AppendUint(append(b, `"of":`...), o.Of, 10)
+	b = b.number("call", uint64(max(o.Call, 0)))
 	b = append(append(append(b, `,"result":"`...), o.Result...), `","us":`...)
 	return strconv.AppendInt(b, o.Duration.Microseconds(), 10)
 }

@@ -49,6 +49,7 @@ type State struct {
 type Ticket struct {
 	log    *Log
 	number uint64
+	call   int // as in an Outcome
 	at     time.Time
 }
 
@@ -103,13 +104,19 @@ func (r *Recorder) Run(ctx context.Context) error {
 }
 
 // Append records a decision: when it returns without an error the line is with
-// the operating system.
+// the operating system. With an error there is a ticket where the line is with
+// the next that can be written.
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
-	t, err := r.Put(rec, nil, time.Now())
-	if err == nil {
-		err = r.commit(ctx, t.log, 1)
+	l := r.log.Load()
+	if l == nil {
+		return Ticket{}, r.failed(errNotOpen, 1)
 	}
-	return t, err
+	now := time.Now()
+	n, err := l.Put(rec, nil, now)
+	if err != nil {
+		return Ticket{}, r.failed(err, 1)
+	}
+	return Ticket{l, n, 0, now}, r.commit(ctx, l, 1)
 }
 
 // Question is Append for what a human is asked, and answers.
@@ -125,28 +132,25 @@ func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 	return nil
 }
 
-// Put makes the line of a decision of now, which the next Commit writes; form may be nil.
-// With an error it has none.
-func (r *Recorder) Put(rec *Record, form Form, now time.Time) (Ticket, error) {
+// AppendCalls is Append for calls of one session that were decided together, at
+// now. It appends their tickets to those that it is given, unless they have none.
+func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, session string, calls []Call, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
-		return Ticket{}, r.failed(errNotOpen, 1)
+		return to, r.failed(errNotOpen, len(calls))
 	}
-	n, err := l.Put(rec, form, now)
+	n, err := l.PutCalls(session, calls, now)
 	if err != nil {
-		return Ticket{}, r.failed(err, 1)
+		return to, r.failed(err, len(calls))
 	}
-	return Ticket{l, n, now}, nil
-}
-
-// Commit returns when the lines that were put are with the operating system;
-// of says how many the caller means.
-func (r *Recorder) Commit(ctx context.Context, of int) error {
-	l := r.log.Load()
-	if l == nil {
-		return r.failed(errNotOpen, of)
+	for i := range calls {
+		t := Ticket{l, n, i + 1, now}
+		if len(calls) == 1 {
+			t.call = 0
+		}
+		to = append(to, t)
 	}
-	return r.commit(ctx, l, of)
+	return to, r.commit(ctx, l, len(calls))
 }
 
 func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
@@ -163,7 +167,7 @@ func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
 // Outcome notes what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
-		t.log.Outcome(Outcome{Of: t.number, Result: result, Duration: time.Since(t.at)})
+		t.log.Outcome(Outcome{Of: t.number, Call: t.call, Result: result, Duration: time.Since(t.at)})
 	}
 }
 
