@@ -17,7 +17,7 @@ type Applied struct {
 // (H6). Where the error is not nil nothing has changed. It may be called while
 // Run runs, by several goroutines: one after the other.
 //
-// What began under the old Config ends under it. A child whose Spec is Equal
+// What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal
 // keeps its process; another one is retired, and its calls under way end well.
 // Sessions that live get new roots settings and are told of other tools.
 //

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -446,6 +447,45 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 			t.Errorf("grants: %+v", got)
 		}
 	})
+}
+
+// While a person is asked the policy is replaced: the one in force when they have answered decides, whatever was asked
+// about. The control is a reload that leaves the rules as they are.
+func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
+	for name, then := range map[string]validate.Decision{"denied by now": validate.Deny, "as before": validate.Escalate} {
+		for tool, args := range map[string]string{"kid__echo": "", "kid__env": `{}`} {
+			t.Run(name+" "+tool, func(t *testing.T) {
+				var judged validate.Config
+				approving(t, nil, func(a *askedHub) {
+					if args == "" {
+						args = reading(a.at("data", "one", "1.txt"))
+					}
+					q, letGo := silent()
+					c, _ := a.client(q)
+					answer := a.begin(a.Context(), c, tool, args)
+					synctest.Wait()
+					cfg := a.h.now().cfg
+					rules := slices.Clone(judged.Policy.Rules)
+					rules[3].Then, rules[4].Then = then, then
+					judged.Policy.Rules = rules
+					var err error
+					if cfg.Checker, err = validate.NewChecker(judged); err != nil {
+						t.Fatal(err)
+					}
+					apply(a.T, a.h, cfg)
+					letGo(yes)
+					if then == validate.Escalate && tool == "kid__env" {
+						synctest.Wait()
+						letGo(yes) // an approval of the call itself is of one policy
+					}
+					got := <-answer
+					if denied := strings.Contains(got, "is refused by the rule"); denied != (then == validate.Deny) || !denied && got != "ok" {
+						t.Errorf("answered %s", got)
+					}
+				}, func(_ *Config, v *validate.Config) { judged = *v })
+			})
+		}
+	}
 }
 
 // A request that is no call of a tool is asked about likewise, and what is

@@ -338,7 +338,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	before := j.lease.Key()
 	err = s.judge(ctx, scan, patience, j)
 	if err == nil && j.lease.Key() == before {
-		return j, nil
+		return s.upToDate(ctx, j)
 	}
 	if j.lease != nil {
 		j.lease.Release()

@@ -43,7 +43,11 @@ func (s *Session) petitionFor(e errand) *petition {
 		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, params),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
 			e.warrant = t
-			return s.considerErrand(ctx, e)
+			j, err := s.considerErrand(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			return s.upToDate(ctx, j)
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,6 +116,21 @@ var errSuperseded = errors.New("the configuration of this server has just change
 func (h *Hub) superseded(c *Child) bool {
 	now := h.now().byName[c.Spec.Name]
 	return now == nil || now.Spec.Revision != c.Spec.Revision
+}
+
+// upToDate is a judgement that was reached by the policy in force. What waited, for
+// roots, for its child or for a person, and was overtaken by a reload meanwhile has
+// to begin anew: its error is errSuperseded, and the lease was released.
+func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error) {
+	if s.hub.now() == j.gen {
+		return j, nil
+	}
+	j.lease.Release()
+	select {
+	case <-j.gen.next: // every session goes by the other one
+	case <-ctx.Done():
+	}
+	return nil, errSuperseded
 }
 
 // dropGhosts takes the tools out of a catalogue that were read by an earlier

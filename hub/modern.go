@@ -276,7 +276,7 @@ func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
 		}
 		var view rootsmgr.View
-		if p.s.modern.stateless {
+		if p.s.standsAlone() {
 			view = p.s.roots.InlineOnce(page)
 		} else {
 			view = p.s.roots.Inline(page)

@@ -45,12 +45,12 @@ func lookFirst(ctx context.Context, scan *validate.Scan) {
 func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 	s := p.s
 	switch {
-	case p.given.roots != nil && s.modern.stateless:
-		return *p.given.roots, nil // served when it is this request's turn
+	case p.given.roots != nil && s.standsAlone():
+		return *p.given.roots, nil // served when it is this request's turn, or never
 	case p.given.roots != nil:
 		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
 	case !p.given.meta.caps.roots:
-		return s.roots.Undeclared(), nil
+		return s.silent(ctx)
 	case p.asks && p.unsure:
 		p.looked = true
 		return rootsmgr.InlineView(rootsmgr.NewSnapshot(s.hub.now().cfg.FS, 0, rootsmgr.OriginInline, nil), rootsmgr.When{}), nil
@@ -61,6 +61,29 @@ func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 		return s.roots.StandIn(), nil
 	}
 	return s.roots.View(), nil // those that came last, or what stands in for them
+}
+
+// standsAlone reports whether the roots that come with a request are for that request alone: over HTTP, and where the
+// handshake has said that the client is to be asked for those of the process.
+func (s *Session) standsAlone() bool { return s.modern.stateless || s.capabilities().roots }
+
+// silent is what a request is judged by that does not declare roots. Where the same process has said what its roots are, in
+// its handshake or with another request, those hold: saying nothing opens nothing. Over HTTP no request stands for another.
+func (s *Session) silent(ctx context.Context) (rootsmgr.View, error) {
+	switch {
+	case s.modern.stateless:
+	case s.capabilities().roots:
+		patience := s.roots.Begin()
+		defer lend(ctx)()
+		view, err := patience.Await(ctx)
+		if err != nil {
+			return view, err
+		}
+		return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout)
+	case s.roots.Given():
+		return s.roots.View(), nil
+	}
+	return s.roots.Undeclared(), nil
 }
 
 // wantRoots ends the work: its client has to say first what its roots are.
@@ -102,7 +125,7 @@ func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) 
 	switch {
 	case s.modern.stateless:
 		return p.takeTurn(ctx, child)
-	case p.given.roots != nil: // the child works with them, whatever it is sent
+	case p.given.roots != nil && !s.standsAlone(): // the child works with them, whatever it is sent
 		return s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
 	}
 	return nil
@@ -130,14 +153,14 @@ func (p *parley) lacksRoots(child string) bool {
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (p *parley) rootless() bool {
-	return p.asks && p.given.roots == nil && p.given.meta.caps.roots && (p.s.modern.stateless || !p.s.roots.Given())
+	return p.asks && p.given.roots == nil && p.given.meta.caps.roots && (p.s.modern.stateless || !p.s.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
 func (s *Session) given(child string) bool {
 	if !s.modern.stateless {
-		return s.roots.Given()
+		return s.roots.Given() || s.capabilities().roots
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

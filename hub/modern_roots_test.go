@@ -300,8 +300,53 @@ func TestBothErasOnOneConnection(t *testing.T) {
 		if _, bad := text(first(c.full("tools/call", pathCall(out+"/x", "modern out"), nil))); !bad {
 			t.Error("modern, outside: allowed")
 		}
+		// What came with a call is not what the process goes by once the handshake has said how to ask for that.
+		if msg, bad := text(first(c.full("tools/call", pathCall(in+"/x", "modern"), nil))); bad {
+			t.Errorf("modern, inside, after the handshake: %s", msg)
+		}
+		if _, bad := text(c.testClient.raw("tools/call", pathCall(in+"/x", "legacy out"))); !bad {
+			t.Error("handshake, inside what came with a later call only: allowed")
+		}
+		if msg, bad := text(c.testClient.raw("tools/call", pathCall(out+"/x", "legacy"))); bad {
+			t.Errorf("handshake, inside what it answered, after a modern call: %s", msg)
+		}
+		// Nor is a request that declares no roots free of them.
+		c.caps = `{}`
+		if _, bad := text(c.raw("tools/call", pathCall(in+"/x", "modern out"))); !bad {
+			t.Error("modern, without roots of its own, outside those of the handshake: allowed")
+		}
+		if msg, bad := text(c.raw("tools/call", pathCall(out+"/x", "modern"))); bad {
+			t.Errorf("modern, without roots of its own, inside those of the handshake: %s", msg)
+		}
 		if s.who("legacy out") != nil || s.who("modern out") != nil {
 			t.Error("a denied call reached the child")
+		}
+	})
+}
+
+// A request that declares no roots, of a process that has given some: those hold. The control is the same request before.
+func TestRequestThatDeclaresNoRoots(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		in, out := t.TempDir(), t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, in)
+		silent := func(path, tag string) bool {
+			c.caps = `{}`
+			defer func() { c.caps = rootsCaps }()
+			_, bad := text(c.raw("tools/call", pathCall(path, tag)))
+			return bad
+		}
+		if silent(out+"/x", "control") {
+			t.Error("control: denied before any roots are known")
+		}
+		if _, bad := text(first(c.full("tools/call", pathCall(in+"/x", "in"), nil))); bad {
+			t.Error("with roots, inside: denied")
+		}
+		synctest.Wait()
+		if silent(in+"/x", "in") {
+			t.Error("without, inside: denied")
+		}
+		if !silent(out+"/x", "out") || s.who("out") != nil {
+			t.Error("without, outside: allowed")
 		}
 	})
 }

@@ -281,7 +281,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		out.settle(s.tool, w, v)
 		return out
 	}
-	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling}
+	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}

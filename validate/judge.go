@@ -22,6 +22,7 @@ type judge struct {
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
 	container *Container
+	first     bool     // of the directories that the child is served, the first is where its relative paths start
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
 	looked    lookups
@@ -101,6 +102,9 @@ func appendNew(list, more []string) []string {
 // finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	out = Judged{Finding: *f, Decision: Allow}
+	if j.beginsRoot(f) {
+		return out, false
+	}
 	counted := false
 	j.secret = false
 	defer func() {
@@ -138,6 +142,26 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}
 	return out, counted
+}
+
+// beginsRoot reports the first part of a list that is none: the beginning of a root with a blank, a comma or the like in
+// its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
+// a path; one that is named again further on counts.
+func (j *judge) beginsRoot(f *Finding) bool {
+	if f.How != HowList || f.form != formPath || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
+		return false
+	}
+	whole := trimEdges(f.Raw)
+	rest, ok := strings.CutPrefix(whole, f.Value)
+	if !ok || rest == "" || isSlash(rest[0]) || strings.Contains(rest, f.Value) {
+		return false
+	}
+	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
+		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
+			_, within := below(dir, whole)
+			return within && len(dir) > len(f.Value)
+		})
+	})
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.

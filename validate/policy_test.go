@@ -573,6 +573,13 @@ func TestServedBeside(t *testing.T) {
 		{anyTool, `{"file":"../outside/new.txt"}`, Escalate},                // from the root
 		{readTool, `{"path":"../outside/secret.txt"}`, Allow},               // which the rule allows
 		{anyTool, `{"path":"new.txt","p2":"{outside}/sub/../x"}`, Escalate}, // the control: an absolute one counts at once
+		{shellTool, `{"command":"make 2>&1 | tee build.log > out.txt"}`, Allow},
+		{shellTool, `{"command":"mkdir -p build/obj && touch new.txt"}`, Allow},
+		{shellTool, `{"command":"touch sub/new.txt"}`, Escalate}, // the directory to make it in is there
+		{shellTool, `{"command":"cat a.txt"}`, Escalate},         // it is there too
+		{shellTool, `{"command":"touch {outside}/new.txt"}`, Escalate},
+		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, Escalate}, // where it has gone
+		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, Escalate},
 	} {
 		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
 		w.must(err)
@@ -587,5 +594,50 @@ func TestServedBeside(t *testing.T) {
 	w.must(err)
 	if v := bare.Judge(s, where, w.view()); v.Decision != Deny {
 		t.Errorf("control: %v by %q", v.Decision, v.Rule)
+	}
+}
+
+// TestServedBesideOfAKnownServer: a server that takes relative paths from its first directory never comes to what a rule
+// serves it behind that.
+func TestServedBesideOfAKnownServer(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
+	for _, e := range []struct {
+		name, tool, args string
+		known, unknown   Decision
+		served           []string
+	}{
+		{"the root itself", `{"name":"list_directory"}`, `{"path":"."}`, Allow, Deny, nil},
+		{"a name that is there too", `{"name":"write_file"}`, `{"path":"a.txt"}`, Allow, Deny, nil},
+		{"in a directory that is there too", `{"name":"write_file"}`, `{"path":"./sub/new.txt"}`, Allow, Deny, nil},
+		{"climbing", `{"name":"write_file"}`, `{"path":"../outside/a.txt"}`, Deny, Deny, nil},
+		{"climbing in the end", `{"name":"write_file"}`, `{"path":"src/../../outside/a.txt"}`, Deny, Deny, nil},
+		{"absolute", `{"name":"write_file"}`, `{"path":"{outside}/a.txt"}`, Deny, Deny, nil},
+		{"through a link", `{"name":"write_file"}`, `{"path":"link/a.txt"}`, Deny, Deny, nil},
+		{"served first", `{"name":"write_file"}`, `{"path":"a.txt"}`, Deny, Deny, []string{w.outside, w.project}},
+	} {
+		config := w.config("", Rule{Name: "read", Then: Allow, Tools: []string{"read_*"}, Paths: within("{outside}", RoleRead)})
+		for _, of := range []struct {
+			command []string
+			server  string
+			want    Decision
+		}{
+			{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem"}, "", e.known},
+			{[]string{"some-server"}, "secure-filesystem-server", e.unknown}, // anybody may be called so
+			{[]string{"some-server"}, "", e.unknown},
+		} {
+			config.Children = []ChildConfig{{Name: "child", Command: of.command[0], CommandArgs: of.command[1:]}}
+			c, err := NewChecker(config)
+			w.must(err)
+			where := w.where()
+			if where.Served = e.served; e.served == nil {
+				where.Served = []string{w.project, w.outside}
+			}
+			s, err := c.Scan(w.tool(c, of.server, e.tool), []byte(w.fill(e.args)))
+			w.must(err)
+			if v := c.Judge(s, where, w.view()); v.Decision != of.want {
+				t.Errorf("%s: %v %q: %v by %q, want %v: %+v", e.name, of.command, of.server, v.Decision, v.Rule, of.want, v.First)
+			}
+		}
 	}
 }

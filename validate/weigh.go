@@ -346,9 +346,26 @@ func (j *judge) beside(base string) bool {
 	return !inside
 }
 
-// idle reports a reading of a relative path from a directory beside the roots at which there is nothing.
+// passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
+// that it is served. One that climbs out of that is looked for in the others.
+func (j *judge) passesBy(s spelled) bool {
+	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
+		return false
+	}
+	_, stays := below(j.c.platform.Clean(s.base), j.c.platform.Clean(s.path))
+	return stays
+}
+
+// idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
+// server never comes to.
 func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
-	if p.Exists || f.Conditional() || s.glob != "" || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if j.passesBy(s) {
+		return true
+	}
+	if p.Exists {
 		return false
 	}
 	if f.Role == RoleRead {
