@@ -51,7 +51,7 @@ type leveller struct {
 // tell sets the level where it is another than the run was told last. It reads
 // what is wanted once it has its turn, so the last to come sets the newest.
 func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
-	if !declares(o.Capabilities, "logging") {
+	if !declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
@@ -80,4 +80,4 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 
 // TellLevel sees to it that the child knows the level of the log that
 // Options.Client tells, if it has one. It returns within two seconds.
-func (l *Lease) TellLevel(ctx context.Context) { l.r.level.tell(ctx, l.r.c, l.r.link, l.v.offer) }
+func (l *Lease) TellLevel(ctx context.Context) { l.r.level.tell(ctx, l.r.c, l.r.way(), l.v.offer) }

@@ -12,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -23,7 +25,7 @@ import (
 
 const (
 	// cacheMagic begins each file; another format has another one.
-	cacheMagic = "mcphub catalogue 2\n"
+	cacheMagic = "mcphub catalogue 3\n"
 	cacheEnd   = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 16 << 20
@@ -180,6 +182,9 @@ func encodeOffer(o *Offer, digest string) []byte {
 	}
 	put(o.Capabilities)
 	put(o.ServerInfo)
+	put([]byte(strconv.FormatInt(int64(o.Fresh), 10)))
+	put([]byte(strconv.FormatBool(o.Private)))
+	put([]byte(strconv.FormatBool(o.Both)))
 	for _, l := range lists {
 		entries := *l.entries(o)
 		body = binary.AppendUvarint(body, uint64(len(entries)))
@@ -229,6 +234,13 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 	if o.ServerInfo = take(); len(o.ServerInfo) == 0 {
 		o.ServerInfo = nil
 	}
+	fresh, errFresh := strconv.ParseInt(string(take()), 10, 64)
+	scoped, errScoped := strconv.ParseBool(string(take()))
+	both, errBoth := strconv.ParseBool(string(take()))
+	if errFresh != nil || errScoped != nil || errBoth != nil {
+		return nil, errDamaged
+	}
+	o.Fresh, o.Private, o.Both = time.Duration(fresh), scoped, both
 	for _, l := range lists {
 		count := length() // an entry takes a byte at least
 		if count > maxEntries {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
@@ -42,8 +41,9 @@ type nest struct {
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
-	said     func(k Key, pid int, line string) // may be nil
-	asks     func(k Key) Client                // may be nil
+	said     func(k Key, pid int, line string)                                  // may be nil
+	asks     func(k Key) Client                                                 // may be nil
+	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 }
 
 // child is one instance. live runs on one goroutine, the owner of past
@@ -85,16 +85,18 @@ type past struct {
 	digest   string // identity of what was started last
 	listed   bool   // it has been ready and listed in this instance
 	news     bool   // the offer is not cached as it is
+	shy      bool   // it has died when it was asked for its era: it is not asked again
 }
 
 // want is what others ask of an instance.
 type want struct {
-	roots  []rootsmgr.Root
-	gen    uint64 // counts changes of roots
-	known  bool   // the first roots are known
-	demand bool   // somebody waits for it
-	wish   bool   // it should run, unless it is to wait for a call
-	evict  bool   // another child waits for its place
+	roots   []rootsmgr.Root
+	gen     uint64 // counts changes of roots
+	known   bool   // the first roots are known
+	assumed bool   // roots stand in for the first ones
+	demand  bool   // somebody waits for it
+	wish    bool   // it should run, unless it is to wait for a call
+	evict   bool   // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
@@ -146,6 +148,20 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 		w.wish = w.wish || wish
 		if !w.known || !sameRoots(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
+			w.gen++
+		}
+		return news
+	})
+}
+
+// assume notes roots that stand in for those to come.
+func (c *child) assume(roots []rootsmgr.Root) {
+	roots = slices.Clone(roots)
+	c.ask(func(w *want) bool {
+		news := !w.wish || !w.assumed
+		w.wish, w.assumed = true, true
+		if !w.known && !sameRoots(w.roots, roots) {
+			w.roots, news = roots, true
 			w.gen++
 		}
 		return news
@@ -340,7 +356,7 @@ func (c *child) mayStart() bool {
 	for {
 		w := c.wanted()
 		wait := time.Until(c.past.next)
-		blocked := !w.known && c.spec.NeedsRoots()
+		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
 		switch {
@@ -397,101 +413,4 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 		}
 	})
 	c.settle.Do(func() { close(c.settled) })
-}
-
-// start takes a slot and brings a run to where it can be called.
-func (c *child) start() (*run, *UnavailableError) {
-	turn := c.takeTurn()
-	if turn == nil {
-		return nil, nil
-	}
-	defer turn.end()
-	if err := c.place(); err != nil || c.ctx.Err() != nil {
-		return nil, err
-	}
-	var w want
-	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
-	c.past.starts++
-	c.state(Starting, c.past.last)
-	l, err := plan(c.spec, w.roots, c.machine)
-	c.past.badPlan = err != nil
-	if err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
-	}
-	l.Said = c.said
-	r := newRun(c, l, !w.known)
-	r.served = w.roots
-	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	r.cancel = cancel
-	go func() {
-		r.err = r.link.Run(ctx)
-		r.silent.stop()
-		close(r.ended)
-	}()
-	c.publish(func(v *view) {
-		v.status.PID = r.link.Facts().PID
-		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
-	})
-	if err := c.introduce(r, turn.end); err != nil {
-		return r, c.unstarted(r, err)
-	}
-	return r, nil
-}
-
-// introduce does the handshake, lists the tools and sees the first roots
-// applied, all within the start timeout. The turn ends with the handshake: then
-// the program is loaded, and what follows costs little.
-func (c *child) introduce(r *run, release func()) error {
-	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
-	defer cancel()
-	base, err := handshake(ctx, r.link, c.host.version, c.host.shown(c.spec, c.key))
-	if err != nil {
-		return err
-	}
-	release()
-	r.level.tell(ctx, c, r.link, base)
-	offer, notes, err := listed(ctx, r.link, base, allLists)
-	if err != nil {
-		return err
-	}
-	for _, note := range notes {
-		c.log.Warn().Msg(note)
-	}
-	r.probe = c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
-	if r.probe && len(r.served) > 0 {
-		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
-		defer cancel()
-		if err := probeUntil(ctx, r.link, c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
-			return err
-		} else if err != nil {
-			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
-		}
-	}
-	c.offers(offer)
-	return nil
-}
-
-var errNotApplied = errors.New("the roots were not applied in time")
-
-// unstarted ends a run that did not become ready, and says why it did not.
-func (c *child) unstarted(r *run, cause error) *UnavailableError {
-	if errors.Is(cause, jsonrpc.ErrClosed) {
-		// Its end, rather than that of its pipe, is what people want to know.
-		r.endedWithin(time.Second)
-	}
-	early := r.endedWithin(0)
-	r.cancel(cause)
-	<-r.ended
-	e := &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
-	switch {
-	case early && r.err != nil:
-		e.Reason, e.Err = r.err.Error()+" while starting", r.err
-	case errors.Is(cause, errStartTimeout):
-		e.Reason = fmt.Sprintf("did not start within %s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout)
-	}
-	return e
 }

@@ -38,7 +38,45 @@
 // [Options.Client] tells whom an instance serves: its capabilities are shown to
 // the child as they are, and the level of its log is set before the child is
 // ready. Requests of a child go to the [Observer], all but roots/list and ping.
-// While one is being answered no call of the run times out.
+// While one is being answered no call of the run times out. roots/list may wait
+// for [Options.Roots], which is told of each before it is answered; a run that
+// has waited so is not replaced because the first roots came after it had begun.
+//
+// # Two eras
+//
+// A child is spoken to by the handshake (2024-11-05 to 2025-11-25), or without
+// one (2026-07-28), as Spec.Era says. EraAuto asks for server/discover first. A
+// result that names a version of ours, or an error of the modern era, settles it;
+// any other answer has initialize follow at once on the same connection, and so
+// has silence after two seconds. Nothing is taken back meanwhile: a server that
+// is still loading finds both. One that ends because of the question is started
+// once more, without it. What was found out stays in the offer that is
+// remembered, and is doubted only when it fails; a server that was too slow for
+// the question, and would have known the answer, is spoken to without a handshake
+// from its next start on.
+//
+// To the rest of the program the two differ little. A link without a handshake
+// (modern.go) puts the version, this program and what the client can do into the
+// _meta of each request, by splicing the raw params: that of [WithClient], else
+// that of [Options.Client]. Members of _meta that are of one hop give way, all
+// other bytes stay. Over HTTP (link_stateless.go) the headers that mirror a
+// request are computed from the bytes that are sent; a tool whose marks for that
+// break the rules is not offered. Closing the answer cancels. There is no
+// session, no GET, and an answer that broke off is lost: it is asked for again by
+// nobody here, and other calls go on.
+//
+// resources/subscribe and logging/setLevel are answered here: the resources go
+// into subscriptions/listen, which is kept open for the lists as well (listen.go)
+// and opened again when it breaks, with everything looked at that may have
+// changed meanwhile; the level goes with each request. Its notifications come as
+// in the other era. ttlMs is heeded where a child does not announce its changes:
+// then it is listed again when its word is over, but not within a minute.
+// cacheScope is passed on as Offer.Private.
+//
+// A result of an unknown resultType is a broken answer. One that asks for input
+// comes raw from [Lease.Call]: whoever called sees it through, with the roots of
+// [Lease.Roots], for such a child is told of no change and keeps none. Requests
+// that it sends all the same are refused.
 //
 // # What is remembered
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -27,6 +28,15 @@ type Offer struct {
 	Prompts       [][]byte // of prompts/list
 	Resources     [][]byte // of resources/list
 	Templates     [][]byte // of resources/templates/list
+
+	// Fresh is how long the lists may be kept by what the child said (ttlMs); 0
+	// where it said nothing of use. Private: it said that they are not for others
+	// than whom they were listed for (cacheScope).
+	Fresh   time.Duration
+	Private bool
+
+	// Both: it was greeted by a handshake because it was slow, and can do without.
+	Both bool
 }
 
 // handshake introduces the hub to a child. Versions and their negotiation are
@@ -152,35 +162,52 @@ var lists = [...]list{
 // ones too: who uses one says what is wrong with it. Where a later page fails,
 // a cursor comes back, or a bound is reached, note says so and the entries so
 // far stand.
-func (l *list) whole(ctx context.Context, link Link) (all [][]byte, note string, err error) {
+func (l *list) whole(ctx context.Context, link Link) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
-	for page := 0; ; page++ {
-		entries, next, err := listPage(ctx, link, l.method, l.member, cursor)
+	for at := 0; ; at++ {
+		p, err := listPage(ctx, link, l.method, l.member, cursor)
 		switch {
-		case errors.Is(err, errNoSuchMethod) && page == 0:
-			return nil, fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method), nil
-		case err != nil && page == 0:
-			return nil, "", err
+		case errors.Is(err, errNoSuchMethod) && at == 0:
+			all.note = fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method)
+			return all, nil
+		case err != nil && at == 0:
+			return all, err
 		case err != nil:
-			return all, fmt.Sprintf("page %d of %s failed: %v", page+1, l.method, err), nil
+			all.note = fmt.Sprintf("page %d of %s failed: %v", at+1, l.method, err)
+			return all, nil
 		}
-		for _, e := range entries {
+		for _, e := range p.entries {
 			size += len(e)
-			all = append(all, e)
+			all.entries = append(all.entries, e)
 		}
+		if at == 0 || p.fresh < all.fresh {
+			all.fresh = p.fresh
+		}
+		all.private = all.private || p.private
 		switch {
-		case next == nil:
-			return all, "", nil
-		case seen[string(next)]:
-			return all, l.method + " gave the same cursor twice", nil
-		case page+1 >= maxPages || len(all) >= maxEntries || size >= maxListBytes:
-			return all, fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.method, page+1, len(all)), nil
+		case p.next == nil:
+			return all, nil
+		case seen[string(p.next)]:
+			all.note = l.method + " gave the same cursor twice"
+			return all, nil
+		case at+1 >= maxPages || len(all.entries) >= maxEntries || size >= maxListBytes:
+			all.note = fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.method, at+1, len(all.entries))
+			return all, nil
 		}
-		seen[string(next)] = true
-		cursor = next
+		seen[string(p.next)] = true
+		cursor = p.next
 	}
+}
+
+// A catalogue is a list, or a page of one, with what the child says of its life.
+type catalogue struct {
+	entries [][]byte
+	next    []byte // raw cursor of the next page; nil at the end
+	note    string // what was wrong with it
+	fresh   time.Duration
+	private bool
 }
 
 // allLists picks every list, as bits by their place in lists.
@@ -191,14 +218,13 @@ const allLists = 1<<len(lists) - 1
 // it was in base, and a note says so.
 func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, []string, error) {
 	o := *base
-	var all [len(lists)][][]byte
-	var notes [len(lists)]string
+	var all [len(lists)]catalogue
 	var errs [len(lists)]error
 	var wg sync.WaitGroup
 	asked := func(i int) bool { return which&(1<<i) != 0 && declares(base.Capabilities, lists[i].capability) }
 	for i := range lists {
 		if l := &lists[i]; asked(i) {
-			wg.Go(func() { all[i], notes[i], errs[i] = l.whole(ctx, link) })
+			wg.Go(func() { all[i], errs[i] = l.whole(ctx, link) })
 		}
 	}
 	wg.Wait()
@@ -212,42 +238,55 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 		case errs[i] != nil:
 			told = append(told, errs[i].Error())
 		default:
-			*l.entries(&o) = all[i]
-			if notes[i] != "" {
-				told = append(told, notes[i])
+			entries := all[i].entries
+			if m, ok := link.(*modern); ok && i == 0 {
+				var odd []string
+				entries, odd = m.mirror.learn(entries)
+				told = append(told, odd...)
+			}
+			*l.entries(&o) = entries
+			if all[i].note != "" {
+				told = append(told, all[i].note)
+			}
+			o.Private = o.Private || all[i].private
+			if i == 0 {
+				o.Fresh = all[i].fresh
+			} else {
+				o.Fresh = min(o.Fresh, all[i].fresh)
 			}
 		}
 	}
 	return &o, told, nil
 }
 
-// listPage asks for one page of a list. next is the raw cursor, nil at the end.
-func listPage(ctx context.Context, link Link, method, member string, cursor []byte) (entries [][]byte, next []byte, err error) {
+// listPage asks for one page of a list.
+func listPage(ctx context.Context, link Link, method, member string, cursor []byte) (p catalogue, err error) {
 	var params [][]byte
 	if cursor != nil {
 		params = [][]byte{[]byte(`{"cursor":`), cursor, []byte(`}`)}
 	}
 	res, err := link.Call(ctx, method, params...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", method, err)
+		return p, fmt.Errorf("%s: %w", method, err)
 	}
 	if e := res.Err(); e != nil {
 		if e.Code == jsonrpc.CodeMethodNotFound {
-			return nil, nil, errNoSuchMethod
+			return p, errNoSuchMethod
 		}
-		return nil, nil, fmt.Errorf("%s: %w", method, e)
+		return p, fmt.Errorf("%s: %w", method, e)
 	}
 	raw := slices.Clone(res.Result) // entries are kept for long
 	res.Release()
 	err = jsonrpc.Elements(jsonrpc.Get(raw, member), func(v []byte) bool {
-		entries = append(entries, v)
+		p.entries = append(p.entries, v)
 		return true
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: the result has no list of %s", method, member)
+		return p, fmt.Errorf("%s: the result has no list of %s", method, member)
 	}
 	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 2 && c[0] == '"' {
-		next = c
+		p.next = c
 	}
-	return entries, next, nil
+	p.fresh, p.private = freshFor(raw), isPrivate(raw)
+	return p, nil
 }

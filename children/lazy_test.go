@@ -107,6 +107,7 @@ func TestLazyChildWaitsForACall(t *testing.T) {
 			if st := s.Status()[0]; st.State != children.Ready || !st.Listed || st.Restarts != 0 {
 				t.Errorf("after a call: %+v", st)
 			}
+			synctest.Wait() // the last state is reported behind the call
 			if got := k.states(w); got != "cold, starting, ready" {
 				t.Errorf("states: %s", got)
 			}

@@ -30,15 +30,41 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.r.c.key }
 
+// AskedRoots reports whether the child has asked roots/list in this run.
+func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
+
 // Offer returns what the child offered when the lease was given.
 func (l *Lease) Offer() *Offer { return l.v.offer }
 
 // Revision is that of the Spec by which the child runs.
 func (l *Lease) Revision() uint64 { return l.r.c.spec.Revision }
 
+// Modern reports whether the child is spoken to without a handshake
+// (2026-07-28): a result of Call may then be one that asks for input
+// (ResultInput) or names a task of the extension (ResultTask).
+func (l *Lease) Modern() bool { return l.r.modern.Load() != nil }
+
+// Roots is the result of roots/list for the child, as it is now, raw; false
+// where roots are not served to it. It counts as asked for.
+func (l *Lease) Roots() ([]byte, bool) {
+	if l.r.c.spec.Roots == RootsNone {
+		return nil, false
+	}
+	w := l.r.c.wanted()
+	l.r.roots.answered(w.gen)
+	return rootsResult(w.roots), true
+}
+
+// Open reports whether the run is there to stay: false once it ends, or is to end
+// when the calls under way have.
+func (l *Lease) Open() bool { return !l.r.endedWithin(0) && !l.r.leases.closed() }
+
+// Ended reports whether the run of the lease has ended.
+func (l *Lease) Ended() bool { return l.r.endedWithin(0) }
+
 // Notify sends a notification to the child.
 func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if err := l.r.link.Notify(ctx, method, params...); err != nil {
+	if err := l.r.way().Notify(ctx, method, params...); err != nil {
 		return l.failed(ctx, err)
 	}
 	return nil
@@ -48,8 +74,8 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 // after the other. The error is the cause of ctx when that ended (the child is
 // told), a *TimeoutError when the child was silent for Spec.CallTimeout
 // (progress that it reports for this call starts the time anew), a
-// *jsonrpc.BrokenError when its answer could not be read, and an
-// *UnavailableError when it is gone. An error object that the child answered
+// *jsonrpc.BrokenError when its answer could not be read or is none of its
+// protocol version, and an *UnavailableError when it is gone. An error object that the child answered
 // with is no error: it is in the Response.
 func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	limit := l.r.c.spec.CallTimeout
@@ -63,7 +89,7 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 		}))
 		defer l.r.silent.end(&waiting)
 	}
-	res, err := l.r.link.Call(ctx, method, params...)
+	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)
 	}

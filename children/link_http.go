@@ -25,6 +25,7 @@ const (
 	dialTime       = 10 * time.Second
 	answerTime     = 30 * time.Second // for the answer to what needs no work: notifications, our answers, DELETE
 	endTime        = 2 * time.Second  // for the end of a stream behind its answer
+	openTime       = time.Second      // for the child's own stream to open before it is called
 	maxServed      = 64               // requests of the child at a time
 	firstRetry     = time.Second      // before a broken stream is opened again; doubles
 	lastRetry      = 30 * time.Second
@@ -155,6 +156,17 @@ func (p *pieces) Close() error { return nil }
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, drainBody)
 	_ = body.Close()
+}
+
+// finish is for a stream whose answer has come: the end of it comes soon, or the
+// connection is given up.
+func (w *wire) finish(resp *http.Response, stop context.CancelCauseFunc) {
+	w.jobs.start(func() {
+		late := time.AfterFunc(endTime, func() { stop(errAnswered) })
+		drain(resp.Body)
+		late.Stop()
+		stop(errAnswered)
+	})
 }
 
 // whole reads an answer to its end.

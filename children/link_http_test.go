@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -303,6 +304,47 @@ func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoteOwnStreamIsOpenBeforeCalls: servers drop what belongs to no request
+// while no stream is open that it could go on. The one that keeps the head of its
+// stream to itself holds nobody up for long; one that has none does not at all.
+func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
+	s := newRemote(t)
+	go1, there := make(chan struct{}), atomic.Bool{}
+	s.on["notifications/initialized"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.WriteHeader(http.StatusAccepted)
+		time.AfterFunc(50*time.Millisecond, func() { close(go1) })
+	}
+	s.get = func(w http.ResponseWriter, r *http.Request) {
+		<-go1
+		w.Header().Set("Content-Type", "text/event-stream")
+		there.Store(true)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	l, _, stop := link(t, children.Spec{URL: s.URL})
+	greet(t, l)
+	if !there.Load() {
+		t.Error("the child counts as ready before its stream is open")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	for name, get := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"no stream": nil,
+		"no head":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		s := newRemote(t)
+		s.get = get
+		l, _, stop := link(t, children.Spec{URL: s.URL})
+		began := time.Now()
+		greet(t, l)
+		if took := time.Since(began); name == "no stream" && took > 900*time.Millisecond || took > 20*time.Second {
+			t.Errorf("%s: ready after %s", name, took)
+		}
+		_ = stop()
 	}
 }
 

@@ -23,6 +23,7 @@ type httpLink struct {
 
 	ready chan struct{} // closed after notifications/initialized
 	once  sync.Once
+	open  chan struct{} // closed when the child has said whether it has a stream of its own
 	ended chan struct{} // closed when Run begins to end
 	over  context.CancelCauseFunc
 	ctx   context.Context // of everything under way
@@ -36,7 +37,7 @@ type httpLink struct {
 }
 
 func newHTTPLink(w *wire, guess bool) *httpLink {
-	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
+	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
@@ -312,13 +313,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			case err != nil:
 				l.log.Warn().Err(err).Msg("an event is no message")
 			case m != nil && string(m.ID) == want:
-				// The end of the body comes soon, or the connection is given up.
-				l.jobs.start(func() {
-					late := time.AfterFunc(endTime, func() { stop(errAnswered) })
-					drain(resp.Body)
-					late.Stop()
-					stop(errAnswered)
-				})
+				l.finish(resp, stop)
 				return m, nil
 			case m != nil:
 				l.skipped.Add(1)
@@ -373,11 +368,13 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 // listen keeps the child's own stream open, where the server has one.
 func (l *httpLink) listen(ctx context.Context) {
 	last, pause := "", firstRetry
+	var first sync.Once
 	for ctx.Err() == nil {
 		l.mu.Lock()
 		used := l.session
 		l.mu.Unlock()
 		resp, err := l.resume(ctx, last)
+		first.Do(func() { close(l.open) })
 		var bad *StatusError
 		told := time.Duration(0)
 		switch {
@@ -431,8 +428,22 @@ func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	err := l.post(limited, frame(0, method, params))
 	if err == nil && method == "notifications/initialized" {
 		l.once.Do(func() { close(l.ready) })
+		l.opened(ctx)
 	}
 	return err
+}
+
+// opened waits, but not for long, until the child's own stream is open: servers
+// drop what belongs to no request while there is none.
+func (l *httpLink) opened(ctx context.Context) {
+	late := time.NewTimer(openTime)
+	defer late.Stop()
+	select {
+	case <-l.open:
+	case <-late.C: // a server may keep even the head until there is something to say
+	case <-ctx.Done():
+	case <-l.ctx.Done():
+	}
 }
 
 // post sends what is not answered.

@@ -141,10 +141,11 @@ func (s *Supervisor) Recall(k Key) *Offer {
 	return s.nest.recall(spec, k)
 }
 
-// equal reports whether two offers hold the same bytes.
+// equal reports whether two offers hold the same bytes. How long they may be
+// kept is no part of that: it may be what is left of some time.
 func (o *Offer) equal(p *Offer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
-		o.Instructions == p.Instructions && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
+		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
 		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
 }
 
@@ -185,7 +186,7 @@ func identity(s Spec, h host, version string, shown []byte) string {
 		value, set := env.get(name)
 		put(name, value, strconv.FormatBool(set))
 	}
-	put(s.URL, string(s.Transport))
+	put(s.URL, string(s.Transport), s.Era.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])
 	}

@@ -51,7 +51,7 @@ func rootsResult(roots []rootsmgr.Root) []byte {
 
 // rootsChange is all that decides what a change of roots means to a run.
 type rootsChange struct {
-	early       bool // the run began before the first roots were known
+	early       bool // the run began before the first roots were known, and has not waited for them in a call
 	sameLaunch  bool // started now, it would start the same way
 	sameArgs    bool // with the same command and arguments
 	sameRoots   bool // what it was last served is what it would be served
@@ -62,6 +62,7 @@ type rootsChange struct {
 	probe       bool // it has a tool that shows what it applied
 	asked       bool // it has asked roots/list
 	list        bool // it is served roots/list at all
+	modern      bool // it asks for roots with each call that needs them
 }
 
 // rootsAction is what follows from a rootsChange.
@@ -84,10 +85,12 @@ func (c rootsChange) decide() rootsAction {
 		return rootsReplace
 	case c.sameRoots:
 		return rootsKeep
+	case c.modern && !(c.rewritten && !c.sameArgs):
+		return rootsKeep // nothing to tell, and nothing that it would keep
 	case c.empty && (c.rewritten || c.probe):
 		// The official server keeps what it had when told that there is nothing.
 		return rootsReplace
-	case c.list && c.asked:
+	case c.list && c.asked && !c.modern:
 		return rootsTell
 	case c.rewritten && !c.sameArgs:
 		return rootsReplace

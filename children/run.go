@@ -43,6 +43,15 @@ type run struct {
 	level  leveller
 	leases leases
 	silent *patience
+	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
+}
+
+// way is how the child is spoken to.
+func (r *run) way() Link {
+	if m := r.modern.Load(); m != nil {
+		return m
+	}
+	return r.link
 }
 
 // answers is what is known of the answers to a run's roots/list.
@@ -50,6 +59,7 @@ type answers struct {
 	written chan struct{} // holds a token after each
 	gen     atomic.Uint64 // the newest generation of roots in one
 	any     atomic.Bool
+	held    atomic.Bool // one of its questions has waited for roots
 }
 
 // leases counts who may call a run.
@@ -128,6 +138,12 @@ func (l *leases) close() {
 	}
 }
 
+func (l *leases) closed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing
+}
+
 // unused returns how long none has been held, since begun at the most; 0
 // while one is.
 func (l *leases) unused(now, begun time.Time) time.Duration {
@@ -145,9 +161,12 @@ func (l *leases) unused(now, begun time.Time) time.Duration {
 // ServeRequest answers roots/list and ping, and hands the rest on.
 func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
+	case r.modern.Load() != nil:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "a server of this protocol version asks nothing by itself: it answers with what it needs (2026-07-28, basic/patterns/mrtr)")
 	case m.Method == methodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
+		r.fetchRoots(ctx)
 		w := r.c.wanted()
 		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
 		a.Release = func() { r.roots.answered(w.gen) }
@@ -158,6 +177,22 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	r.silent.hold()
 	defer r.silent.release()
 	return r.c.host.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+}
+
+// fetchRoots lets a question for the roots wait while somebody gets them. The call
+// that it is asked on is waited for no less than one that asks a client.
+func (r *run) fetchRoots(ctx context.Context) {
+	if r.c.host.roots == nil {
+		return
+	}
+	fetch := r.c.host.roots(ctx, r.c.key)
+	if fetch == nil {
+		return
+	}
+	r.roots.held.Store(true) // before they come
+	r.silent.hold()
+	defer r.silent.release()
+	fetch(ctx)
 }
 
 // answered notes that an answer to roots/list has been written: from now on
@@ -176,6 +211,11 @@ func (a *answers) answered(gen uint64) {
 // ServeNotification follows up list_changed and puts off timeouts; it is
 // called on the read loop and hands on what is not the hub's own business.
 func (r *run) ServeNotification(m *jsonrpc.Message) {
+	if w := r.modern.Load(); w != nil {
+		if m = w.heard(m); m == nil {
+			return
+		}
+	}
 	if r.stale.note(m.Method) {
 		poke(r.relist)
 		return
@@ -187,6 +227,12 @@ func (r *run) ServeNotification(m *jsonrpc.Message) {
 		}
 	}
 	r.c.host.observer.ChildNotification(r.c.key, m)
+}
+
+// relistAll has every list looked at anew.
+func (r *run) relistAll() {
+	r.stale.Or(allLists)
+	poke(r.relist)
 }
 
 // staleLists are the lists that have changed since they were asked for, as bits
@@ -210,17 +256,22 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
+		old, stop := outlived(base)
 		select {
 		case <-ctx.Done():
+			stop()
 			return
+		case <-old:
+			r.stale.Or(allLists)
 		case <-r.relist:
 		}
+		stop()
 		select {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
 		}
-		o, notes, err := listed(ctx, r.link, base, r.stale.Swap(0))
+		o, notes, err := listed(ctx, r.way(), base, r.stale.Swap(0))
 		pause.Reset(relistPause)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -238,6 +289,21 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 		}
 		r.offers <- o
 	}
+}
+
+// leastFresh is the least time between two looks at lists that are only said to
+// grow old.
+const leastFresh = time.Minute
+
+// outlived tells when what a child offers has grown old by its own word. A child
+// that announces changes is taken by that word instead.
+func outlived(o *Offer) (<-chan time.Time, func()) {
+	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
+	if o.Fresh <= 0 || announces {
+		return nil, func() {}
+	}
+	t := time.NewTimer(max(o.Fresh, leastFresh))
+	return t.C, func() { t.Stop() }
 }
 
 // poke makes sure that c holds a token.

@@ -58,7 +58,7 @@ func (c *child) serve(r *run) {
 	r.since = time.Now()
 	s.ready()
 	offer := c.offer
-	s.wg.Go(func() { r.level.tell(ctx, c, r.link, offer) }) // who changed it meanwhile could not call yet
+	s.wg.Go(func() { r.level.tell(ctx, c, r.way(), offer) }) // who changed it meanwhile could not call yet
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
@@ -208,7 +208,7 @@ func (s *serving) review() (why string) {
 	}
 	next, err := plan(c.spec, w.roots, c.machine)
 	change := rootsChange{
-		early:       r.early && w.known,
+		early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
 		sameLaunch:  err != nil || next.sameAs(r.launch),
 		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
 		sameRoots:   sameRoots(w.roots, r.served),
@@ -219,6 +219,7 @@ func (s *serving) review() (why string) {
 		probe:       r.probe,
 		asked:       r.roots.any.Load(),
 		list:        c.spec.Roots != RootsNone,
+		modern:      r.modern.Load() != nil,
 	}
 	if w.known {
 		r.early = false
@@ -259,7 +260,7 @@ func (s *serving) begin(w want) *applying {
 func (s *serving) tell(w want) {
 	a := s.begin(w)
 	s.wg.Go(func() {
-		if err := s.r.link.Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
+		if err := s.r.way().Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
 		}
 	})
@@ -304,7 +305,7 @@ func (s *serving) probe() {
 	shown := make(chan error, 1)
 	ctx, paths := s.a.ctx, rootPaths(s.a.roots)
 	s.a.shown = shown
-	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.link, s.c.spec.Probe, paths) })
+	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
 }
 
 // wasShown follows the end of the probe.

@@ -99,6 +99,7 @@ type Spec struct {
 	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
 	Headers map[string]string // sent with each request to URL
 
+	Era       Era       // which family of protocol versions it is spoken to in
 	Transport Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
@@ -166,7 +167,7 @@ func (s Spec) withDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.withDefaults(), o.withDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
+		a.URL == b.URL && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&

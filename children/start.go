@@ -36,8 +36,19 @@ type Call struct {
 	lease   *Lease
 	asker   jsonrpc.Asker
 	method  string
+	client  *Client
+	shown   *shownMeta // of a child without a handshake
 	started jsonrpc.Started
 	silence silence
+}
+
+// For is WithClient for a call that is not made yet.
+func (c *Call) For(client Client) { c.client = &client }
+
+// CanStart reports whether Start may be tried: not every transport has it.
+func (l *Lease) CanStart() bool {
+	_, can := l.r.link.(starter)
+	return can
 }
 
 // Start is Call without waiting. false: nothing was sent, and asker will not
@@ -47,11 +58,28 @@ type Call struct {
 // token is the raw progress token that the params hold, nil for none. The
 // lease must not be released before asker is told.
 func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
-	link, can := l.r.link.(starter)
+	m, base := l.r.modern.Load(), l.r.link
+	if m != nil {
+		base = m.base
+	}
+	link, can := base.(starter)
 	if !can {
 		return false
 	}
 	c.lease, c.asker, c.method = l, asker, method
+	if m != nil {
+		client := c.client
+		if client == nil {
+			own := m.client(context.Background())
+			client = &own
+		}
+		c.shown = m.meta(*client)
+		raw, err := c.shown.params(params)
+		if err != nil {
+			return false
+		}
+		params = [][]byte{raw}
+	}
 	link.Prepare(&c.started, (*startedCall)(c))
 	if limit := l.r.c.spec.CallTimeout; limit > 0 {
 		l.r.silent.begin(&c.silence, limit, string(token), (*startedCall)(c))
@@ -85,6 +113,14 @@ func (a *abandoned) Unwrap() error { return a.cause }
 // Answered hands on what the link tells.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	c.lease.r.silent.end(&c.silence)
+	if err == nil && c.shown != nil {
+		if err = c.shown.check(c.method, res); err != nil {
+			res.Release()
+			c.asker.Answered(nil, err)
+			return
+		}
+		c.lease.r.modern.Load().note(res)
+	}
 	if err == nil {
 		c.asker.Answered(res, nil)
 		return

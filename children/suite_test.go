@@ -1,6 +1,7 @@
 package children_test
 
 import (
+	"net/http/httptest"
 	"testing"
 
 	"mcphub/children"
@@ -11,4 +12,21 @@ func TestLaunchers(t *testing.T) {
 	spec := func(s childtest.Script) children.Spec { return childtest.Spec("kid", s) }
 	t.Run("stdio", func(t *testing.T) { childtest.Suite(t, children.Stdio{}, spec) })
 	t.Run("pipes", func(t *testing.T) { childtest.Suite(t, childtest.Pipes{}, spec) })
+}
+
+func TestLaunchersInBothEras(t *testing.T) {
+	spec := func(_ *testing.T, s childtest.Script) children.Spec { return childtest.Spec("kid", s) }
+	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.Stdio{}, spec) })
+	t.Run("pipes", func(t *testing.T) { childtest.Eras(t, childtest.Pipes{}, spec) })
+	t.Run("http", func(t *testing.T) {
+		childtest.Eras(t, children.Remote{}, func(t *testing.T, s childtest.Script) children.Spec {
+			web := childtest.NewWeb(s)
+			server := httptest.NewServer(web)
+			t.Cleanup(func() {
+				web.Close()
+				server.Close()
+			})
+			return web.Spec("kid", server.URL)
+		})
+	})
 }

@@ -41,6 +41,12 @@ type Options struct {
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
 	Client func(k Key) Client
+
+	// Roots, where set, is told of each roots/list of a legacy child before that is
+	// answered. ctx is that question's; what it returns, if anything, is called with
+	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
+	// called by many goroutines and must not block itself.
+	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -65,7 +71,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client, roots: o.Roots},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}
@@ -140,6 +146,15 @@ func (s *Supervisor) close() []*child {
 func (s *Supervisor) Ensure(k Key, roots []rootsmgr.Root) {
 	if c := s.instance(k); c != nil {
 		c.setRoots(roots, true)
+	}
+}
+
+// Assume sees to it that the instance runs, with roots that stand in for those
+// that are not known yet: one that needs roots to start is started too. With the
+// first that are known it is as after Prestart.
+func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
+	if c := s.instance(k); c != nil {
+		c.assume(roots)
 	}
 }
 

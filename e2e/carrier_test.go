@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"mcphub/e2e/ide"
 )
@@ -18,12 +19,21 @@ type carrier interface {
 	prefix() string // of the recorder's tools
 	// request sends one and gives what came for it: progress, then the answer.
 	request(id, method, params string) ([]ide.Message, error)
+	// converse is request, and answers what the server asks meanwhile.
+	converse(id, method, params string, reply answers) ([]ide.Message, error)
 }
+
+// answers gives the member of an envelope that answers a question.
+type answers func(method string, params []byte) string
+
+// canBeAsked are the capabilities of a client that answers every question.
+const canBeAsked = `{"sampling":{},"elicitation":{}}`
 
 // lines carries over stdio.
 type lines struct {
 	*session
-	names string
+	names   string
+	replies *atomic.Pointer[answers]
 }
 
 func (l *lines) prefix() string { return l.names }
@@ -47,6 +57,33 @@ func (l *lines) request(id, method, params string) ([]ide.Message, error) {
 	return got, nil
 }
 
+func (l *lines) converse(id, method, params string, reply answers) ([]ide.Message, error) {
+	l.replies.Store(&reply)
+	return l.request(id, method, params)
+}
+
+// talking opens a session over stdio that answers what it is asked as converse says.
+func (w *world) talking(config, names string) *lines {
+	w.t.Helper()
+	l := &lines{names: names, replies: &atomic.Pointer[answers]{}}
+	l.session = w.start(ide.Options{Command: mcphub(w.t), Args: []string{"serve", "--config", config}, Capabilities: canBeAsked,
+		Answer: func(method string, params []byte) *ide.Answer {
+			reply := l.replies.Load()
+			if reply == nil {
+				return &ide.Answer{Error: `{"code":-32601,"message":"not now"}`}
+			}
+			said := (*reply)(method, params)
+			if result, ok := strings.CutPrefix(said, `"result":`); ok {
+				return &ide.Answer{Result: result}
+			}
+			return &ide.Answer{Error: strings.TrimPrefix(said, `"error":`)}
+		}})
+	l.odd = true // what is passed on is drawn at random
+	l.initialize()
+	l.awaitTool(names + "say")
+	return l
+}
+
 // web starts a hub over HTTP in front of a recorder and gives its address.
 func (w *world) web() string {
 	w.t.Helper()
@@ -64,7 +101,7 @@ func (w *world) posts(url, names string) *posts {
 	w.t.Helper()
 	p := &posts{url: url, names: names, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
 	w.t.Cleanup(p.client.CloseIdleConnections)
-	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"posts","version":"1"}}`)
+	_, err := p.request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+canBeAsked+`,"clientInfo":{"name":"posts","version":"1"}}`)
 	must(w.t, err)
 	resp, err := p.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	must(w.t, err)
@@ -93,6 +130,10 @@ func (p *posts) post(line string) (*http.Response, error) {
 }
 
 func (p *posts) request(id, method, params string) ([]ide.Message, error) {
+	return p.converse(id, method, params, nil)
+}
+
+func (p *posts) converse(id, method, params string, reply answers) ([]ide.Message, error) {
 	resp, err := p.post(`{"jsonrpc":"2.0","id":` + id + `,"method":` + strconv.Quote(method) + `,"params":` + params + `}`)
 	if err != nil {
 		return nil, err
@@ -103,8 +144,21 @@ func (p *posts) request(id, method, params string) ([]ide.Message, error) {
 		for s := bufio.NewReader(resp.Body); err == nil; {
 			var line string
 			line, err = s.ReadString('\n')
-			if data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data: "); ok && data != "" {
-				got = append(got, ide.Parse([]byte(data)))
+			data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data: ")
+			if !ok || data == "" {
+				continue
+			}
+			m := ide.Parse([]byte(data))
+			if !m.IsRequest() || reply == nil {
+				got = append(got, m)
+				continue
+			}
+			said, e := p.post(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,` + reply(m.Method, m.Params) + `}`)
+			if e != nil {
+				return nil, e
+			}
+			if said.Body.Close(); said.StatusCode != http.StatusAccepted {
+				return nil, fmt.Errorf("an answer: status %d", said.StatusCode)
 			}
 		}
 	} else {

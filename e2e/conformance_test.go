@@ -63,6 +63,9 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// poll is shorter than what the tool test_reconnection of the fixture takes, and longer than what then is left of it.
+const poll = "1s"
+
 func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 	w := newWorld(t)
 	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0")
@@ -77,7 +80,7 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 		{"stdio", obj{"command": bin.fixture, "prefix": ""}},
 		{"http", obj{"url": fixture, "prefix": ""}},
 	} {
-		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}}))
+		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
 		hub := w.listen("hub-"+child.transport, mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
 		through := w.suite(n, "server", "--requirements", l.revision, "--url", hub)
 		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {

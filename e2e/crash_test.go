@@ -158,6 +158,7 @@ func TestABadSchemaHidesOneTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.serve(w.config(obj{"rec": w.recorder("rec", "-bad-schema", "-nullable")}), ide.Folders(w.project))
+	s.odd = true
 	s.initialize()
 	all := s.awaitTool("rec__echo")
 	text := s.call("list-tools", `{}`).Text

@@ -17,6 +17,7 @@ func TestResultsPassUnchanged(t *testing.T) {
 	w := newWorld(t)
 	direct := w.direct("direct", ide.Folders(w.project))
 	hub := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
+	hub.odd = true
 	direct.initialize()
 	hub.initialize()
 	for _, kind := range []string{"", "utf8", "order", "escaped", "error"} {
@@ -96,6 +97,7 @@ func TestToolsAreListedAsTheChildGivesThem(t *testing.T) {
 	w := newWorld(t)
 	direct := w.direct("direct", ide.Folders(w.project), "-nullable")
 	hub := w.serve(w.config(obj{"rec": w.recorder("rec", "-nullable", "-pages", "4")}), ide.Folders(w.project))
+	hub.odd = true
 	direct.initialize()
 	hub.initialize()
 	want, got := direct.tools(), hub.awaitTool("rec__echo")

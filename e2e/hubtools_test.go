@@ -60,6 +60,7 @@ func TestCallToolIsJudgedLikeAnyCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.serve(w.config(obj{"rec": w.recorder("rec")}), ide.Folders(w.project))
+	s.odd = true
 	s.initialize()
 	through := func(server, tool, args string) ide.ToolResult {
 		return s.await(s.send("call-tool", `{"serverName":"`+server+`","toolName":"`+tool+`","toolArgs":`+args+`}`))

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/spectest"
 )
 
 // inspect runs the CLI of MCP Inspector, whose roots stand in its own configuration file, and gives the result it prints.
@@ -32,12 +34,23 @@ func (w *world) inspect(n node, config string, args ...string) json.RawMessage {
 	return answer.Result
 }
 
+// forInspector skips a test where Node is too old for the Inspector; in CI it fails.
+func (n node) forInspector(t *testing.T) {
+	t.Helper()
+	major := n.major(t)
+	switch {
+	case major >= 22:
+	case inCI():
+		t.Fatalf("MCP Inspector wants Node 22.19, this is %d", major)
+	default:
+		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
+	}
+}
+
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	n := requireNode(t)
-	if major := n.major(t); major < 22 {
-		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
-	}
+	n.forInspector(t)
 	w := newWorld(t)
 	config := w.config(obj{
 		"filesystem": obj{"command": n.program, "args": []string{n.script("mcp-server-filesystem")}},
@@ -45,8 +58,49 @@ func TestInspector(t *testing.T) {
 	})
 	inspector := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{
 		"type": "stdio", "command": mcphub(t), "args": []string{"serve", "--config", config}, "env": envObject(w), "roots": rootsOf(w.project, w.other)}}}))
+	inspectHub(t, n, w, inspector)
+}
 
-	list := w.inspect(n, inspector, "--method", "tools/list")
+// TestInspectorOfEachEra: the Inspector keeps to an era, or finds out.
+func TestInspectorOfEachEra(t *testing.T) {
+	t.Parallel()
+	n := requireNode(t)
+	if major := n.major(t); major < 22 {
+		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
+	}
+	for era, version := range map[string]string{"legacy": "2025-11-25", "auto": modernVersion, "modern": modernVersion} {
+		for _, overWeb := range []bool{false, true} {
+			t.Run(era+" on "+transportNames[overWeb], func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				config := w.config(obj{"rec": w.recorder("rec"), "filesystem": obj{"builtin": "files"}})
+				var said func() *talk
+				server := obj{"roots": rootsOf(w.project, w.other)}
+				if overWeb {
+					between := w.tapWeb(w.serveHTTP(config), map[spectest.Party]string{spectest.Server: "the hub"})
+					server["type"], server["url"] = "streamable-http", between.url
+					said = func() *talk { return between.talk }
+				} else {
+					entry := w.tapped("hub", mcphub(t), "serve", "--config", config)
+					env := envObject(w)
+					maps.Copy(env, entry["env"].(obj))
+					server["type"], server["command"], server["args"], server["env"] = "stdio", entry["command"], entry["args"], env
+					said = func() *talk { return readTap(t, w.path("hub.tap")) }
+				}
+				inspectHub(t, n, w, w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": server}})), "--protocol-era", era)
+				other := map[string]string{"2025-11-25": modernVersion, modernVersion: "2025-11-25"}[version]
+				if got := said().judged(); got[version+" result of tools/call"] < 3 || got[other+" tools/call"] > 0 {
+					t.Errorf("not all calls were of %s: %v", version, got)
+				}
+			})
+		}
+	}
+}
+
+// inspectHub lists, calls, and is refused what lies outside.
+func inspectHub(t *testing.T, n node, w *world, inspector string, more ...string) {
+	t.Helper()
+	list := w.inspect(n, inspector, append(more, "--method", "tools/list")...)
 	var tools struct{ Tools json.RawMessage }
 	must(t, json.Unmarshal(list, &tools))
 	all := toolsByName(t, tools.Tools, "")
@@ -55,17 +109,17 @@ func TestInspector(t *testing.T) {
 			t.Errorf("tools/list has no %s: %v", name, names(all))
 		}
 	}
-	got := w.inspect(n, inspector, "--method", "tools/call", "--tool-name", "get-roots")
+	got := w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "get-roots")...)
 	for _, want := range []string{ide.FileURI(w.project), ide.FileURI(w.other)} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("get-roots: %s, want %s in it", got, want)
 		}
 	}
-	got = w.inspect(n, inspector, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+w.path("other", "other.txt"))
+	got = w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+w.path("other", "other.txt"))...)
 	if !strings.Contains(string(got), "hello from the other one") {
 		t.Errorf("read inside: %s", got)
 	}
-	got = w.inspect(n, inspector, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-args-json", `{"path":"/etc/passwd"}`)
+	got = w.inspect(n, inspector, append(more, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-args-json", `{"path":"/etc/passwd"}`)...)
 	wantRefused(t, "read outside", got, []string{"/etc/passwd"}, w.project, w.other)
 }
 
@@ -73,9 +127,7 @@ func TestInspector(t *testing.T) {
 func TestInspectorAlone(t *testing.T) {
 	t.Parallel()
 	n := requireNode(t)
-	if major := n.major(t); major < 22 {
-		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
-	}
+	n.forInspector(t)
 	w := newWorld(t)
 	inspector := w.write("inspector.json", raw(t, obj{"mcpServers": obj{"hub": obj{
 		"type": "stdio", "command": bin.recorder, "args": []string{}, "env": envObject(w), "roots": rootsOf(w.project)}}}))

@@ -23,18 +23,11 @@ func TestTransparencyProperty(t *testing.T) {
 	must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
 	for name, open := range map[string]func(*world) carrier{
 		"stdio": func(w *world) carrier {
-			s := w.serve(w.config(obj{"rec": w.recorder("rec", "-offers")}), ide.Folders(w.project))
-			s.initialize()
-			s.awaitTool("rec__say")
-			return &lines{s, "rec__"}
+			return w.talking(w.config(obj{"rec": w.recorder("rec", "-offers")}), "rec__")
 		},
 		"http": func(w *world) carrier { return w.posts(w.web(), "rec__") },
 		"stdio, a hub over http": func(w *world) carrier {
-			url := w.web()
-			s := w.serve(w.config(obj{"far": obj{"url": url}}), ide.Folders(w.project))
-			s.initialize()
-			s.awaitTool("far__rec__say")
-			return &lines{s, "far__rec__"}
+			return w.talking(w.config(obj{"far": obj{"url": w.web(), "era": "legacy"}}), "far__rec__")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +40,7 @@ func TestTransparencyProperty(t *testing.T) {
 			}
 			t.Run("answers", rapid.MakeCheck(x.answers))
 			t.Run("other answers", rapid.MakeCheck(x.otherAnswers))
+			t.Run("questions", rapid.MakeCheck(x.questions))
 			t.Run("params", rapid.MakeCheck(x.params))
 			t.Run("lists", x.lists)
 		})
@@ -61,7 +55,7 @@ type exchanges struct {
 }
 
 func (x *exchanges) answers(t *rapid.T) {
-	told := outcome().Draw(t, "outcome")
+	told := outcome(wild).Draw(t, "outcome")
 	before := rapid.SliceOfN(report(), 0, 4).Draw(t, "progress")
 	coded := []string{}
 	for _, members := range before {
@@ -80,7 +74,7 @@ func (x *exchanges) answers(t *rapid.T) {
 
 // otherAnswers are those to what is no call of a tool.
 func (x *exchanges) otherAnswers(t *rapid.T) {
-	told := outcome().Draw(t, "outcome")
+	told := outcome(wild).Draw(t, "outcome")
 	digits := hex.EncodeToString([]byte(told))
 	var got []ide.Message
 	switch method := rapid.SampledFrom([]string{"prompts/get", "resources/read", "completion/complete"}).Draw(t, "method"); method {
@@ -94,10 +88,44 @@ func (x *exchanges) otherAnswers(t *rapid.T) {
 	checkOutcome(t, got[len(got)-1], told)
 }
 
+// questions are what a child asks, under an id of any kind, and what its client answers: both arrive as they were sent, but for
+// the id, which is each hub's own, and which comes back to the child as it was.
+func (x *exchanges) questions(t *rapid.T) {
+	method := rapid.SampledFrom([]string{"sampling/createMessage", "elicitation/create"}).Draw(t, "method")
+	params := `{"message":"?","_meta":` + wild.object(2).Draw(t, "_meta") + `,"requestedSchema":` + schema().Draw(t, "schema") +
+		`,"x-more":` + wild.value(3).Draw(t, "more") + `}`
+	id, told := x.id(t, "id of the question"), outcome(strict).Draw(t, "answer")
+	members := rapid.Permutation([]string{`"id":` + id, `"method":"` + method + `"`, `"params":` + params}).Draw(t, "order")
+	var asked []string
+	call, args := x.id(t, "id"), encode(t, obj{"hex": hex.EncodeToString([]byte(strings.Join(members, ",")))})
+	got, err := x.c.converse(call, "tools/call", fmt.Sprintf(`{"name":"%sask","arguments":%s}`, x.c.prefix(), args), func(m string, p []byte) string {
+		asked = append(asked, m, string(p))
+		return told
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 2 || asked[0] != method {
+		t.Fatalf("asked %q, want %s; answered %s", asked, method, got[len(got)-1].Raw)
+	}
+	check(t, "question", asked[1], params)
+	var result struct {
+		StructuredContent json.RawMessage
+	}
+	if err := json.Unmarshal(got[len(got)-1].Result, &result); err != nil || result.StructuredContent == nil {
+		t.Fatalf("no answer: %s", got[len(got)-1].Raw)
+	}
+	m := ide.Parse(result.StructuredContent)
+	if string(m.ID) != id {
+		t.Fatalf("the id of the question %s came back as %s", id, m.ID)
+	}
+	checkOutcome(t, m, told)
+}
+
 // outcome is the member of an envelope that holds a result or an error.
-func outcome() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.Map(wild.value(3), func(s string) string { return `"result":` + s }),
-		rapid.Map(failure(), func(s string) string { return `"error":` + s }))
+func outcome(g grammar) *rapid.Generator[string] {
+	return rapid.OneOf(rapid.Map(g.value(3), func(s string) string { return `"result":` + s }),
+		rapid.Map(failure(g), func(s string) string { return `"error":` + s }))
 }
 
 func checkOutcome(t *rapid.T, m ide.Message, told string) {
@@ -275,10 +303,12 @@ type grammar struct {
 }
 
 // tame is what a client may send and what names no path: the hub looks for these in the arguments. listed is what a tool may
-// hold: one with a name twice or a NUL in a name is not offered, and list-tools says so. wild is what a child may say.
+// hold: one with a name twice or a NUL in a name is not offered, and list-tools says so. wild is what a child may say, strict
+// what a client may answer: it is read strictly, so half a surrogate pair is an error to whoever asked.
 var (
 	tame   = grammar{pieces: []string{"a", "b", "Z", "0", " ", "é", "😀", `\u0041`, `\ud83d\ude00`, `\"`, `\n`, `\u2028`, "\u2028", "%"}}
 	listed = grammar{pieces: append([]string{"/", `\/`, "..", "~", `\\`, `\ud83d`, `\udc00`, `\u001b[31m`, "<&>", "\u007f"}, tame.pieces...)}
+	strict = grammar{pieces: append([]string{"/", `\/`, "..", "~", `\\`, `\u0000`, `\u001b[31m`, "<&>"}, tame.pieces...)}
 	wild   = grammar{pieces: append([]string{`\u0000`}, listed.pieces...), twice: true}
 )
 
@@ -333,14 +363,14 @@ func distinct(members []string) string {
 }
 
 // failure is an error object.
-func failure() *rapid.Generator[string] {
+func failure(g grammar) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		members := []string{`"code":` + strconv.Itoa(rapid.IntRange(-40000, 40000).Draw(t, "code")), `"message":` + wild.text().Draw(t, "message")}
+		members := []string{`"code":` + strconv.Itoa(rapid.IntRange(-40000, 40000).Draw(t, "code")), `"message":` + g.text().Draw(t, "message")}
 		if rapid.Bool().Draw(t, "data?") {
-			members = append(members, `"data":`+wild.value(3).Draw(t, "data"))
+			members = append(members, `"data":`+g.value(3).Draw(t, "data"))
 		}
 		if rapid.Bool().Draw(t, "more?") {
-			members = append(members, `"x-more":`+wild.value(1).Draw(t, "more"))
+			members = append(members, `"x-more":`+g.value(1).Draw(t, "more"))
 		}
 		return `{` + strings.Join(rapid.Permutation(members).Draw(t, "order"), ",") + `}`
 	})

@@ -65,7 +65,7 @@ func TestWhatIsRefused(t *testing.T) {
 	s.initialize()
 	s.awaitTool("rec__echo")
 	s.rpcError("no/such/method", `{}`, -32601)
-	s.rpcError("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`, -32601)
+	s.rpcError("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}`, -32022)
 	s.rpcError("tools/call", ide.ToolParams("rec__nothing", `{}`), -32602)
 	s.rpcError("tools/call", ide.ToolParams("nobody__echo", `{}`), -32602)
 	s.rpcError("tools/call", ide.ToolParams("echo", `{}`), -32602)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/spectest"
 )
 
 // patience bounds every single wait of a test. It is long: a busy machine must not fail a test, only a hub that hangs.
@@ -31,6 +32,7 @@ type world struct {
 	outside string // secret.txt
 	sibling string // the project's path plus "-secret": secret.txt
 
+	url      string       // of its hub over HTTP, "" before there is one
 	sessions atomic.Int64 // started so far
 }
 
@@ -166,9 +168,11 @@ type session struct {
 	*ide.Client
 	t    testing.TB
 	mark string // in the environment of the process and of all that it starts
+	talk *talk  // what it and the hub said to each other; nil for any other program
 
 	exitStatus int  // what the process must end with
 	sloppy     bool // stdout may hold what is no protocol: a child seen with no hub in front
+	odd        bool // a child says what the specification does not allow, and the hub passes it on
 }
 
 // start starts any program with a fake editor on its pipes. When the test ends it must end too, cleanly, and leave nothing.
@@ -183,9 +187,14 @@ func (w *world) start(o ide.Options) *session {
 	// A name of the kind that the hub hands on to its children (C7), so that they bear the mark too.
 	mark := fmt.Sprintf("XDG_MCPHUB_E2E=%s#%d;", w.dir, w.sessions.Add(1))
 	o.Env = append(slices.Clone(o.Env), mark)
+	s := &session{t: w.t, mark: mark}
+	if o.Command == bin.mcphub && o.Saw == nil {
+		s.talk = newTalk()
+		o.Saw = s.talk.saw
+	}
 	c, err := ide.Start(o)
 	must(w.t, err)
-	s := &session{Client: c, t: w.t, mark: mark}
+	s.Client = c
 	w.t.Cleanup(func() { s.end(stopBound) })
 	return s
 }
@@ -210,6 +219,9 @@ func (s *session) end(bound time.Duration) ide.Exit {
 		if !s.sloppy {
 			s.t.Errorf("on stdout: %s", v)
 		}
+	}
+	if s.talk != nil && !s.odd {
+		s.talk.judge(s.t, "the hub", spectest.Server)
 	}
 	stderr := s.Stderr()
 	if strings.Contains(stderr, "DATA RACE") || strings.Contains(stderr, "panic:") {

@@ -17,12 +17,12 @@ type Applied struct {
 // (H6). Where the error is not nil nothing has changed. It may be called while
 // Run runs, by several goroutines: one after the other.
 //
-// What began under the old Config ends under it. A child whose Spec is Equal
+// What was sent under the old Config ends under it; what still waits begins anew. A child whose Spec is Equal
 // keeps its process; another one is retired, and its calls under way end well.
 // Sessions that live get new roots settings and are told of other tools.
 //
-// Version, FS, Log, Inspect, Environ, Home, Dir, Cache and Limits.Starting stay those
-// of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
+// Version, FS, Log, Inspect, Environ, Home, Dir, Cache, Audit.To and Limits.Starting
+// stay those of New; Limits.Frame and Limits.Calls hold for the sessions that begin later.
 func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	select {
 	case h.turn <- struct{}{}:

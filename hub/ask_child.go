@@ -24,8 +24,9 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // asked brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	caps := s.capabilities()
-	if refusal, ok := caps.can.refuses(m); !ok {
+	came, _ := ctx.Value(tripKey{}).(*trip)
+	able := s.able(k, came)
+	if refusal, ok := able.refuses(m); !ok {
 		return refusal
 	}
 	if refusal, ok := s.tasks.mayUse(k, m); !ok {
@@ -34,7 +35,6 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
-	came, _ := ctx.Value(tripKey{}).(*trip)
 	to, text := s.trips.ask(q, came)
 	if text != "" {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+text)
@@ -56,6 +56,17 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
 	return s.tasks.answered(k, m, jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release})
+}
+
+// able is what the client can be asked for on the way that a question of a
+// child would take: a modern one says so with each request.
+func (s *Session) able(k children.Key, came *trip) abilities {
+	if _, to := s.trips.whose(k, came); to != nil {
+		if p, ok := to.(*parley); ok {
+			return p.meta().caps.can
+		}
+	}
+	return s.capabilities().can
 }
 
 // put asks the client, on a way of one of its requests or else on its own,

@@ -32,7 +32,7 @@ func TestReadRootsMalformed(t *testing.T) {
 	}
 }
 
-func TestOtherEraFallsBack(t *testing.T) {
+func TestEraOfARequest(t *testing.T) {
 	split := func(s string) *jsonrpc.Message {
 		var m jsonrpc.Message
 		if err := jsonrpc.Split([]byte(s), true, &m); err != nil {
@@ -40,15 +40,22 @@ func TestOtherEraFallsBack(t *testing.T) {
 		}
 		return &m
 	}
-	a, ok := otherEra(split(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}`))
-	if !ok || jsonrpc.ParseError(a.Error).Code != jsonrpc.CodeMethodNotFound {
-		t.Errorf("server/discover: %v %s", ok, a.Error)
+	for params, want := range map[string]bool{
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`: true,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}`: true,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`:            true,
+		`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`:        false,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}`: false,
+		`{"_meta":{"progressToken":1}}`:                                      false,
+		`{"name":"x"}`:                                                       false,
+	} {
+		if got := isModern(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)); got != want {
+			t.Errorf("%s: modern %t", params, got)
+		}
 	}
-	a, ok = otherEra(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`))
-	if !ok || jsonrpc.ParseError(a.Error).Code != -32022 {
-		t.Errorf("a request of the other era: %v %s", ok, a.Error)
-	}
-	if _, ok = otherEra(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}`)); ok {
-		t.Error("a request of a session was turned away")
+	for _, method := range []string{"server/discover", "subscriptions/listen"} {
+		if !isModern(split(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)) {
+			t.Errorf("%s is of the other era", method)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -27,6 +28,7 @@ type toolCall struct {
 	again  func(ctx context.Context) jsonrpc.Answer // makes the call from the start, the tool looked up anew
 
 	scanned *scanned // of args, where that was done already
+	warrant *warrant // a human's approval of this very call; nil: none
 	current bool     // tool is what the child's instance defines, and not the catalogue
 }
 
@@ -49,6 +51,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if tool.child == "" {
 		return s.callOwn(ctx, tool, m, token)
 	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
 	return s.dispatch(ctx, toolCall{
 		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
 		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
@@ -63,7 +68,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task"}
+var knownMembers = []string{"name", "arguments", "_meta", "task", paramResponses, paramState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -95,7 +100,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level"}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", paramResponses, paramState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
@@ -209,14 +214,39 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		return c.again(ctx) // nothing was sent yet
 	}
 	if err != nil {
+		s.refusedFor(ctx, c.subject(), err)
 		return refuse(ctx, c.tool, err)
 	}
-	defer j.lease.Release()
-	if v := j.verdict; v.Decision != validate.Allow {
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-		return refuseVerdict(v, c.at)
+	if j.verdict.Decision == validate.Escalate {
+		p := s.petitionOf(c)
+		j, err = s.appeal(ctx, p, j)
+		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+			return c.again(ctx)
+		}
+		if err != nil {
+			s.refusedFor(ctx, c.subject(), err)
+			return refuse(ctx, c.tool, err)
+		}
+		defer s.consent.over(j.warrant)
+		if err := j.redeem(p.digest); err != nil {
+			j.refusal = err.Error()
+		}
 	}
-	return s.forward(ctx, c, j)
+	defer func() { j.lease.Release() }() // another one by then, perhaps
+	ticket, err := s.record(ctx, c.subject(), j)
+	if j.verdict.Decision != validate.Allow || j.refusal != "" {
+		return s.denied(c, j)
+	}
+	if err != nil {
+		return refuse(ctx, c.tool, err)
+	}
+	return s.forward(ctx, c, j, ticket)
+}
+
+func (s *Session) denied(c toolCall, j *judgement) jsonrpc.Answer {
+	v := j.verdict
+	s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
+	return refuseJudged(j, c.at)
 }
 
 // preparedScan is the Scan that serveFast made of a call's arguments, nil where
@@ -231,9 +261,29 @@ type judgement struct {
 	gen     *generation
 	child   string
 	tool    *offered // that it was judged by; nil where it is no call of a tool
+	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View // zero where the call holds no path
 	lease   *children.Lease
+	warrant *warrant // a human's approval of it; nil: none
+	refusal string   // why a call that a rule escalates was not approved
+}
+
+// petitionOf puts a call before a human.
+func (s *Session) petitionOf(c toolCall) *petition {
+	task := []byte{}
+	if c.task {
+		task = []byte("task")
+	}
+	return &petition{
+		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote, args: c.args,
+		digest: digestOf([]byte(s.id), []byte(c.tool.child), []byte("tools/call"), []byte(c.tool.remote), c.args, task),
+		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
+			again := c
+			again.warrant, again.scanned, again.current = t, nil, false
+			return s.consider(ctx, again)
+		},
+	}
 }
 
 // considerBy judges the arguments of a call: strict JSON, schema, findings, and
@@ -245,7 +295,7 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if c.tool.gen.byRoots(c.tool.child) {
+	if s.byRoots(c.tool.gen, c.tool.child) {
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -256,13 +306,14 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 			}
 		}
 	}
-	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool}
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, warrant: c.warrant}
 	var scan *validate.Scan
 	if done := c.scanned; done != nil && done.tool == c.tool.tool {
 		scan = done.scan
 	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
 		return nil, s.confirm(ctx, c.tool, err)
 	}
+	j.scan = scan
 	switch {
 	case !scan.NeedsBoundary():
 		patience = nil
@@ -270,17 +321,24 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 		j.view = view
 	default:
 		patience = s.roots.Begin()
+		lookFirst(ctx, scan)
 		if j.view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
+	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+		return nil, err
+	}
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
+		return nil, err
+	}
+	if err = s.rootsAfter(ctx, j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
 	err = s.judge(ctx, scan, patience, j)
 	if err == nil && j.lease.Key() == before {
-		return j, nil
+		return s.upToDate(ctx, j)
 	}
 	if j.lease != nil {
 		j.lease.Release()
@@ -296,6 +354,9 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 // boundary waits for the roots that this call is judged by, and until the
 // children have been given them.
 func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+	if p := parleyOf(ctx); p != nil {
+		return p.boundary(ctx)
+	}
 	began := time.Now()
 	defer lend(ctx)()
 	view, err := patience.Await(ctx)
@@ -305,16 +366,19 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
 }
 
-// judge decides; a denial that a newer answer of the client might lift is
-// decided once more after asking (R11). Then the child is acquired anew: it has
+// judge decides; a denial that a newer answer of the client might lift, or a
+// question to a human that it might spare, is decided once more after asking
+// (R11). Then the child is acquired anew: it has
 // to apply the new roots first, and may be another process in another place.
 func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
 	decide := func() {
-		cwd, served := j.lease.Where()
-		j.verdict = j.gen.cfg.Checker.Judge(scan, validate.Where{Cwd: cwd, Served: served}, j.view)
+		j.verdict = j.gen.cfg.Checker.Judge(scan, s.where(j), j.view)
 	}
 	decide()
-	if j.verdict.Decision != validate.Deny || patience == nil {
+	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
+		return p.wantRoots()
+	}
+	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)
@@ -340,6 +404,15 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	return nil
 }
 
+// where tells what the instance that would run a request can reach, and what a
+// human has opened for it.
+func (s *Session) where(j *judgement) validate.Where {
+	cwd, served := j.lease.Where()
+	return validate.Where{
+		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
+	}
+}
+
 // rewrites are the edits of args that a verdict asks for: other spellings of
 // paths that were judged, for a server that does not take the ones given.
 func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
@@ -353,22 +426,34 @@ func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
 }
 
 // forward sends the judged bytes and brings the answer back as it is.
-func (s *Session) forward(ctx context.Context, c toolCall, j *judgement) jsonrpc.Answer {
+func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket audit.Ticket) jsonrpc.Answer {
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.hub.progress.remove(own) }
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, "tools/call", c.params(own, s.rewrites(c, j.verdict))...)
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
+	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
 	back(err)
-	if err != nil {
+	var denied *deniedError
+	switch {
+	case errors.As(err, &denied):
 		drop()
+		denied.settle(j)
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(context.WithoutCancel(ctx), c.subject(), j)
+		return s.denied(c, j)
+	case err != nil:
+		drop()
+		ticket.Outcome(failureOf(err))
 		return refuse(ctx, c.tool, err)
 	}
-	a := jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
-	if c.task {
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	if c.task || j.lease.Modern() && isTask(a.Result) {
+		if p := parleyOf(ctx); p != nil {
+			p.isTyped()
+		}
 		return s.adoptTask(ctx, j.lease, a, drop)
 	}
 	drop()
@@ -392,7 +477,10 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
 		return refuseArguments(err)
 	case errors.As(err, &missing), errors.As(err, &changed):

@@ -139,13 +139,14 @@ const (
 // session's client, a shared one nobody in particular.
 func (h *Hub) clientOf(k children.Key) children.Client {
 	if s := h.owner(k); s != nil {
+		level := s.heard().String()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
+		return children.Client{Capabilities: s.tab.caps.shown, Level: level}
 	}
 	var most logLevel
 	for _, s := range h.holding(k) {
-		most = most.verboser(s.logLevel())
+		most = most.verboser(s.heard())
 	}
 	return children.Client{Level: most.String()}
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"io"
 	"os"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ type testClient struct {
 	t    testing.TB
 	conn *jsonrpc.Conn
 	hub  *Hub
+	raws io.Writer     // its end of the pipe, for frames of a test's own
 	late time.Duration // how long it takes over roots/list
 
 	hears func(m *jsonrpc.Message)                                                    // takes notifications in place of notes and progress

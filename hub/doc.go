@@ -7,6 +7,7 @@
 //     registers the id for cancellation and serves the request on a goroutine of
 //     its own, at most Limits.Calls at a time.
 //  2. era.go says which protocol era the request belongs to; only that file knows.
+//     Those of the modern era go on in modern.go, see below.
 //  3. call.go looks the name up in the session's Catalog, an immutable value
 //     behind an atomic pointer, which may hold what children offered in an earlier
 //     run (remember.go). A name that may belong to a child which has not listed its
@@ -20,8 +21,43 @@
 //     the instance's own working directory. Should the child define the tool
 //     otherwise than the Catalog, the call is judged anew, from step 4. A denial
 //     becomes the text of refuse.go and never reaches the child.
-//  7. The judged bytes go out with only the tool's name and the progress token
+//     A call that a rule escalates is put to a human first (approve.go): what they
+//     allow is granted and served to the child (grants.go), and the call judged
+//     anew with the bytes it had.
+//  7. record.go writes the decision, whatever it is, and waits until the line is
+//     with the operating system; what cannot be recorded is denied where
+//     hub.json says so.
+//  8. The judged bytes go out with only the tool's name and the progress token
 //     replaced; the child's answer comes back as it was sent.
+//
+// # Two eras
+//
+// The life above is that of a handshake client's call; one of the modern era
+// (2026-07-28: no handshake, no request to the client) lives it too. modern.go
+// takes what is of that era out of the request, runs the core on a goroutine of
+// its own, and gives the answer the era's shape (modern_answer.go). In place of a
+// session's capabilities and roots stand those that came with the request. The
+// [parley] is its peer, over all rounds that it takes:
+//
+//   - Step 5 has no roots yet: the work ends, and the client is asked for them by
+//     the result. Nothing is held; the retry is a request like any other, and the
+//     sealed requestState says that it is the same one (modern_roots.go,
+//     modern_state.go).
+//   - A child of the handshake's era asks something in step 7: the work goes on
+//     waiting, the client is asked by the result, and the retry, which may come
+//     once, hands the answers over (park.go). What does not come again within ten
+//     minutes is cancelled towards the child; how many wait, and how many bytes
+//     they hold, is bounded.
+//   - A child of the handshake's era asks for roots in step 7, which nothing told
+//     before: it waits, for as long as any answer of a client about roots may take,
+//     while that client is asked in the same way. What names may be links is
+//     judged once more before the child is given them (lazy_roots.go).
+//   - A child of the same era asks by its result: that goes to the client with the
+//     child's requestState inside the hub's (modern_child.go). Nothing is held.
+//
+// Every requestState is bound to method, params, client and time. What a child is
+// told of a client that it meets before any request, and what a client is told
+// beside its answers, see bridgedCaps and modern_listen.go.
 //
 // # Sharing
 //
@@ -58,9 +94,13 @@
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
+// Calls of the short way that are to be recorded wait in the session's lane,
+// which belongs to the client's read loop, until the line about them is written.
 //
 // # What it refuses to do
 //
+// It asks no modern client for what that request did not declare, and goes on
+// with no request but the very one that was asked.
 // It never decodes what passes through into typed values, never lets a request
 // of a child reach a client it does not belong to, and never forwards a call that
 // was not allowed. It writes to a client's stream nothing but protocol.

@@ -1,41 +1,60 @@
 package hub
 
 import (
+	"slices"
+
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
 )
 
-// This file alone knows that there are two eras of the protocol. Today the hub
-// serves handshake clients (2024-11-05 to 2025-11-25); a client that tries the
-// other era first is answered so that it falls back.
+// This file alone tells the two eras of the protocol apart: that of the
+// handshake (2024-11-05 to 2025-11-25), and the modern one (2026-07-28), whose
+// requests say of themselves what the handshake said once. Both may come on one
+// connection.
 
-// metaVersion is the member of _meta by which a request of the era without a
-// handshake names its version.
-const metaVersion = "io.modelcontextprotocol/protocolVersion"
+// modernVersion is the version of the modern era that is served.
+const modernVersion = mcp.ProtocolVersion20260728
 
-// otherEra answers a request that does not belong to a handshake session; ok
-// is false where it does.
-func otherEra(m *jsonrpc.Message) (jsonrpc.Answer, bool) {
-	if m.Method == "server/discover" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "server/discover is not supported: connect with initialize"), true
+// Members of _meta that are of one hop (2026-07-28, basic/index).
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaLevel        = "io.modelcontextprotocol/logLevel"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+const (
+	methodDiscover = "server/discover"
+	methodListen   = "subscriptions/listen"
+)
+
+// legacyVersions are those of the era of the handshake.
+var legacyVersions = mcp.LegacyProtocolVersions()
+
+// servedVersions are all versions that the hub speaks, the newest first.
+var servedVersions = append([]string{modernVersion}, legacyVersions...)
+
+// isModern reports whether a request belongs to the modern era: by its method,
+// which the other one does not have, or by what its _meta says. One that says
+// so badly is modern too, and refused there.
+func isModern(m *jsonrpc.Message) bool {
+	if m.Method == methodDiscover || m.Method == methodListen {
+		return true
 	}
-	meta := m.Param("_meta")
-	if meta == nil {
-		return jsonrpc.Answer{}, false
+	version := jsonrpc.Get(m.Param("_meta"), metaVersion)
+	if version == nil {
+		return false
 	}
-	version, ok := jsonrpc.String(jsonrpc.Get(meta, metaVersion))
-	if !ok || !mcp.IsModernProtocol(version) {
-		return jsonrpc.Answer{}, false
-	}
-	data := append([]byte(nil), `{"supported":[`...)
-	for i, v := range mcp.LegacyProtocolVersions() {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = jsonrpc.AppendString(data, v)
-	}
-	data = jsonrpc.AppendString(append(data, `],"requested":`...), version)
-	e := &jsonrpc.Error{Code: mcp.UNSUPPORTED_PROTOCOL_VERSION, Message: "this version is not served; connect with initialize", Data: append(data, '}')}
-	return jsonrpc.Answer{Error: e.Raw()}, true
+	text, ok := jsonrpc.String(version)
+	return !ok || !slices.Contains(legacyVersions, text)
+}
+
+// isNearlyModern reports whether a request names no version and says what only
+// modern ones say. Of a client that has said initialize it is a handshake's with
+// something odd in it.
+func isNearlyModern(m *jsonrpc.Message) bool {
+	return jsonrpc.Get(m.Param("_meta"), metaCapabilities) != nil
 }

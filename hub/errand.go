@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -28,6 +29,27 @@ type errand struct {
 	// anew, where set, makes the scan again by what the child offers now; nil where
 	// that is what it was made by.
 	anew func(*children.Offer) (*validate.Scan, error)
+	// mute says why nobody is asked where a rule escalates the request; "" where a
+	// human is.
+	mute    string
+	warrant *warrant // a human's approval of it; nil: none
+}
+
+// petitionFor puts an errand before a human.
+func (s *Session) petitionFor(e errand) *petition {
+	params := join(e.params(nil))
+	return &petition{
+		what: "a request " + legible(e.method), name: e.method, mute: e.mute, args: params,
+		digest: digestOf([]byte(s.id), []byte(e.child), []byte(e.method), nil, params),
+		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
+			e.warrant = t
+			j, err := s.considerErrand(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			return s.upToDate(ctx, j)
+		},
+	}
 }
 
 var errRestless = errors.New("it changes what it offers again and again")
@@ -45,15 +67,40 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		return refuseErrand(ctx, e, err), errSuperseded
 	}
 	if err != nil {
+		s.refusedFor(ctx, e.subject(), err)
 		return refuseErrand(ctx, e, err), nil
 	}
-	defer j.lease.Release()
-	if v := j.verdict; v.Decision != validate.Allow {
+	if j.verdict.Decision == validate.Escalate {
+		p := s.petitionFor(e)
+		j, err = s.appeal(s.withNotice(ctx, e.token), p, j)
+		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+			return refuseErrand(ctx, e, err), errSuperseded
+		}
+		if err != nil {
+			s.refusedFor(ctx, e.subject(), err)
+			return refuseErrand(ctx, e, err), nil
+		}
+		defer s.consent.over(j.warrant)
+		if err := j.redeem(p.digest); err != nil {
+			j.refusal = err.Error()
+		}
+	}
+	defer func() { j.lease.Release() }() // another one by then, perhaps
+	denied := func(v *validate.Verdict) (jsonrpc.Answer, error) {
+		j.verdict = v
 		s.log.Info().Str("child", e.child).Str("method", e.method).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("request denied")
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, denial(v, "")), errDenied
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.denial("")), errDenied
+	}
+	ticket, err := s.record(ctx, e.subject(), j)
+	if v := j.verdict; v.Decision != validate.Allow || j.refusal != "" {
+		return denied(v)
+	}
+	if err != nil {
+		return refuseErrand(ctx, e, err), nil
 	}
 	if e.before != nil {
 		if err := e.before(j.lease.Key()); err != nil {
+			ticket.Outcome(audit.ResultNotSent)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}
 	}
@@ -62,24 +109,34 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(e.token))
 		defer s.hub.progress.remove(own)
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key())
-	resp, err := j.lease.Call(away, e.method, e.params(own)...)
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
+	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
 	back(err)
-	if err != nil {
+	var late *deniedError
+	switch {
+	case errors.As(err, &late):
+		late.settle(j)
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(context.WithoutCancel(ctx), e.subject(), j)
+		return denied(late.verdict)
+	case err != nil:
+		ticket.Outcome(failureOf(err))
 		return refuseErrand(ctx, e, err), nil
 	}
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	return a, nil
 }
 
 // considerErrand judges an errand. The caller releases the lease.
 func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, error) {
 	rounds := 0
 	for {
-		j := &judgement{gen: e.gen, child: e.child}
+		j := &judgement{gen: e.gen, child: e.child, warrant: e.warrant}
 		var patience *rootsmgr.Wait
 		var err error
-		if e.gen.byRoots(e.child) || e.scan.NeedsBoundary() {
+		if s.byRoots(e.gen, e.child) || e.scan.NeedsBoundary() {
 			patience = s.roots.Begin()
+			lookFirst(ctx, e.scan)
 			if j.view, err = s.boundary(ctx, patience); err != nil {
 				return nil, err
 			}
@@ -87,9 +144,16 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if !e.scan.NeedsBoundary() {
 			patience = nil
 		}
+		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
+			return nil, err
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		if err = s.rootsAfter(ctx, j.lease); err != nil {
+			return nil, err
+		}
+		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
 		var other *validate.Scan
@@ -121,7 +185,10 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 func refuseErrand(ctx context.Context, e errand, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var down *children.UnavailableError
+	var unrecorded *unrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case errors.As(err, &args):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):

@@ -21,12 +21,14 @@ type Explanation struct {
 	Tool       string             `json:"tool"`
 	Server     string             `json:"server"`
 	ToolName   string             `json:"toolName"`
-	Decision   string             `json:"decision"` // allow, escalate or deny
-	Rule       string             `json:"rule"`     // what decided
+	Decision   string             `json:"decision"`         // allow, escalate or deny
+	Rule       string             `json:"rule"`             // what decided
+	Policy     *RuleReport        `json:"policy,omitempty"` // the rule of the policy that decided
 	Refusal    string             `json:"refusal,omitempty"`
 	Roots      []string           `json:"roots"`
-	Origin     string             `json:"origin,omitempty"`
-	Case       string             `json:"case,omitempty"` // which case of R11 held; absent where no path was found
+	Origin     string             `json:"origin,omitempty"` // who vouched for the roots; "inline": they came with this call
+	Era        string             `json:"era"`              // of the protocol: handshake or modern
+	Case       string             `json:"case,omitempty"`   // which case of R11 held; absent where no path was found
 	Generation uint64             `json:"generation,omitempty"`
 	Stale      bool               `json:"stale,omitempty"`
 	Profile    string             `json:"profile,omitempty"`
@@ -35,6 +37,7 @@ type Explanation struct {
 	Share      string             `json:"share,omitempty"`  // who shares its process: session, roots or all
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
+	explainedApproval
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -46,6 +49,7 @@ type ExplainedFinding struct {
 	How      string             `json:"how"` // why it was taken for a path
 	Base     string             `json:"base,omitempty"`
 	Decision string             `json:"decision"`
+	Rule     string             `json:"rule,omitempty"` // of the policy, that matched it
 	Code     string             `json:"code"`
 	Readings []ExplainedReading `json:"readings"`
 	Hint     string             `json:"hint,omitempty"` // the line of hub.json that would change it
@@ -77,7 +81,10 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	}
 	e := Explanation{
 		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
-		Roots: []string{}, Findings: []ExplainedFinding{},
+		Roots: []string{}, Findings: []ExplainedFinding{}, Era: eraHandshake,
+	}
+	if parleyOf(ctx) != nil {
+		e.Era = eraModern
 	}
 	j, err := s.consider(ctx, toolCall{tool: tool, args: m.Param("arguments")})
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
@@ -92,6 +99,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
+		e.explainedApproval = s.explainApproval(tool, m.Param("arguments"), j)
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
@@ -118,6 +126,10 @@ func (e *Explanation) judged(j *judgement) {
 	if v.Decision != validate.Allow {
 		e.Refusal = denial(v, "")
 	}
+	if v.Fired != nil {
+		r := NewRuleReport(&validate.RuleInfo{Rule: *v.Fired, Found: true})
+		e.Policy = &r
+	}
 	if snap := j.view.Snapshot; snap != nil {
 		e.Roots, e.Origin, e.Case = snap.URIs(), snap.Origin().String(), j.view.Case.String()
 	}
@@ -128,7 +140,7 @@ func (e *Explanation) judged(j *judgement) {
 	for _, f := range v.Findings {
 		out := ExplainedFinding{
 			Pointer: f.Pointer, Raw: f.Raw, Value: f.Value, Role: f.Role.String(), How: f.How, Base: f.Base,
-			Decision: f.Decision.String(), Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
+			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []ExplainedReading{},
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, ExplainedReading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

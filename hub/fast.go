@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -21,7 +22,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return false
 	}
-	if _, other := otherEra(m); other || checkMembers(m.Members) != nil {
+	if isModern(m) || isNearlyModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -36,7 +37,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	if err != nil {
 		return false
 	}
-	if scan.NeedsBoundary() || tool.gen.byRoots(tool.child) {
+	if scan.NeedsJudge() || s.byRoots(tool.gen, tool.child) {
 		m.Prepared = &scanned{tool.tool, scan}
 		return false
 	}
@@ -49,7 +50,16 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		lease.Release() // another definition, perhaps: the long way looks closer
 		return false
 	}
+	if lease.Modern() && (m.Param(memberResponses) != nil || m.Param(memberState) != nil) {
+		lease.Release()
+		return false // refused there
+	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
+	kept := s.hub.now().cfg.Audit
+	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart()) {
+		lease.Release()
+		return false
+	}
 	room := rooms.Get().(*room)
 	defer room.free()
 	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
@@ -62,12 +72,30 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	c.trip.key, c.trip.to = key, s.client
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
+	if lease.Modern() {
+		c.judged, c.scan = join(params), scan
+		params = append(room.parts[:0], c.judged)
+		c.call.For(s.onBehalf(context.Background()))
+		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	}
+	if kept.To != nil {
+		s.lane.hold(&kept, c, m, params)
+		return true
+	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over(nil)
 		return false
 	}
-	r.OnCancel(&c.call)
+	r.OnCancel(c)
 	return true
+}
+
+// Abandon ends the call: nobody waits for its answer any more.
+func (c *fastCall) Abandon(cause error) {
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
+	c.call.Abandon(cause)
 }
 
 // scanned is a Scan that the short way made before it had to give up: the long
@@ -86,6 +114,13 @@ type fastCall struct {
 	token []byte // the hub's progress token
 	call  children.Call
 	trip  trip
+
+	// Where the child may ask for more by its result.
+	judged []byte // the params
+	scan   *validate.Scan
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ticket audit.Ticket
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -104,6 +139,9 @@ func (r *room) free() {
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over(err error) {
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
 	c.s.trips.end(&c.trip, err != nil)
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
@@ -114,10 +152,48 @@ func (c *fastCall) over(err error) {
 // Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
+	if err == nil && c.judged != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)) {
+		result := bytes.Clone(res.Result)
+		res.Release()
+		go c.converse(result)
+		return
+	}
 	c.over(err)
 	if err != nil {
+		c.ticket.Outcome(failureOf(err))
 		c.reply.Answer(refuse(context.Background(), c.tool, err))
 		return
 	}
+	c.ticket.Outcome(resultOf(res.Result, res.Error))
 	c.reply.Answer(res.Answer())
+}
+
+// converse goes on where the short way ends: the child has asked for something.
+func (c *fastCall) converse(result []byte) {
+	ctx := c.ctx
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.scan, lease: c.lease}
+	if isTask(result) {
+		c.ticket.Outcome(resultOf(result, nil))
+		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))
+		c.over(nil)
+		return
+	}
+	d := &dialogue{s: c.s, j: j, method: string(mcp.MethodToolsCall), key: c.trip.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.judged} }}
+	a, err := d.run(children.WithProgressToken(ctx, c.token), nil, result)
+	c.lease = j.lease
+	for _, q := range c.s.trips.end(&c.trip, err != nil) {
+		<-q.over
+	}
+	if c.token != nil {
+		c.s.hub.progress.remove(c.token)
+	}
+	defer c.cancel(nil)
+	defer c.lease.Release()
+	if err != nil {
+		c.ticket.Outcome(failureOf(err))
+		c.reply.Answer(refuse(ctx, c.tool, err))
+		return
+	}
+	c.ticket.Outcome(resultOf(a.Result, a.Error))
+	c.reply.Answer(a)
 }

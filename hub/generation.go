@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,11 +18,11 @@ import (
 type generation struct {
 	number  uint64
 	cfg     Config
-	own     []ownTool              // definitions of the hub's own tools
-	byName  map[string]*Child      // cfg.Children by name
-	common  func() []rootsmgr.Root // what a child that serves everybody is served
-	applied chan struct{}          // closed once the supervisor follows it
-	next    chan struct{}          // closed once the supervisor follows a newer one
+	own     []ownTool                         // definitions of the hub's own tools
+	byName  map[string]*Child                 // cfg.Children by name
+	common  func() map[string][]rootsmgr.Root // what each child that serves everybody is served
+	applied chan struct{}                     // closed once the supervisor follows it
+	next    chan struct{}                     // closed once the supervisor follows a newer one
 
 	lastRead map[*Child]*childOffer // guarded by Hub.mu
 	catalogs catalogMemo
@@ -40,9 +41,10 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Names = cfg.Names.withDefaults()
+	cfg.Approval = cfg.Approval.withDefaults()
 	cfg.Children = append([]Child(nil), cfg.Children...)
 	g.cfg = cfg
-	g.common = sync.OnceValue(func() []rootsmgr.Root { return configuredRoots(&g.cfg) })
+	g.common = sync.OnceValue(g.configuredRoots)
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
 		if g.byName[c.Spec.Name] != nil {
@@ -64,6 +66,7 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 func (c Config) keep(old *Config) Config {
 	c.Version, c.FS, c.Log, c.Said, c.Inspect, c.launcher = old.Version, old.FS, old.Log, old.Said, old.Inspect, old.launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
+	c.Audit.To = old.Audit.To
 	return c
 }
 
@@ -113,6 +116,21 @@ var errSuperseded = errors.New("the configuration of this server has just change
 func (h *Hub) superseded(c *Child) bool {
 	now := h.now().byName[c.Spec.Name]
 	return now == nil || now.Spec.Revision != c.Spec.Revision
+}
+
+// upToDate is a judgement that was reached by the policy in force. What waited, for
+// roots, for its child or for a person, and was overtaken by a reload meanwhile has
+// to begin anew: its error is errSuperseded, and the lease was released.
+func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error) {
+	if s.hub.now() == j.gen {
+		return j, nil
+	}
+	j.lease.Release()
+	select {
+	case <-j.gen.next: // every session goes by the other one
+	case <-ctx.Done():
+	}
+	return nil, errSuperseded
 }
 
 // dropGhosts takes the tools out of a catalogue that were read by an earlier

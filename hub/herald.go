@@ -42,6 +42,7 @@ func (s *Session) herald(ctx context.Context) {
 		for _, method := range s.changedLists() {
 			_ = s.client.Notify(ctx, method) // it must not be lost to a flood of other things
 		}
+		s.modern.hears.changed(ctx, s.digests)
 		s.mu.Lock()
 		again := s.tab.restarted
 		s.tab.restarted = nil

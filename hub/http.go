@@ -7,17 +7,20 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -28,7 +31,9 @@ type HTTPOptions struct {
 	Origins  []string      // web pages that may call
 	Tokens   []Token       // who may call; none: whoever reaches the address
 	Sessions int           // at a time; 0: 1000
+	StateKey []byte        // what requestState is sealed with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
 	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
+	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
 }
 
 const (
@@ -49,14 +54,18 @@ type httpFront struct {
 	h     *Hub
 	o     HTTPOptions
 	guard *gate
+	seal  *seal.Sealer
 	log   zerolog.Logger
 	watch watch
 
+	bodies atomic.Int64 // bytes of large requests being read or served
+
 	mu       sync.Mutex
 	sessions map[string]*httpClient
-	closing  bool           // no session begins any more
-	over     bool           // no request either
-	lives    sync.WaitGroup // sessions and requests
+	owners   map[string]*httpClient // what serves the modern requests of a token, by its name
+	closing  bool                   // no session begins any more
+	over     bool                   // no request either
+	lives    sync.WaitGroup         // sessions and requests
 }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
@@ -70,10 +79,14 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 		o.Idle = 30 * time.Minute
 	}
 	guard, err := newGate(o)
+	sealer := h.seal
+	if o.StateKey != nil && err == nil {
+		sealer, err = seal.New(o.StateKey)
+	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &httpFront{h: h, o: o, guard: guard, log: h.now().cfg.Log, sessions: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
 		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -132,6 +145,11 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.lives.Done()
+	if r.Method != http.MethodPost && headerModern(r.Header) {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		f.post(w, r, owner)
@@ -152,6 +170,10 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
+	if headerModern(r.Header) {
+		f.postModern(w, r, owner, events)
+		return
+	}
 	// Whoever is of no session has nothing long to say.
 	var c *httpClient
 	if r.Header.Get(headerSession) != "" {
@@ -168,9 +190,14 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	if m == nil {
 		return
 	}
-	defer held.release()
-	if a, other := otherEra(m); other {
-		refuseRequest(w, http.StatusBadRequest, m.ID, a)
+	release := held.release
+	defer func() { release() }()
+	if isModern(m) {
+		err := checkVersion(r.Header, m)
+		if err == nil {
+			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")
+		}
+		refuseRequest(w, http.StatusBadRequest, m.ID, refuseMismatch(err))
 		return
 	}
 	switch {
@@ -181,7 +208,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.find(w, r, owner) // says what is missing
 		return
 	case m.IsRequest():
-		f.request(w, r, c, m, events)
+		if f.request(w, r, c, m, events, release) {
+			release = func() {}
+		}
 		return
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
@@ -236,20 +265,11 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	c := newHTTPClient(rand.Text(), owner, f.h.now().cfg.Limits.Calls, &f.watch)
 	if !f.enter(c) {
 		w.Header().Set("Retry-After", "10")
-		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are %d sessions already; try again later", f.o.Sessions)))
+		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return
 	}
-	c.s = f.h.newSession()
-	c.s.client, c.s.principal = c, owner
-	cfg := &f.h.now().cfg
-	settings := cfg.Roots
-	settings.Ceiling = f.guard.ceilings[owner]
-	c.s.roots = rootsmgr.NewManager(askHTTP{askRoots{c}, c}, cfg.Fallback, settings, cfg.FS, c.s.log)
-	f.lives.Go(func() { // this request is one of lives, so nobody has waited for them yet
-		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
-		f.forget(c)
-		c.close()
-	})
+	f.host(c, c, askHTTP{askRoots{c}, c})
+	f.live(c)
 	a := f.answer(c.ctx, c.s, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)
@@ -258,6 +278,26 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	w.Header().Set(headerSession, c.id)
 	writePlain(w, m.ID, a)
+}
+
+// host makes the Session of a client.
+func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
+	c.s = f.h.newSession()
+	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
+	cfg := &f.h.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling = f.guard.ceilings[c.owner]
+	c.s.roots = rootsmgr.NewManager(src, cfg.Fallback, settings, cfg.FS, c.s.log)
+}
+
+// live runs the Session of a client until that is cancelled. The caller is one
+// of lives, so nobody has waited for them yet.
+func (f *httpFront) live(c *httpClient) {
+	f.lives.Go(func() {
+		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+		f.forget(c)
+		c.close()
+	})
 }
 
 // answer calls the session's handler. What is broken in one request must not
@@ -273,13 +313,14 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 }
 
 // request serves one request of a session. The end of the connection is not
-// the end of the request: only notifications/cancelled is (2025-11-25).
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool) {
+// the end of the request: only notifications/cancelled is (2025-11-25). detached:
+// it goes on without the connection and calls release when it ends.
+func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
 	id := string(m.ID)
 	ctx, cancel, refusal := c.admit(id)
 	if refusal != nil {
 		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
-		return
+		return false
 	}
 	select {
 	case c.slots <- struct{}{}:
@@ -289,20 +330,29 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 			cancel(nil)
 			c.served(id)
 			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return
+			return false
 		}
 	}
 	x := newExchange(c, m.ID, events)
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
-	a := f.answer(withPeer(ctx, x), c.s, m)
-	var gone *jsonrpc.CancelledError
-	cancelled := errors.As(context.Cause(ctx), &gone)
-	c.served(id)
-	cancel(nil)
-	if !x.finish(a, cancelled) {
-		f.plain(w, x, a, cancelled)
+	if x.poll = f.o.Poll; x.poll > 0 {
+		x.left = make(chan struct{})
 	}
-	<-c.slots
+	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	prefers := events && prefersEvents(r.Header)
+	return f.serveExchange(x, release, func() {
+		if prefers {
+			x.flow()
+		}
+		a := f.answer(withPeer(ctx, x), c.s, m)
+		var gone *jsonrpc.CancelledError
+		cancelled := errors.As(context.Cause(ctx), &gone)
+		c.served(id)
+		cancel(nil)
+		if !x.finish(a, cancelled) {
+			f.plain(w, x, a, cancelled)
+		}
+		<-c.slots
+	})
 }
 
 // plain answers a request before whose answer nothing had to be said.
@@ -323,19 +373,27 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, 
 	}
 }
 
-// enter takes a session in, where there is room. The one that has been idle
-// longest makes room, if nobody has used it for a minute.
+// enter takes a session in, where there is room: of one token, if there are
+// several, for three quarters of all. The one that has been idle longest makes
+// room, if nobody has used it for a minute.
 func (f *httpFront) enter(c *httpClient) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closing {
 		return false
 	}
-	if len(f.sessions) >= f.o.Sessions {
+	own := 0
+	for _, old := range f.sessions {
+		if old.owner == c.owner {
+			own++
+		}
+	}
+	greedy := len(f.o.Tokens) > 1 && own >= max(f.o.Sessions*3/4, 1)
+	if greedy || len(f.sessions) >= f.o.Sessions {
 		var oldest *httpClient
 		since := time.Now().Add(-time.Minute)
 		for _, old := range f.sessions {
-			if used, idle := old.idle(); idle && used.Before(since) {
+			if used, idle := old.idle(); idle && used.Before(since) && (!greedy || old.owner == c.owner) {
 				oldest, since = old, used
 			}
 		}
@@ -352,18 +410,28 @@ func (f *httpFront) enter(c *httpClient) bool {
 func (f *httpFront) forget(c *httpClient) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.sessions, c.id)
+	if f.sessions[c.id] == c {
+		delete(f.sessions, c.id)
+	}
+	if f.owners[c.owner] == c {
+		delete(f.owners, c.owner)
+	}
 }
 
 // sweep ends sessions that nobody uses.
 func (f *httpFront) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.sessions {
-		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle {
+	for _, c := range f.all() {
+		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle && !(c.modern && c.s.modern.lot.busy()) {
 			c.cancel(errSessionOver)
 		}
 	}
+}
+
+// all are those that the front serves. The caller holds mu.
+func (f *httpFront) all() []*httpClient {
+	return slices.AppendSeq(slices.Collect(maps.Values(f.sessions)), maps.Values(f.owners))
 }
 
 // begin counts a request, unless nobody waits for it any more.
@@ -387,13 +455,13 @@ func (f *httpFront) draining() bool {
 func (f *httpFront) drain() {
 	f.mu.Lock()
 	f.closing = true
-	all := make([]*httpClient, 0, len(f.sessions))
-	for _, c := range f.sessions {
-		all = append(all, c)
-	}
+	all := f.all()
 	f.mu.Unlock()
 	for _, c := range all {
 		c.own.end()
+		if c.modern {
+			c.s.modern.hears.hangUp()
+		}
 	}
 }
 
@@ -402,7 +470,7 @@ func (f *httpFront) closeAll() {
 	f.drain()
 	f.mu.Lock()
 	f.over = true
-	for _, c := range f.sessions {
+	for _, c := range f.all() {
 		c.cancel(errSessionOver)
 	}
 	f.mu.Unlock()

@@ -1,12 +1,15 @@
 package hub
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
 )
 
 // BenchmarkHTTPCall is a small call through the front to a child process, with
@@ -34,4 +37,68 @@ func BenchmarkHTTPCall(b *testing.B) {
 			b.Fatal(r.StatusCode)
 		}
 	}
+}
+
+// BenchmarkHTTPInlineRoots is what R8 costs: the same call with a path, by a
+// client that gave its roots once after its handshake, by a modern one that
+// cannot give roots, and by one that gives them with each call, in a second
+// request.
+func BenchmarkHTTPInlineRoots(b *testing.B) {
+	dir := b.TempDir()
+	params := call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
+	front := func(b *testing.B) *web {
+		w := serveWeb(b, newTestHub(b, scripted("kid", childtest.Script{})), HTTPOptions{})
+		w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
+		return w
+	}
+	post := func(b *testing.B, w *web, frame string, header []string) []byte {
+		b.Helper()
+		req, _ := http.NewRequest("POST", w.url, strings.NewReader(frame))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		for h := header; len(h) > 1; h = h[2:] {
+			req.Header.Set(h[0], h[1])
+		}
+		r, err := w.c.Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil || r.StatusCode != 200 || bytes.Contains(raw, []byte(`"isError":true`)) {
+			b.Fatal(r.StatusCode, err, string(raw))
+		}
+		return raw
+	}
+	b.Run("handshake", func(b *testing.B) {
+		w := front(b)
+		s := w.initialize(`{"roots":{}}`).initialized()
+		s.frames(s.request("tools/call", params), s.answering(dir))
+		for b.Loop() {
+			post(b, w, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":`+params+`}`, []string{headerSession, s.session})
+		}
+	})
+	b.Run("without", func(b *testing.B) {
+		w := front(b)
+		c := w.modern("")
+		c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
+		frame := c.frame("tools/call", params)
+		header := c.headersOf(frame)
+		for b.Loop() {
+			post(b, w, frame, header)
+		}
+	})
+	b.Run("inline", func(b *testing.B) {
+		w := front(b)
+		c := w.modern("", dir)
+		c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
+		frame := c.frame("tools/call", params)
+		header := c.headersOf(frame)
+		roots := `{"mcphub-roots":` + string(split(b, rootsAnswer([]byte("1"), dir)).Result) + `}`
+		for b.Loop() {
+			asked := jsonrpc.Get(post(b, w, frame, header), "result")
+			retry := strings.TrimSuffix(frame, "}}") + `,"inputResponses":` + roots + `,"requestState":` + string(jsonrpc.Get(asked, "requestState")) + "}}"
+			post(b, w, retry, header)
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 // written by a goroutine of its own.
 type exchange struct {
 	c        *httpClient
+	lost     bool            // what was said is not kept for who comes back: the modern era
 	id       []byte          // raw
 	events   bool            // the client takes a stream of events as the answer
 	ctx      context.Context // of the connection
@@ -22,6 +23,8 @@ type exchange struct {
 	protocol string
 	began    time.Time
 	late     lateness
+	poll     time.Duration // its connection lasts no longer; 0: as long as the request
+	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
 	mu      sync.Mutex
 	st      *stream       // nil until something is said before the answer
@@ -43,7 +46,7 @@ func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol st
 // no longer counts, and the client is shown that there is life.
 func (x *exchange) tarry() {
 	x.mu.Lock()
-	if !x.over { // else the connection serves another request
+	if !x.over && !x.gone() { // else the connection serves another request
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
 	}
 	x.mu.Unlock()
@@ -63,12 +66,13 @@ func (x *exchange) flow() *stream {
 	case x.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
 		return nil
 	}
-	x.st, x.written = x.c.flow(), make(chan struct{})
-	go func() {
-		defer close(x.written)
-		writeEvents(x.w)
-		x.st.follow(x.ctx, x.w, 1, primes(x.protocol), nil)
-	}()
+	if x.lost {
+		x.st = newStream("", &x.c.unsent)
+	} else {
+		x.st = x.c.flow()
+	}
+	x.written = make(chan struct{})
+	go x.write()
 	return x.st
 }
 
@@ -89,7 +93,11 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 	}
 	st.end()
 	<-x.written
-	x.c.finish(st)
+	if x.lost {
+		st.drop()
+	} else {
+		x.c.finish(st)
+	}
 	return true
 }
 

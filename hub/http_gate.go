@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -90,13 +92,29 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 		h.Set("Access-Control-Expose-Headers", headerSession+", "+headerProtocol)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, "+headerSession+", "+headerProtocol+", "+headerLast)
+			h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(r.Header), ", "))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return "", false
 		}
 	}
 	return g.token(w, r)
+}
+
+// allowedHeaders are the headers that a listed page may send: those of the
+// protocol, and of the parameters of tools (Mcp-Param-) those that it asks for.
+func allowedHeaders(h http.Header) []string {
+	all := []string{"Authorization", "Content-Type", "Accept", headerSession, headerProtocol, headerLast, mcp.HeaderMethod, mcp.HeaderName}
+	for _, v := range h.Values("Access-Control-Request-Headers") {
+		for _, name := range strings.Split(v, ",") {
+			name = strings.TrimSpace(name)
+			prefix := len(mcp.HeaderParamPrefix)
+			if len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) && !strings.ContainsFunc(name, func(r rune) bool { return !tchar(r) }) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
 }
 
 // token finds whose bearer token a request carries. All tokens are compared,

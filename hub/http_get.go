@@ -45,6 +45,9 @@ func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	if f.o.Poll > 0 && st != c.own && primes(c.s.capabilities().protocol) {
+		defer time.AfterFunc(f.o.Poll, cancel).Stop()
+	}
 	defer context.AfterFunc(c.ctx, cancel)()
 	st.follow(over, w, from, primes(c.s.capabilities().protocol), c.news)
 }

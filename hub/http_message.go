@@ -1,13 +1,13 @@
 package hub
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -39,9 +39,14 @@ func accepts(h http.Header) (plain, events bool) {
 // greeting is the longest message, in bytes, of whoever is of no session.
 const greeting = 1 << 20
 
-// heldBodies is how many frames of the greatest length the requests of one
-// session may fill, all together.
-const heldBodies = 4
+// How many frames of the greatest length the requests of one session may fill,
+// all together, and those of all: of each only what is beyond smallBody counts
+// there, so that nobody's small requests wait for anybody's large ones.
+const (
+	heldBodies = 4
+	allBodies  = 2 * heldBodies
+	smallBody  = 64 << 10
+)
 
 // message reads the one message of a POST, bounded in size and time; c is nil
 // where there is no session yet. Where there is none the request is answered. What is
@@ -60,7 +65,7 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
-	held := &holding{r: http.MaxBytesReader(w, r.Body, limit), c: c, most: heldBodies * int64(f.h.now().cfg.Limits.Frame)}
+	held := &holding{r: http.MaxBytesReader(w, r.Body, limit), c: c, all: &f.bodies, frame: int64(f.h.now().cfg.Limits.Frame)}
 	body, err := readBody(held, r.ContentLength)
 	if err != nil {
 		held.release()
@@ -92,45 +97,65 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 }
 
 // readBody reads to the end. length is what the request says of itself, -1 for
-// nothing: memory is taken at once only for a short one.
+// nothing: memory is taken at once only for a short one, and for what has come
+// of a long one, which is put together when it is whole. A buffer that grows
+// would take three times as much.
 func readBody(r io.Reader, length int64) ([]byte, error) {
-	if length >= 0 && length <= 64<<10 {
+	if length >= 0 && length <= smallBody {
 		b := make([]byte, length)
 		_, err := io.ReadFull(r, b)
 		return b, err
 	}
-	var b bytes.Buffer
-	b.Grow(int(min(max(length, 0), 1<<20)) + bytes.MinRead)
-	_, err := b.ReadFrom(r)
-	return b.Bytes(), err
+	var parts [][]byte
+	for size := smallBody; ; size = min(2*size, 1<<20) {
+		part := make([]byte, 0, size)
+		for len(part) < size {
+			n, err := r.Read(part[len(part):size])
+			part = part[:len(part)+n]
+			if err == io.EOF {
+				return join(append(parts, part)), nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, part)
+	}
 }
 
-var errHeld = errors.New("the requests of this session hold too much already")
+var errHeld = errors.New("the requests that are being read or served hold too much already")
 
-// holding counts what is read for a session while it is being read: what a
-// request says of its own length binds nobody.
+// holding counts what is read for a session, and for all, while it is being
+// read: what a request says of its own length binds nobody.
 type holding struct {
-	r    io.Reader
-	c    *httpClient // nil: nobody counts
-	most int64
-	n    int64
+	r     io.Reader
+	c     *httpClient // nil: none yet
+	all   *atomic.Int64
+	frame int64 // bytes of the longest message
+	n     int64
 }
 
 func (h *holding) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
-	if h.c != nil && n > 0 {
-		h.n += int64(n)
-		if h.c.held.Add(int64(n)) > h.most {
-			return 0, errHeld
-		}
+	before := h.large()
+	h.n += int64(n)
+	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
+		return 0, errHeld
+	}
+	if more := h.large() - before; more > 0 && h.all.Add(more) > allBodies*h.frame {
+		return 0, errHeld
 	}
 	return n, err
 }
+
+// large is what counts among all.
+func (h *holding) large() int64 { return max(h.n-smallBody, 0) }
 
 func (h *holding) release() {
 	if h.c != nil {
 		h.c.held.Add(-h.n)
 	}
+	h.all.Add(-h.large())
 }
 
 // refuseHTTP answers with a status and a JSON-RPC error without an id.

@@ -22,9 +22,11 @@ const (
 )
 
 // An httpClient is one session over Streamable HTTP: the peer of everything
-// that belongs to no request of the client.
+// that belongs to no request of the client. In the modern era it is what serves
+// all requests of one token (http_modern.go), and no peer.
 type httpClient struct {
 	id     string // Mcp-Session-Id
+	modern bool   // no session to its clients: all modern requests of one token
 	owner  string // name of the token that it was made with; "" where none is asked for
 	s      *Session
 	own    *stream // what belongs to no request: the client's GET
@@ -50,6 +52,7 @@ type httpTables struct {
 	lastID   uint64 // of the hub's own requests
 	lastFlow uint64 // of streams
 	open     int    // connections
+	listens  int    // of them that listen, in the modern era
 	used     time.Time
 }
 
@@ -96,7 +99,7 @@ func (c *httpClient) leave() {
 func (c *httpClient) idle() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tab.used, c.tab.open == 0 && len(c.tab.serving) == 0
+	return c.tab.used, c.tab.open == 0 && c.tab.listens == 0 && len(c.tab.serving) == 0
 }
 
 // TryNotify puts a notification on the client's own stream. Until the client

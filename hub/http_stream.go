@@ -27,7 +27,7 @@ const (
 // broke can go on where it was (Last-Event-ID). One connection at a time
 // follows it; who comes later takes it over.
 type stream struct {
-	id      string        // of this stream within its session
+	id      string        // of this stream within its session; "": nobody comes back to it
 	waiting *atomic.Int64 // unsent of all streams of the session
 	lonely  int           // most bytes unsent while no connection follows; 0: streamWaiting
 
@@ -230,7 +230,11 @@ func (st *stream) written(below uint64) {
 		st.waiting.Add(-int64(st.events[n-st.first].size))
 	}
 	st.sent = max(st.sent, below)
-	for len(st.events) > 0 && st.first < st.sent && st.held-st.unsent > streamReplay {
+	keep := streamReplay
+	if st.id == "" {
+		keep = 0
+	}
+	for len(st.events) > 0 && st.first < st.sent && st.held-st.unsent > keep {
 		st.held -= st.events[0].size
 		st.events[0] = event{}
 		st.events = st.events[1:]
@@ -247,13 +251,17 @@ type eventWriter struct {
 }
 
 // prime tells an id without a message, from which the client may go on should
-// its connection break before there is one (2025-11-25, Streamable HTTP).
+// its connection end before there is one, and when (2025-11-25, Streamable HTTP).
 func (o *eventWriter) prime(number uint64) bool {
-	b := append(o.id(nil, number), "data: \n\n"...)
+	b := append(o.id(nil, number), "retry: "...)
+	b = append(strconv.AppendInt(b, retryTime.Milliseconds(), 10), "\ndata: \n\n"...)
 	return o.write(b) && o.flush()
 }
 
 func (o *eventWriter) id(b []byte, number uint64) []byte {
+	if o.stream == "" {
+		return b
+	}
 	b = append(append(append(b, "id: "...), o.stream...), '-')
 	return append(strconv.AppendUint(b, number, 10), '\n')
 }

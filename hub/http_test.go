@@ -235,6 +235,7 @@ func TestHTTPRootsAreAskedOnTheGETStream(t *testing.T) {
 func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
 	c := w.initialize(`{}`).initialized()
+	c.frames(c.request("tools/call", call("kid__echo", `{}`)), nil) // a call that waits for its server says so by progress
 	const calls = 50
 	var wg sync.WaitGroup
 	for i := range calls {

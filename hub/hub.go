@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -26,10 +28,12 @@ type Config struct {
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
+	Approval Approval
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
+	Audit    Audit
 
 	Environ   []string // the hub's own environment, for the children's allow-list
 	Home, Dir string   // home folder and working directory of the hub
@@ -84,14 +88,18 @@ func (l Limits) withDefaults() Limits {
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	gen      atomic.Pointer[generation] // what a reload replaces
-	turn     chan struct{}              // holds the token of whoever replaces it
-	config   atomic.Pointer[ConfigState]
-	sup      *children.Supervisor
-	control  *server.MCPServer // initialize, ping, the hub's own tools
-	own      []ownTool         // definitions of the hub's own tools
-	progress routes
-	subs     subscriptions
+	gen        atomic.Pointer[generation] // what a reload replaces
+	turn       chan struct{}              // holds the token of whoever replaces it
+	config     atomic.Pointer[ConfigState]
+	sup        *children.Supervisor
+	control    *server.MCPServer // initialize, ping, the hub's own tools
+	own        []ownTool         // definitions of the hub's own tools
+	serverInfo []byte            // raw, for what a result says of its server
+	seal       *seal.Sealer      // of what clients carry
+	parked     atomic.Int64      // requests that wait for their clients, of all sessions
+	progress   routes
+	subs       subscriptions
+	desk       desk
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -114,6 +122,8 @@ func New(cfg Config) (*Hub, error) {
 		turn: make(chan struct{}, 1), sessions: map[string]*Session{},
 		holders: map[children.Key]map[*Session]struct{}{}, known: map[children.Key]knownChild{},
 	}
+	h.serverInfo = append(jsonrpc.AppendString([]byte(`{"name":"mcphub","version":`), cfg.Version), '}')
+	h.seal = seal.NewRandom()
 	if err := h.buildControl(cfg.Version); err != nil {
 		return nil, err
 	}
@@ -125,7 +135,7 @@ func New(cfg Config) (*Hub, error) {
 	h.gen.Store(g)
 	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
+		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // Inside reports whether one of these paths, or the folder that it is a name in,
-// lies inside what some session has in scope: tools could have written it. root is the URI of the first such root,
+// lies inside what some session has in scope, or what the policy opens: tools could have written it. root is the URI of the first such root,
 // "" where none contains it or it cannot be told, which counts as inside. Where
 // no boundary is known at all there is nothing to be inside of.
 func (h *Hub) Inside(paths ...string) (root string, inside bool) {
@@ -22,6 +22,12 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 		snaps = append(snaps, s.roots.View().Snapshot)
 	}
 	h.mu.Unlock()
+	checker := h.now().cfg.Checker
+	for _, path := range names {
+		if dir := checker.Opens(path); dir != "" {
+			return rootsmgr.FormatURI(dir), true
+		}
+	}
 	for _, snap := range snaps {
 		guard := snap.Guard()
 		if guard.Empty() {

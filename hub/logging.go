@@ -54,12 +54,38 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	s.mu.Lock()
 	s.tab.level = level
 	s.mu.Unlock()
+	s.tellLevels(ctx)
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+// tellLevels tells the children that serve the session what it wants to hear.
+func (s *Session) tellLevels(ctx context.Context) {
 	var told sync.WaitGroup
 	for _, at := range s.seats.Load().by {
 		told.Go(func() { s.hub.tellLevel(ctx, at.key) })
 	}
 	told.Wait()
-	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+// hear sees to it that children log what a modern request wants to hear: those
+// of the other era have one level for everything. The others go by the request.
+func (s *Session) hear(ctx context.Context, level logLevel) {
+	s.mu.Lock()
+	more := s.tab.modernLevel.verboser(level) != s.tab.modernLevel
+	if more {
+		s.tab.modernLevel = level
+	}
+	s.mu.Unlock()
+	if more {
+		s.tellLevels(ctx)
+	}
+}
+
+// heard is the most verbose level that anybody of the session wants.
+func (s *Session) heard() logLevel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tab.level.verboser(s.tab.modernLevel)
 }
 
 // tellLevel tells an instance that runs the level that its sessions want.
@@ -92,9 +118,6 @@ func (h *Hub) logged(k children.Key, m *jsonrpc.Message) {
 	if s == nil {
 		return
 	}
-	if level, ok := levelOf(m.Param("level")); ok && level < s.logLevel() {
-		return
-	}
 	s.pass(k, m)
 }
 
@@ -104,7 +127,15 @@ func (h *Hub) logged(k children.Key, m *jsonrpc.Message) {
 func (s *Session) pass(k children.Key, m *jsonrpc.Message) {
 	_, to := s.trips.whose(k, nil)
 	if to == nil {
+		if !s.handshaken() {
+			return // a modern client is told nothing that belongs to no request
+		}
 		to = s.client
+	}
+	if _, modern := to.(*parley); !modern && m.Method == "notifications/message" {
+		if level, ok := levelOf(m.Param("level")); ok && level < s.logLevel() {
+			return // a modern request says for itself what it wants
+		}
 	}
 	if !to.TrySpare(m.Method, m.Params) {
 		s.dropped.Add(1)

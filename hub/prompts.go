@@ -111,7 +111,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
 	scan, err := it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
-	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, params: func([]byte) [][]byte {
+	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, mute: "nobody is asked while something is typed", params: func([]byte) [][]byte {
 		return splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, it.remote)})
 	}}
 	if err != nil {

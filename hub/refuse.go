@@ -34,9 +34,17 @@ func refuseArguments(err error) jsonrpc.Answer {
 // mostRoots is how many roots a denial names (V8).
 const mostRoots = 20
 
-// refuseVerdict answers a call that was denied; at is where its arguments stand
+// refuseJudged answers a call that was denied; at is where its arguments stand
 // within those that the client sent.
-func refuseVerdict(v *validate.Verdict, at string) jsonrpc.Answer { return toolError(denial(v, at)) }
+func refuseJudged(j *judgement, at string) jsonrpc.Answer { return toolError(j.denial(at)) }
+
+// denial is the text for a call that was denied, or not approved.
+func (j *judgement) denial(at string) string {
+	if j.refusal != "" {
+		return unapproved(j.verdict, at, j.refusal)
+	}
+	return denial(j.verdict, at)
+}
 
 // denial is the text of V8, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
@@ -51,9 +59,12 @@ func denial(v *validate.Verdict, at string) string {
 		path = first.Value // a word of a longer text
 	}
 	var b strings.Builder
-	if v.Rule == validate.RuleProtected {
+	switch {
+	case v.Fired != nil:
+		b.WriteString(ruleDenial(v, path))
+	case v.Rule == validate.RuleProtected:
 		fmt.Fprintf(&b, "Access denied: Path '%s' belongs to what the hub protects whatever the roots are (hub.json, its own folders, policy.protected).", shown(path, 200))
-	} else {
+	default:
 		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(path, 200), rootList(v.Roots))
 	}
 	if first.Code != "" {
@@ -67,6 +78,9 @@ func denial(v *validate.Verdict, at string) string {
 			fmt.Fprintf(&b, " %s.", strings.TrimSuffix(shown(r.Err, 300), "."))
 			break
 		}
+	}
+	if v.Fired != nil {
+		fmt.Fprintf(&b, "\n%s", ruleCure(v))
 	}
 	if v.Why != "" {
 		fmt.Fprintf(&b, "\n%s", v.Why)

@@ -210,7 +210,14 @@ func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
 // leaf.
 type subscriptions struct {
 	mu sync.Mutex
-	by map[subscription]map[*Session]string // the client's URI
+	by map[subscription]map[*subscriber]string // the client's URI
+}
+
+// A subscriber is whoever of a session is told of resources: the client itself
+// after its handshake, or one subscriptions/listen of a modern one.
+type subscriber struct {
+	s    *Session
+	tell func(method string, params ...[]byte)
 }
 
 // A subscription is one resource of one instance.
@@ -222,37 +229,39 @@ type subscription struct {
 // mostSubscriptions bounds those of one session.
 const mostSubscriptions = 10_000
 
-// add notes what a session wants; fresh: it did not want it before.
-func (t *subscriptions) add(sub subscription, s *Session, uri string) (fresh bool, err error) {
+// add notes what a subscriber wants; fresh: it did not want it before.
+func (t *subscriptions) add(sub subscription, who *subscriber, uri string) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil {
-		t.by = map[subscription]map[*Session]string{}
+		t.by = map[subscription]map[*subscriber]string{}
 	}
 	n := 0
 	for _, held := range t.by {
-		if _, mine := held[s]; mine {
-			n++
+		for other := range held {
+			if other.s == who.s {
+				n++
+			}
 		}
 	}
-	if _, held := t.by[sub][s]; held {
+	if _, held := t.by[sub][who]; held {
 		return false, nil
 	}
 	if n >= mostSubscriptions {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	if t.by[sub] == nil {
-		t.by[sub] = map[*Session]string{}
+		t.by[sub] = map[*subscriber]string{}
 	}
-	t.by[sub][s] = uri
+	t.by[sub][who] = uri
 	return true, nil
 }
 
-// drop ends one session's part; last: nobody else wants it.
-func (t *subscriptions) drop(sub subscription, s *Session) (last bool) {
+// drop ends one subscriber's part; last: nobody else wants it.
+func (t *subscriptions) drop(sub subscription, who *subscriber) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.by[sub], s)
+	delete(t.by[sub], who)
 	if len(t.by[sub]) > 0 {
 		return false
 	}
@@ -265,21 +274,34 @@ func (t *subscriptions) leave(s *Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for sub, held := range t.by {
-		if delete(held, s); len(held) == 0 {
+		for who := range held {
+			if who.s == s {
+				delete(held, who)
+			}
+		}
+		if len(held) == 0 {
 			delete(t.by, sub)
 		}
 	}
 }
 
-// of returns what a session wants of one child, as the child's URIs by the
-// client's.
-func (t *subscriptions) of(s *Session, child string) map[string]subscription {
+// A desire is one resource that a subscriber wants, by the client's URI.
+type desire struct {
+	subscription
+	who  *subscriber
+	name string
+}
+
+// of returns what a session wants of one child.
+func (t *subscriptions) of(s *Session, child string) []desire {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := map[string]subscription{}
+	var out []desire
 	for sub, held := range t.by {
-		if uri, mine := held[s]; mine && sub.key.Child == child {
-			out[uri] = sub
+		for who, uri := range held {
+			if who.s == s && sub.key.Child == child {
+				out = append(out, desire{sub, who, uri})
+			}
 		}
 	}
 	return out
@@ -293,17 +315,17 @@ func (t *subscriptions) relay(k children.Key, m *jsonrpc.Message) {
 		return
 	}
 	type tell struct {
-		s   *Session
+		who *subscriber
 		uri string
 	}
 	t.mu.Lock()
 	var all []tell
-	for s, own := range t.by[subscription{k, uri}] {
-		all = append(all, tell{s, own})
+	for who, own := range t.by[subscription{k, uri}] {
+		all = append(all, tell{who, own})
 	}
 	t.mu.Unlock()
 	for _, to := range all {
-		to.s.client.TryNotify(m.Method, splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, to.uri)})...)
+		to.who.tell(m.Method, splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, to.uri)})...)
 	}
 }
 
@@ -322,10 +344,10 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		if !s.tools().subscribable[from.child] {
 			continue
 		}
-		if m.Method == "resources/unsubscribe" {
+		if m.Method == methodUnsubscribe {
 			return s.unsubscribe(ctx, m, from, quoted)
 		}
-		a, err := s.subscribeAt(ctx, m, from, quoted, uri)
+		a, err := s.subscribeAt(ctx, m, from, quoted, uri, s.self)
 		switch {
 		case errors.Is(err, errSuperseded):
 			return s.subscribe(ctx, m)
@@ -342,18 +364,18 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
-// subscribeAt subscribes at one child, for a URI of the client. The session is
+// subscribeAt subscribes at one child, for a URI of the client. The subscriber is
 // entered first: an update may be told as soon as the child has answered.
-func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string) (jsonrpc.Answer, error) {
+func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at subscription
 	fresh := false
 	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(k children.Key) (err error) {
 		at = subscription{k, from.uri}
-		fresh, err = s.hub.subs.add(at, s, uri)
+		fresh, err = s.hub.subs.add(at, who, uri)
 		return err
 	})
 	if fresh && (err != nil || a.Error != nil) {
-		s.hub.subs.drop(at, s)
+		s.hub.subs.drop(at, who)
 	}
 	return a, err
 }
@@ -361,7 +383,7 @@ func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from sour
 // unsubscribe ends a subscription; the child is told when nobody else of those
 // that share it wants to hear of the resource.
 func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte) jsonrpc.Answer {
-	if !s.hub.subs.drop(subscription{s.seats.Load().by[from.child].key, from.uri}, s) {
+	if !s.hub.subs.drop(subscription{s.seats.Load().by[from.child].key, from.uri}, s.self) {
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
 	a, err := s.aboutResource(ctx, m, from, quoted, nil, nil)
@@ -376,6 +398,17 @@ func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from sour
 	return a
 }
 
+const (
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+)
+
+// aboutURI is a request of the hub's own about one resource.
+func aboutURI(method, uri string) *jsonrpc.Message {
+	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
+	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
+}
+
 // resubscribe subscribes again at an instance that was started anew, or that
 // the session has moved to. A URI that is outside by now is left out. What was
 // wanted of a child that is configured no more waits until it is again.
@@ -384,18 +417,17 @@ func (s *Session) resubscribe(ctx context.Context, child string) {
 	if g.byName[child] == nil {
 		return
 	}
-	for uri, sub := range s.hub.subs.of(s, child) {
-		params := append(jsonrpc.AppendString([]byte(`{"uri":`), sub.uri), '}')
-		m := &jsonrpc.Message{Method: "resources/subscribe", Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
-		s.hub.subs.drop(sub, s)
-		a, err := s.subscribeAt(ctx, m, source{g, child, sub.uri}, m.Param("uri"), uri)
+	for _, w := range s.hub.subs.of(s, child) {
+		m := aboutURI(methodSubscribe, w.uri)
+		s.hub.subs.drop(w.subscription, w.who)
+		a, err := s.subscribeAt(ctx, m, source{g, child, w.uri}, m.Param("uri"), w.name, w.who)
 		switch {
 		case errors.Is(err, errSuperseded):
-			_, _ = s.hub.subs.add(sub, s, uri) // the one that takes its place is told when it is there
+			_, _ = s.hub.subs.add(w.subscription, w.who, w.name) // the one that takes its place is told when it is there
 			continue
 		case err == nil && a.Error == nil:
 			continue
 		}
-		s.log.Warn().Str("child", child).Str("uri", shown(uri, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")
+		s.log.Warn().Str("child", child).Str("uri", shown(w.name, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")
 	}
 }

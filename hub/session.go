@@ -37,12 +37,17 @@ type Session struct {
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
+	modern modernSide
+	self   *subscriber // the client after its handshake
+
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips trips
-	tasks tasks
+	trips   trips
+	tasks   tasks
+	consent consent // what a human has allowed, or is asked
+	lane    lane
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -60,14 +65,17 @@ type sessionTables struct {
 	offers      map[string]*childOffer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
-	served      uint64        // generation of the roots that the children were given
+	brought     brought
+	served      uint64 // generation of the roots that the children were given
 	servedOnce  bool
+	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
 	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
-	level       logLevel
+	level       logLevel // that the client set
+	modernLevel logLevel // the most verbose that a modern request of it wanted
 }
 
 func (h *Hub) newSession() *Session {
@@ -80,6 +88,13 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.modern.turned = make(chan struct{}, 1)
+	s.modern.seal = h.seal
+	s.modern.bearer = "session " + id
+	s.modern.hears.over = make(chan struct{})
+	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
+	s.lane.s = s
+	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -96,6 +111,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	wg.Go(func() { s.herald(ctx) })
 	wg.Go(func() { s.carryNews(ctx) })
 	err := front(ctx)
+	s.modern.lot.close()
 	s.tasks.close()
 	cancel()
 	wg.Wait()
@@ -139,14 +155,19 @@ func (s *Session) serveRoots(ctx context.Context) {
 	for first := true; ; first = false {
 		g := s.hub.inForce()
 		updates := s.roots.Updates()
-		snap := s.roots.View().Snapshot
+		view := s.roots.View()
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.serve(g, snap, first)
-		s.setServed(snap.Generation())
+		s.consent.prune(g)
+		asked := s.broughtSoFar()
+		granted, grants := s.consent.version()
+		s.serve(g, view, first)
+		s.setServed(view.Snapshot.Generation(), asked, granted)
 		select {
 		case <-updates:
+		case <-s.modern.turned:
+		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
 			return
@@ -154,10 +175,11 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation uint64) {
+func (s *Session) setServed(generation, brought, granted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tab.served, s.tab.servedOnce = generation, true
+	s.tab.brought.done = brought
+	s.tab.served, s.tab.servedOnce, s.tab.granted = generation, true, granted
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})
 }

@@ -296,7 +296,7 @@ func TestWrongRequests(t *testing.T) {
 		{"tools/call", `{"name":"kid__echo","arguments":{},"Arguments":{}}`, jsonrpc.CodeInvalidParams},
 		{"tools/list", `{"cursor":"made-up"}`, jsonrpc.CodeInvalidParams},
 		{"no/such", `{}`, jsonrpc.CodeMethodNotFound},
-		{"server/discover", `{}`, jsonrpc.CodeMethodNotFound},
+		{"server/discover", `{}`, jsonrpc.CodeInvalidParams}, // of the other era, and without what that needs
 	}
 	for _, w := range cases {
 		if e := c.refused(w.method, w.params); e.Code != w.code {

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/rootsmgr"
+	"mcphub/validate"
 )
 
 // This file says which instance of a child serves which session (C5), and
@@ -49,9 +50,9 @@ func (s *seats) with(name string, p seat) *seats {
 // keyFor names the instance that a session with these roots is served by.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	switch c.Spec.Share {
-	case children.ShareAll:
-	case children.ShareRoots:
+	switch {
+	case c.Spec.Share == children.ShareAll:
+	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
 		k.Instance = rootSet(s.principal, roots)
 	default:
 		k.Instance = s.id
@@ -81,20 +82,39 @@ func rootSet(principal string, roots []rootsmgr.Root) string {
 	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// rootsFor returns the roots that a child is served: those of the session, but
-// for a child that serves everybody nothing of any one session (C5, R14).
-func (s *Session) rootsFor(g *generation, c *Child, snap *rootsmgr.Snapshot) []rootsmgr.Root {
+// rootsFor returns the roots that a child is served: those of the session, and
+// after them the directories of the policy and of grants (P2); but for a child
+// that serves everybody nothing of any one session (C5, R14).
+func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsmgr.Root {
 	if c.Spec.Share == children.ShareAll {
-		return g.common()
+		return g.common()[c.Spec.Name]
 	}
-	return snap.Roots()
+	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS)))
 }
 
-// configuredRoots reads the configured roots, which belong to no session. They
-// are read once for a configuration: no session has a say in when a child that
-// serves all of them is given others.
-func configuredRoots(cfg *Config) []rootsmgr.Root {
-	return rootsmgr.NewSnapshot(cfg.FS, 0, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots()
+// beside are the directories that a child is served beside roots: those that the
+// policy names, and what a human has granted.
+func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.Entry {
+	var out []rootsmgr.Entry
+	for _, d := range g.cfg.Checker.Directories(child, grants) {
+		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
+	}
+	return out
+}
+
+// configuredRoots reads what the children are served that serve everybody: the
+// configured roots, which belong to no session, and the directories of the
+// policy. They are read once for a configuration: no session has a say in when
+// a child that serves all of them is given others.
+func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
+	snap := rootsmgr.NewSnapshot(g.cfg.FS, 0, g.cfg.Fallback.Origin, g.cfg.Fallback.Entries)
+	out := map[string][]rootsmgr.Root{}
+	for i := range g.cfg.Children {
+		if spec := &g.cfg.Children[i].Spec; spec.Share == children.ShareAll {
+			out[spec.Name] = snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil))
+		}
+	}
+	return out
 }
 
 // serveAll starts the children that serve everybody: their roots are known.
@@ -102,7 +122,7 @@ func (s *Session) serveAll() {
 	g := s.hub.inForce()
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareAll {
-			s.serveChild(c, g.common(), true)
+			s.serveChild(c, g.common()[c.Spec.Name], true, false)
 		}
 	}
 }
@@ -119,12 +139,16 @@ func (s *Session) prestart() {
 	}
 }
 
-// serve has every child of g serve the session with the roots of a snapshot,
-// and no other.
-func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
+// serve has every child of g serve the session with the roots of a view, and no
+// other.
+func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		s.serveChild(c, s.rootsFor(g, c, snap), first)
+		its := view
+		if b, ok := s.broughtTo(c); ok {
+			its = b.view
+		}
+		s.serveChild(c, s.rootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
 	}
 	for name, at := range s.seats.Load().by {
 		if g.byName[name] == nil {
@@ -135,10 +159,14 @@ func (s *Session) serve(g *generation, snap *rootsmgr.Snapshot, first bool) {
 }
 
 // serveChild gives a child new roots; where other roots mean another instance,
-// it moves the session there.
-func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first bool) {
+// it moves the session there. assumed: the roots stand in for those to come.
+func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first, assumed bool) {
 	k := s.keyFor(c, roots)
 	at, seated := s.seats.Load().by[k.Child]
+	if assumed {
+		s.sit(c, k, func() { s.hub.sup.Assume(k, roots) })
+		return
+	}
 	if first || !seated || at.key != k || at.revision != c.Spec.Revision {
 		s.sit(c, k, func() { s.hub.sup.Ensure(k, roots) })
 		return
@@ -325,8 +353,8 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 
 // byRoots reports whether the session's roots decide which process serves it:
 // then every call of the child has to know them, one without a path as well.
-func (g *generation) byRoots(name string) bool {
-	return g.byName[name].Spec.Share == children.ShareRoots
+func (s *Session) byRoots(g *generation, name string) bool {
+	return g.byName[name].Spec.Share == children.ShareRoots && !s.modern.stateless
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the

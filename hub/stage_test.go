@@ -118,7 +118,7 @@ func enter(t *testing.T, h *Hub, dirs ...string) (c *testClient, leave func()) {
 	t.Helper()
 	toHub, fromClient := io.Pipe()
 	toClient, fromHub := io.Pipe()
-	c = &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
+	c = &testClient{t: t, hub: h, raws: fromClient, notes: make(chan string, 1000), progress: make(chan string, 1000)}
 	c.setRoots(dirs...)
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ const (
 )
 
 // A notice tells a client by progress that its call waits for a server to
-// start, where it gave a token. The values must increase from one notification
+// start, or for a person, where it gave a token. The values must increase from one notification
 // to the next, and the server's own, which begin at zero or above, follow: so
 // those of the hub are below zero, -1/n for the n-th.
 type notice struct {
@@ -39,6 +39,11 @@ func (s *Session) withNotice(ctx context.Context, token []byte) context.Context 
 // waiting says that the call of ctx waits for a server until over is called,
 // after which nothing is sent any more.
 func waiting(ctx context.Context, server string) (over func()) {
+	return waitingFor(ctx, "starting "+server)
+}
+
+// waitingFor is waiting for something else.
+func waitingFor(ctx context.Context, what string) (over func()) {
 	n, ok := ctx.Value(noticeKey{}).(*notice)
 	if !ok {
 		return func() {}
@@ -46,7 +51,7 @@ func waiting(ctx context.Context, server string) (over func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		n.tell("starting "+server, stop)
+		n.tell(what, stop)
 	}()
 	return func() {
 		close(stop)

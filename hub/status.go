@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/rootsmgr"
 )
 
 // This file says how things stand: what get-roots and list-tools answer, and
@@ -47,7 +49,10 @@ type rootsReport struct {
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
+	Policy           *PolicyReport   `json:"policy,omitempty"`
+	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
+	consentReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -61,14 +66,27 @@ type childRoots struct {
 	Served   []string `json:"served,omitempty"` // the roots that it is served where they are not the session's
 }
 
-func (s *Session) rootsReport() rootsReport {
-	view, st, caps := s.roots.View(), s.roots.State(), s.capabilities()
+// Words for the two eras of the protocol.
+const (
+	eraHandshake = "handshake"
+	eraModern    = "modern"
+)
+
+// rootsReport tells how the roots stand for the request of ctx: in the modern era
+// those that came with it.
+func (s *Session) rootsReport(ctx context.Context) rootsReport {
+	view, caps, era := s.roots.View(), s.capabilities(), eraHandshake
+	word := s.roots.State().Word
+	if p := parleyOf(ctx); p != nil {
+		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
+		word, caps, era = view.Word(), p.meta().caps, eraModern
+	}
 	snap := view.Snapshot
 	r := rootsReport{
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
-		State: st.Word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: "handshake", Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
+		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
+		Era: era, Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
 		OutsideAllowed: view.Open, Meaning: view.Why(),
 	}
 	for _, root := range snap.Roots() {
@@ -83,22 +101,25 @@ func (s *Session) rootsReport() rootsReport {
 		r.LastError = view.Err.Error()
 	}
 	r.Config = s.hub.ConfigState()
+	r.consentReport = s.consent.report()
 	g := s.hub.now()
+	r.Policy = g.policy()
+	r.Audit = g.cfg.Audit.status()
 	for _, name := range g.names() {
-		r.Children = append(r.Children, s.childRoots(g, name))
+		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
 	return r
 }
 
-func (s *Session) childRoots(g *generation, name string) childRoots {
+func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) childRoots {
 	st, _, _, _ := s.childStatus(name)
 	share := g.byName[name].Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
-	if share == children.ShareAll {
-		for _, root := range g.common() {
+	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
+		for _, root := range s.rootsFor(g, g.byName[name], view) {
 			r.Served = append(r.Served, root.URI)
 		}
 	}
@@ -178,6 +199,8 @@ type Status struct {
 	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Audit     AuditStatus     `json:"audit"`
+	Policy    *PolicyReport   `json:"policy,omitempty"`
 }
 
 // ChildStatus is one instance of a child.
@@ -237,6 +260,7 @@ type SessionStatus struct {
 	Protocol string    `json:"protocolVersion,omitempty"`
 	Calls    int       `json:"calls"` // requests of the client being served
 	sessionRoots
+	consentReport
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -251,8 +275,9 @@ type sessionRoots struct {
 
 // Status tells how the hub stands. It may be called at any time.
 func (h *Hub) Status() Status {
-	cfg := &h.now().cfg
-	st := Status{Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}}
+	g := h.now()
+	cfg := &g.cfg
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -322,5 +347,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = roots.Err.Error()
 	}
+	st.consentReport = s.consent.report()
 	return st
 }

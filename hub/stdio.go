@@ -18,7 +18,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.serveFast, Log: s.log,
+		Inline: inline, Fast: s.serveFast, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
 	s.client = conn
@@ -31,8 +31,8 @@ func inline(method string) bool { return method == string(mcp.MethodInitialize) 
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if a, ok := otherEra(m); ok {
-		return a
+	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
+		return s.serveModern(ctx, m, s.client)
 	}
 	switch mcp.MCPMethod(m.Method) {
 	case mcp.MethodInitialize:
@@ -51,19 +51,19 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.list(ctx, kindTemplates, m)
 	case mcp.MethodPromptsGet:
 		s.begin()
-		return s.getPrompt(ctx, m)
+		return s.recorded(ctx, m, s.getPrompt)
 	case mcp.MethodResourcesRead:
 		s.begin()
-		return s.readResource(ctx, m)
-	case "resources/subscribe", "resources/unsubscribe":
+		return s.recorded(ctx, m, s.readResource)
+	case methodSubscribe, methodUnsubscribe:
 		s.begin()
-		return s.subscribe(ctx, m)
+		return s.recorded(ctx, m, s.subscribe)
 	case "completion/complete":
 		s.begin()
-		return s.complete(ctx, m)
+		return s.recorded(ctx, m, s.complete)
 	case mcp.MethodToolsCall:
 		s.begin()
-		return s.callTool(ctx, m)
+		return s.recorded(ctx, m, s.callTool)
 	case mcp.MethodSetLogLevel:
 		return s.setLevel(ctx, m)
 	case methodTaskGet, methodTaskResult, methodTaskCancel:

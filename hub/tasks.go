@@ -18,6 +18,7 @@ import (
 
 const (
 	methodTaskStatus = "notifications/tasks/status"
+	methodTaskUpdate = "tasks/update" // of the extension of 2026-07-28
 
 	mostTasks  = 1024      // of one session, each way; the oldest are forgotten
 	taskTime   = time.Hour // that a task keeps its child from resting, at most
@@ -47,6 +48,9 @@ type task struct {
 // task the id of another child's is refused: the first one keeps it.
 func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	raw := jsonrpc.Get(a.Result, "task")
+	if raw == nil && isTask(a.Result) {
+		raw = a.Result // as the extension of 2026-07-28 spells it
+	}
 	id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId"))
 	if !ok {
 		drop()
@@ -84,6 +88,13 @@ func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrp
 	defer cancel()
 	_, _ = lease.Call(soon, methodTaskCancel, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id that a task of another server has; the task was cancelled", key.Child))
+}
+
+// isTask reports whether a result of a child without a handshake is a task of the
+// extension.
+func isTask(result []byte) bool {
+	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
+	return kind == children.ResultTask
 }
 
 // add enters a task; false where its id is another child's.
@@ -168,7 +179,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), t.key)
+	away, back := s.travel(children.WithProgressToken(ctx, own), t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
@@ -181,6 +192,24 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		t.rest()
 	}
 	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
+}
+
+// aboutModernTask answers what the extension of the modern era asks of a task:
+// one that a child of the same era made. Other tasks do not exist for it.
+func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	if t := s.tasks.find(id); t != nil {
+		lease, err := s.leaseOf(ctx, t.key)
+		if err != nil {
+			return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		}
+		modern := lease.Modern()
+		lease.Release()
+		if !modern {
+			return noTask(id)
+		}
+	}
+	return s.aboutTask(ctx, m)
 }
 
 // leaseOf acquires the very instance that made a task.
@@ -210,7 +239,7 @@ func (h *Hub) taskTold(k children.Key, m *jsonrpc.Message) {
 			if ended(m.Params) {
 				t.rest()
 			}
-		case t == nil && s == own:
+		case t == nil && s == own && s.handshaken():
 			// The answer that made it is on its way.
 			s.client.TryNotify(m.Method, m.Params)
 		}

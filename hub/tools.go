@@ -70,6 +70,11 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
 func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message, token []byte) jsonrpc.Answer {
+	if p := parleyOf(ctx); p != nil && tool.remote == toolGetRoots {
+		if _, err := p.boundary(ctx); err != nil {
+			return gone(ctx, err) // the client is asked for them first
+		}
+	}
 	if tool.remote != toolCallTool {
 		return s.control(ctx, m.Frame)
 	}
@@ -191,7 +196,7 @@ func (h *Hub) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToo
 	if err != nil {
 		return nil, err
 	}
-	return structured(s.rootsReport())
+	return structured(s.rootsReport(ctx))
 }
 
 func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -31,7 +31,8 @@ type trips struct {
 // the trips.
 type trip struct {
 	key          children.Key
-	to           peer // of the client's request
+	to           peer       // of the client's request
+	j            *judgement // that it was let through by; nil: none
 	older, newer *trip
 	under        bool
 }
@@ -51,10 +52,10 @@ var errTripOver = errors.New("the request that this belongs to is over: it was c
 
 type tripKey struct{}
 
-// travel notes that a request is with a child until back is called with what
-// became of it. The context is for Lease.Call.
-func (s *Session) travel(ctx context.Context, k children.Key) (_ context.Context, back func(err error)) {
-	t := &trip{key: k, to: s.peerOf(ctx)}
+// travel notes that a request, judged by j or not at all, is with a child until back
+// is called with what became of it. The context is for Lease.Call.
+func (s *Session) travel(ctx context.Context, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
+	t := &trip{key: k, to: s.peerOf(ctx), j: j}
 	s.trips.begin(t)
 	return context.WithValue(ctx, tripKey{}, t), func(err error) {
 		for _, q := range s.trips.end(t, err != nil) {

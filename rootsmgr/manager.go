@@ -74,15 +74,19 @@ type Manager struct {
 	pub          atomic.Pointer[state]
 	started      atomic.Bool // Run was called
 
+	generation atomic.Uint64 // last given
+	calls      withCalls
+
 	greet   sync.Once
-	hello   chan greeting // capacity 1
+	hello   chan greeting // capacity 2: one of each kind
 	kick    chan struct{} // capacity 1: announced was raised
 	poke    chan struct{} // capacity 1: a call waits
 	amended chan struct{} // capacity 1: terms were changed
 	first   chan struct{} // closed when the first question has ended
 }
 
-type greeting struct{ supported, listChanged bool }
+// greeting is what a client says of itself; inline: it is never asked.
+type greeting struct{ supported, listChanged, inline bool }
 
 // state is what Run has published. Immutable but for changed, which is closed
 // when the next state replaces it.
@@ -91,11 +95,12 @@ type state struct {
 	view      View
 	greeting  greeting
 	greeted   bool
-	settled   bool   // the first question has ended, or there is none to ask
-	closed    bool   // Run has ended
-	asking    bool   // a question is on its way
-	attempted uint64 // announcements that an ended question took account of
-	failures  int    // questions failed in a row
+	settled   bool     // the first question has ended, or there is none to ask
+	inline    *inlined // the last that came with a call; nil before
+	closed    bool     // Run has ended
+	asking    bool     // a question is on its way
+	attempted uint64   // announcements that an ended question took account of
+	failures  int      // questions failed in a row
 	queries   uint64
 	askedAt   time.Time
 	retryAt   time.Time // end of the back-off after a failure
@@ -110,7 +115,8 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 		src:     src,
 		fsys:    fsys,
 		log:     log,
-		hello:   make(chan greeting, 1),
+		hello:   make(chan greeting, 2),
+		calls:   withCalls{roots: make(chan *inlined, 1)},
 		kick:    make(chan struct{}, 1),
 		poke:    make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),
@@ -129,7 +135,14 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 // declared. It starts the first question; a client that did not declare roots
 // is never asked. Only the first call counts.
 func (m *Manager) Initialized(supported, listChanged bool) {
-	m.greet.Do(func() { m.hello <- greeting{supported, listChanged} })
+	m.greet.Do(func() {
+		if m.calls.known.Load() {
+			// What stood in for the answer, or came with a call, is no answer to this:
+			// calls from now on wait for one.
+			m.announced.Add(1)
+		}
+		m.hello <- greeting{supported: supported, listChanged: listChanged}
+	})
 }
 
 // Changed tells that the client announced other roots. It never blocks. What

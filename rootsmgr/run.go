@@ -28,7 +28,6 @@ type loop struct {
 	asOf       uint64    // of the last question sent
 	asked      *Snapshot // the last answer, while it counts
 	askedUnder *Snapshot // the ceiling that it is under, nil for none
-	generation uint64
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -47,6 +46,8 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case g := <-l.m.hello:
 			l.greet(g)
+		case in := <-l.m.calls.roots:
+			l.heardInline(in)
 		case <-l.m.amended:
 			l.amend()
 		case <-l.m.kick:
@@ -127,6 +128,10 @@ func (l *loop) hurry(ctx context.Context, now time.Time) {
 }
 
 func (l *loop) greet(g greeting) {
+	if g.inline {
+		l.greetInline()
+		return
+	}
 	l.greeted, l.greeting = true, g
 	if g.supported {
 		l.publish() // step asks at once
@@ -140,8 +145,7 @@ func (l *loop) greet(g greeting) {
 
 // unsupported is the view for a client that cannot give roots.
 func (l *loop) unsupported() {
-	l.generation++
-	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseUnsupported, nil)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
 		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
@@ -154,10 +158,9 @@ func (l *loop) settle() { l.settled = true }
 // ask starts a question. There is none under way.
 func (l *loop) ask(ctx context.Context) {
 	l.debounce.clear()
-	l.generation++
 	l.queries++
 	ctx, cancel := context.WithCancel(ctx)
-	f := &flight{generation: l.generation, cancel: cancel, events: make(chan event, 2)}
+	f := &flight{generation: l.m.generation.Add(1), cancel: cancel, events: make(chan event, 2)}
 	l.flight = f
 	l.asking = true
 	l.refresh()
@@ -203,15 +206,10 @@ func (l *loop) answered(e event) {
 
 // reckon makes the view of the last answer.
 func (l *loop) reckon() {
-	l.view = answeredView(l.asked, l.terms.settings.When).under(l.askedUnder)
-	if l.view.unusable > 0 {
-		l.m.log.Warn().Int("entries", l.view.unusable).Msg("none of the client's roots can be used")
-		if !l.terms.fallback.None() {
-			unusable := l.view.unusable
-			l.generation++
-			l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, errUnusable, l.asked.Skipped()...)
-			l.view.unusable = unusable
-		}
+	unusable := 0
+	l.view, unusable = l.terms.reckon(l.m.fsys, l.asked, l.askedUnder, func() uint64 { return l.m.generation.Add(1) })
+	if unusable > 0 {
+		l.m.log.Warn().Int("entries", unusable).Msg("none of the client's roots can be used")
 	}
 }
 
@@ -249,8 +247,7 @@ func (l *loop) expire() {
 }
 
 func (l *loop) fallBack(err error) {
-	l.generation++
-	l.view = l.terms.settings.fallbackView(l.m.fsys, l.generation, l.terms.fallback, CaseFailed, err)
+	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseFailed, err)
 }
 
 // publish replaces what everybody sees and wakes who waits for that.

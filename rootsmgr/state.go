@@ -20,7 +20,7 @@ type State struct {
 }
 
 // State describes the Manager now. Word is one of: "waiting" (the client has not
-// said initialized), "asking" (the first question is under way), "refreshing"
+// said initialized), "inline" (it gives its roots with its calls, and has given none yet), "asking" (the first question is under way), "refreshing"
 // (a later one is), "known", "stale", "fallback", "ceiling", "empty", "unsupported",
 // "failed", "closed".
 func (m *Manager) State() State {
@@ -51,8 +51,18 @@ func (s *state) word(v View) string {
 		return "waiting"
 	case !s.settled:
 		return "asking"
+	case v.Assumed:
+		return "inline"
 	case s.asking:
 		return "refreshing"
+	}
+	return v.Word()
+}
+
+// Word is how a View stands, as [State] has it: "known", "stale", "fallback",
+// "ceiling", "empty", "unsupported" or "failed".
+func (v View) Word() string {
+	switch {
 	case v.Stale:
 		return "stale"
 	case v.Case == CaseKnown && v.Snapshot.Origin() == OriginCeiling:

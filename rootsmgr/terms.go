@@ -37,6 +37,10 @@ func (l *loop) amend() {
 	old := l.view
 	switch {
 	case !l.settled: // nobody was judged yet
+	case l.greeting.inline && l.asked == nil:
+		l.view = l.m.standIn().waiting
+	case l.greeting.inline:
+		l.reckon()
 	case !l.greeting.supported:
 		l.unsupported()
 	case l.asked != nil:

@@ -50,6 +50,7 @@ type View struct {
 	Open     bool  // no boundary is known, and the operator lets that pass
 	Stale    bool  // the roots are kept ones: the last refresh failed
 	Err      error // why the last question failed; nil after an answer
+	Assumed  bool  // what was configured stands in for roots that come with a later call
 	// Ceiling is what the session never leaves, and Snapshot is within: whatever
 	// else may open a directory has to ask it first. nil is no ceiling.
 	Ceiling *Guard

@@ -49,9 +49,17 @@ func BenchmarkContent1MiBPlain(b *testing.B) {
 	benchScan(b, anyTool, `{"name":"x","content":"`+string(bytes.Repeat([]byte("abcdefgh"), 1<<17))+`"}`)
 }
 
-func benchOnePath(b *testing.B, roots int) {
+func benchOnePath(b *testing.B, roots int) { benchUnder(b, roots, nil) }
+
+// benchUnder is one call with one path under rules of which none is about it.
+func benchUnder(b *testing.B, roots int, rules []Rule) {
 	w := newWorld(b)
-	c := w.checker()
+	for _, r := range rules {
+		if r.Paths.Within != "" {
+			w.must(mkdir(w.fill(r.Paths.Within)))
+		}
+	}
+	c := w.rules("", rules...)
 	t := w.tool(c, "secure-filesystem-server", `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`)
 	raw := []byte(w.fill(`{"path":"{project}/src/main.go"}`))
 	var entries []rootsmgr.Entry
@@ -77,6 +85,34 @@ func benchOnePath(b *testing.B, roots int) {
 
 func BenchmarkOnePathOneRoot(b *testing.B)       { benchOnePath(b, 1) }
 func BenchmarkOnePathThousandRoots(b *testing.B) { benchOnePath(b, 1000) }
+
+// BenchmarkOnePathTwentyRules: what a policy adds where every rule has to be asked.
+func BenchmarkOnePathTwentyRules(b *testing.B) {
+	var rules []Rule
+	for i := range 20 {
+		rules = append(rules, Rule{Then: Decision(i % 3), Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []Role{RoleRead}}})
+	}
+	rules[19].Paths = &PathRule{Outside: true}
+	benchUnder(b, 1, rules)
+}
+
+// BenchmarkNoPathTwentyRules: none of them is about a call without a path.
+func BenchmarkNoPathTwentyRules(b *testing.B) {
+	w := newWorld(b)
+	var rules []Rule
+	for i := range 20 {
+		rules = append(rules, Rule{Then: Deny, Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i)}})
+	}
+	c := w.rules("", rules...)
+	t := w.tool(c, "", anyTool)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, []byte(smallArgs))
+		if err != nil || s.NeedsJudge() {
+			b.Fatal(err, s.Findings())
+		}
+	}
+}
 
 // BenchmarkRewrite: a file URI through a root's other spelling, judged, rewritten and judged again.
 func BenchmarkRewrite(b *testing.B) {

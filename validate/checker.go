@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"mcphub/rootsmgr"
 )
 
@@ -34,6 +32,7 @@ type Config struct {
 	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders, policy.protected
 	FS        rootsmgr.FS // nil: this machine
 	Home      string      // "": that of the user
+	Policy    Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
 	Size      int // bytes of arguments, 0: DefaultSize
@@ -44,6 +43,7 @@ type Config struct {
 type Checker struct {
 	children  map[string]*child
 	shielded  []shielded
+	policy    *policy // nil: the boundary alone
 	fs        rootsmgr.FS
 	platform  rootsmgr.Platform
 	home      string
@@ -120,6 +120,10 @@ func NewChecker(cfg Config) (*Checker, error) {
 			continue
 		}
 		c.shielded = append(c.shielded, s)
+	}
+	var err error
+	if c.policy, err = c.compile(cfg.Policy); err != nil {
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -274,20 +278,21 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		out.Generation = v.Snapshot.Generation()
 	}
 	if len(s.findings) == 0 {
-		out.Decision, out.Rule = Allow, RuleNoPath
+		out.settle(s.tool, w, v)
 		return out
 	}
-	j := &judge{c: c, w: w, v: v, container: w.Container}
+	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
 	j.c = c.inside(w.Cwd, j.container, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
+		j.sandbox()
 	}
 	j.watch()
 	out.Findings = j.all(s.findings)
-	out.settle(s.tool, v)
+	out.settle(s.tool, w, v)
 	j.rewrite(s, out)
 	return out
 }
@@ -326,8 +331,20 @@ func (j *judge) watch() {
 	}
 }
 
-// all judges every finding, then the relative ones once more from the directories that the first pass came across.
+// all judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) all(findings []Finding) []Judged {
+	list := j.readings(findings)
+	if j.ruling != nil {
+		for i := range list {
+			j.rule(&list[i])
+		}
+	}
+	return list
+}
+
+// readings judges every finding by the boundary, then the relative ones once more from the directories that the first
+// pass came across.
+func (j *judge) readings(findings []Finding) []Judged {
 	list := make([]Judged, 0, len(findings))
 	var again []int
 	for i := range findings {
@@ -355,7 +372,7 @@ func (j *judge) all(findings []Finding) []Judged {
 	for round := range 3 {
 		j.starts = nil
 		for _, dir := range append(j.own, j.hinted...) {
-			if !slices.Contains(all, dir) && !slices.Contains(j.starts, dir) {
+			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.starts, dir) {
 				j.starts = append(j.starts, dir)
 			}
 		}
@@ -363,6 +380,14 @@ func (j *judge) all(findings []Finding) []Judged {
 			break
 		}
 		all = append(slices.Clip(all), j.starts...)
+		for _, dir := range j.starts {
+			if j.beside(dir) {
+				if j.named == nil {
+					j.named = make(map[string]bool)
+				}
+				j.named[dir] = true
+			}
+		}
 		list = j.oncemore(findings, list, again)
 	}
 	return list
@@ -385,6 +410,7 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 			continue
 		}
 		j.keepDirs(&more)
+		list[at].join(&more)
 		for _, r := range more.Readings {
 			d := Allow
 			if more.Decision == Deny && r.Code == more.Code {
@@ -413,64 +439,8 @@ func (j *judge) keepDirs(out *Judged) {
 		if !climbs(dir) {
 			dir = j.c.platform.Clean(dir)
 		}
-		if r.dir && !slices.Contains(j.own, dir) && !slices.Contains(j.bases(), dir) {
+		if r.dir && !slices.Contains(j.own, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
 			j.own = append(j.own, dir)
 		}
 	}
-}
-
-// settle takes the strictest of the findings (V9, P1): what is protected first.
-func (v *Verdict) settle(t *Tool, view rootsmgr.View) {
-	v.Decision, v.Rule = Allow, RuleInside
-	if len(v.Findings) == 0 {
-		v.Rule = RuleNoPath
-	}
-	for i := range v.Findings {
-		f := &v.Findings[i]
-		f.Hint = hintFor(t, f)
-		if f.Decision == Allow {
-			if f.Code == CodeOpen && v.Decision == Allow {
-				v.Rule = RuleNoBoundary
-			}
-			continue
-		}
-		shielded := f.Code == CodeProtected || f.Code == CodeProtectedAbove
-		if v.First == nil || shielded && v.Rule != RuleProtected {
-			v.First = f
-			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
-		}
-	}
-	if v.First != nil && v.Rule != RuleProtected {
-		v.Why = view.Why()
-	}
-	if v.First != nil && view.Snapshot != nil {
-		v.Roots = view.Snapshot.URIs()
-	}
-}
-
-func ruleOf(code string) string {
-	switch code {
-	case CodeProtected, CodeProtectedAbove:
-		return RuleProtected
-	case CodeOutside, CodeOutsideLink, CodeUnmapped:
-		return RuleBoundary
-	case CodeRootsEmpty, CodeRootsFailed, CodeRootsUnsupported:
-		return RuleNoBoundary
-	}
-	return RuleUnresolvable
-}
-
-// hintFor writes what an operator would add to the child's entry in hub.json to declare that the argument is no path.
-func hintFor(t *Tool, f *Judged) string {
-	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.plausible() || t.uri || f.Member {
-		return ""
-	}
-	quote := func(s string) string {
-		b, err := jsontext.AppendQuote(nil, s)
-		if err != nil {
-			return `""`
-		}
-		return string(b)
-	}
-	return fmt.Sprintf(`"paths": { "args": { %s: { %s: "none" } } }`, quote(t.name), quote(f.declare))
 }

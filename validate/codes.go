@@ -24,6 +24,11 @@ const (
 	CodeInside     = "inside"
 	CodeNullDevice = "null-device"
 	CodeOpen       = "open"
+	CodeRuleAllow  = "rule-allow"
+	CodeGranted    = "granted"
+
+	CodeRuleDeny     = "rule-deny"
+	CodeRuleEscalate = "rule-escalate"
 
 	CodeOutside          = "outside"
 	CodeOutsideLink      = "outside-through-link"
@@ -31,6 +36,7 @@ const (
 	CodeRootsUnsupported = "no-roots-unsupported"
 	CodeRootsEmpty       = "no-roots-empty"
 	CodeRootsFailed      = "no-roots-failed"
+	CodeCeiling          = "outside-ceiling"
 	CodeProtected        = "protected"
 	CodeProtectedAbove   = "protected-below"
 
@@ -50,7 +56,7 @@ const (
 // CodeInfo explains one code to a person.
 type CodeInfo struct {
 	Code    string
-	Stage   string // arguments, schema, allowed, outside, protected, unresolvable
+	Stage   string // arguments, schema, allowed, rule, outside, protected, unresolvable
 	Meaning string
 	Example string
 	Cure    string
@@ -72,12 +78,17 @@ var Codes = []CodeInfo{
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
 	{CodeNullDevice, "allowed", "/dev/null is always inside.", `{"output": "/dev/null"}`, "Nothing to do."},
 	{CodeOpen, "allowed", "The path is outside, but no boundary is known and the operator lets that pass (roots.when in hub.json).", `{"path": "/etc/hosts"} from a client without roots`, "To have a boundary, use a client that gives roots, or set --roots or roots.fallback."},
+	{CodeRuleAllow, "allowed", "The policy's first rule for this path allows it: every reading of the path matches the rule.", `{"path": "~/Documents/a.txt"} with a rule that allows reading within ~/Documents`, "Nothing to do. To close it, change the rule, or put one that denies before it."},
+	{CodeGranted, "allowed", "The policy's first rule for this path escalates it, and what a human has allowed in this session covers it.", `{"path": "/etc/hosts"} after the question about it was accepted`, "Nothing to do: get-roots lists what was granted, and it ends with the session."},
+	{CodeRuleDeny, "rule", "The policy's first rule for this path denies it: some reading of the path matches the rule.", `{"path": "~/project/secrets/key"} with a rule that denies all within ~/project/secrets`, "Change the rule in hub.json, or put one that allows before it. No grant lifts it."},
+	{CodeRuleEscalate, "rule", "The policy's first rule for this path asks a human, and none has allowed it.", `{"path": "/etc/hosts"} with a rule that escalates reading outside`, "Answer the question in the client. Where the client cannot ask, see approval.local in hub.json."},
 	{CodeOutside, "outside", "Some reading of the path lies outside every root.", `{"path": "/etc/passwd"}`, "Open the folder in the client. If the argument is no path of this machine, declare it in hub.json; the denial prints the line."},
 	{CodeOutsideLink, "outside", "The path is written inside the boundary, but a symbolic link on the way leads out.", `{"path": "link/passwd"} where link points to /etc`, "Open the folder that the link leads to, or remove the link."},
 	{CodeUnmapped, "outside", "The child runs in a container that mounts nothing of this machine at that path.", `{"path": "/srv/x"} with only -v /home/me/p:/projects`, "Use the container's path of the project (/projects/...), or mount the directory."},
 	{CodeRootsUnsupported, "outside", "The client cannot give roots, no fallback is configured, and roots.when.unsupported is \"deny\".", `any path`, "Start mcphub with --roots, set MCPHUB_ROOTS or roots.fallback."},
 	{CodeRootsEmpty, "outside", "The client answered that no folder is open, and roots.when.empty is \"deny\".", `any path, from an editor's empty window`, "Open a folder in the client."},
 	{CodeRootsFailed, "outside", "The client declared roots but gave none that can be used, and roots.when.failed is \"deny\".", `any path`, "Reconnect the client; get-roots says what went wrong. Set roots.fallback for such clients."},
+	{CodeCeiling, "outside", "The path lies outside the directories of the client's token (http.tokens in hub.json). No root, rule or grant opens it.", `{"path": "/srv/bob"} from a client whose token has the roots ["/srv/alice"]`, "Add the directory to the roots of the token in hub.json."},
 	{CodeProtected, "protected", "The path is at or below a protected one: hub.json, the hub's own folders, or policy.protected. No rule and no root opens it.", `{"path": "hub.json"}`, "Edit the file by hand, outside the hub."},
 	{CodeProtectedAbove, "protected", "The call writes to or deletes a directory that holds a protected path.", `move_file of the folder with hub.json in it`, "Name what is to be changed more narrowly."},
 	{CodeUnresolvable, "unresolvable", "Nobody can say where the path leads: a loop of links, a name that is too long, a link that cannot be read.", `{"path": "loop/x"}`, "Use another path."},
@@ -134,6 +145,7 @@ func FindingsDoc() string {
 		{"arguments", "The arguments were refused (-32602)"},
 		{"schema", "The arguments do not fit the tool's schema"},
 		{"allowed", "Allowed"},
+		{"rule", "Denied, or asked about: a rule of the policy"},
 		{"outside", "Denied: outside the boundary"},
 		{"protected", "Denied: protected, whatever the policy says"},
 		{"unresolvable", "Denied: nobody can say where it leads"},

@@ -14,9 +14,28 @@
 //  4. Protected paths ([Checker.Judge]). The hub's own configuration and records come before any rule that could open
 //     them.
 //  5. Boundary. Each finding is read in every way that the child or the kernel might read it, and every reading must
-//     lie inside. Policy rules will stand between the two last stages.
+//     lie inside. Before the boundary has its say the rules of the policy are asked (below).
 //  6. Decision. One finding outside denies the call. The zero value of everything that decides denies.
 //  7. Spelling. What an allowed call has to be sent with instead, where its server needs another spelling (below).
+//
+// # Rules
+//
+// A [Policy] holds rules in order. A finding takes the first that matches it, a call the strictest of its findings, and a
+// call without any the first rule that asks nothing of paths. Rules are asked about units: the absolute paths that a
+// finding may stand for, each with its three readings (as written, as the kernel follows it, cleaned and then followed).
+// One that denies or escalates matches where any reading of any unit does, one that allows where all of all do.
+//
+//   - What is protected, outside a token's ceiling or cannot be resolved is denied before any rule.
+//   - What a rule that escalates does not match is decided without it, and where that is denied so is the finding. So no
+//     [Grant] lifts a denial, and nobody is asked in vain.
+//   - Where no rule matches, each unit has to be inside the boundary or what some rule allows.
+//   - Deleting or moving a directory that holds that of a rule which denies or escalates counts as touching it.
+//   - Relative names that count only where a link leads them outside count as well where they lie in such a directory.
+//   - A directory that only a rule or a grant serves is a start for relative paths where something is there to be opened,
+//     or the folder to make it in is, or where the call names it.
+//
+// A rule's directory is looked up when the policy is read, as a root is, and compared by the same index: twenty rules cost
+// one look. One that was not there then is looked up again at each call by rules that deny or escalate.
 //
 // # Two names in one object
 //

@@ -3,7 +3,6 @@ package validate
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ type judge struct {
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
 	container *Container
+	first     bool     // of the directories that the child is served, the first is where its relative paths start
 	own       []string // directories among the call's own arguments
 	starts    []string // memo of bases
 	looked    lookups
@@ -34,6 +34,12 @@ type judge struct {
 	stray     map[string]bool // memo of strays
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
+
+	ruling *ruling // of the tool; nil where no rule is about it
+	sets   *rootsmgr.AreaSets
+	hits   []bool               // room for those of one unit
+	late   map[*compiled]string // memo of lateArea
+	named  map[string]bool      // directories beside the roots that the call itself names
 }
 
 // lookups is what one call has made the hub look up.
@@ -96,6 +102,9 @@ func appendNew(list, more []string) []string {
 // finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	out = Judged{Finding: *f, Decision: Allow}
+	if j.beginsRoot(f) {
+		return out, false
+	}
 	counted := false
 	j.secret = false
 	defer func() {
@@ -104,14 +113,19 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}()
 	each := func(s spelled) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.tally == nil || out.tally.hard) {
 			return
 		}
-		r, d, counts := j.reading(f, s)
+		var u unit
+		r, d, counts := j.reading(f, s, &u)
 		if !counts {
 			return
 		}
 		counted = true
+		if j.ruling != nil {
+			u.alone = d
+			j.weigh(&out, &u, &r)
+		}
 		j.note(&out, r, d)
 	}
 	switch {
@@ -128,6 +142,26 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}
 	return out, counted
+}
+
+// beginsRoot reports the first part of a list that is none: the beginning of a root with a blank, a comma or the like in
+// its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
+// a path; one that is named again further on counts.
+func (j *judge) beginsRoot(f *Finding) bool {
+	if f.How != HowList || f.form != formPath || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
+		return false
+	}
+	whole := trimEdges(f.Raw)
+	rest, ok := strings.CutPrefix(whole, f.Value)
+	if !ok || rest == "" || isSlash(rest[0]) || strings.Contains(rest, f.Value) {
+		return false
+	}
+	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
+		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
+			_, within := below(dir, whole)
+			return within && len(dir) > len(f.Value)
+		})
+	})
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
@@ -175,40 +209,92 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 	}
 }
 
-// reading checks one absolute path. counts is false where a conditional finding does not apply.
-func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bool) {
-	r = Reading{Text: s.text, Path: s.path}
-	conditional := f.Conditional()
+// unread decides what needs no look at where a path leads: done.
+func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, counts, done bool) {
 	if f.form == formName {
 		if j.looked.names++; j.looked.names > maxLookups {
 			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
-			return r, Deny, true
+			return Deny, true, true
 		}
 		if !j.counts(f, s) {
-			return r, Allow, false
+			return Allow, false, true
 		}
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.v.Open {
-			return r, Allow, !conditional
+		if s.code == CodeNoBase && j.v.Open && !j.confined(f.Role) {
+			u.hard = false
+			return Allow, !f.Conditional(), true
 		}
-		return r, Deny, !conditional || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text)
+		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text), true
 	}
 	if j.looked.checks++; j.looked.checks > maxChecks {
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
-		return r, Deny, true
+		return Deny, true, true
 	}
 	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true
-		return r, Allow, !f.relative()
+		u.hard, u.known = false, true
+		u.place = rootsmgr.Place{Path: "/dev/null", Exists: true, Readings: rootsmgr.Readings{Lexical: "/dev/null", Physical: "/dev/null", Cleaned: "/dev/null"}}
+		return Allow, !f.relative(), true
+	}
+	return Deny, true, false
+}
+
+// reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
+// the rules of the policy ask about.
+func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {
+	r = Reading{Text: s.text, Path: s.path, kind: -1}
+	conditional := f.Conditional()
+	u.hard = true // until it is known where it leads
+	if d, counts, done := j.unread(f, s, u, &r); done {
+		return r, d, counts
 	}
 	where, err := j.look(s.path)
 	if err == nil && where.Dir && conditional && s.glob == "" {
 		j.keepDir(f, s.path)
 	}
+	u.place, u.known, u.hard = where, where.Path != "", where.Path == ""
+	escape := j.describe(&r, &where, err)
+	if where.Path != "" {
+		code := j.protected(f, &where)
+		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
+			code = "" // denied in any case: say what can be cured
+			u.hard = true
+		}
+		if code != "" {
+			r.Code, u.hard = code, true
+			return r, Deny, true
+		}
+		if j.idle(f, s, &where) {
+			return r, Allow, false
+		}
+	}
+	touched := err == nil && f.relative() && (where.Exists || f.makes) && j.touches(f.Role, &where)
+	if err == nil {
+		if j.capped(&where) {
+			r.Code, r.Root, u.hard = CodeCeiling, "", true
+			return r, Deny, true
+		}
+		return r, Allow, !f.relative() || touched
+	}
+	if conditional && !(where.Exists && j.touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
+		return r, Allow, false
+	}
+	if where.Path != "" && j.capped(&where) {
+		r.Code, u.hard = CodeCeiling, true
+		return r, Deny, true
+	}
+	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.confined(f.Role)) {
+		r.Code, u.hard = CodeOpen, false
+		return r, Allow, !f.relative() || u.known && j.touches(f.Role, &where)
+	}
+	return r, Deny, true
+}
+
+// describe writes down where a path leads, and by what code it lies there.
+func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *rootsmgr.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
-	var escape *rootsmgr.EscapeError
 	switch {
 	case err == nil:
 		r.Code = CodeInside
@@ -220,33 +306,13 @@ func (j *judge) reading(f *Finding, s spelled) (r Reading, d Decision, counts bo
 		if escape.Reading == rootsmgr.ReadingPhysical || escape.Reading == rootsmgr.ReadingCleaned {
 			r.Code = CodeOutsideLink
 		}
-		if j.guard.Empty() {
+		if j.boundless() {
 			r.Code = codeOfCase(j.v.Case)
 		}
 	default:
 		r.Code, r.Err = codeOf(err), err.Error()
 	}
-	if where.Path != "" {
-		code := j.protected(f, &where)
-		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
-			code = "" // denied in any case: say what can be cured
-		}
-		if code != "" {
-			r.Code = code
-			return r, Deny, true
-		}
-	}
-	if err == nil {
-		return r, Allow, !f.relative()
-	}
-	if conditional && !j.applies(f, s, &where, err) {
-		return r, Allow, false
-	}
-	if j.v.Open && (escape != nil || r.Code == CodePermission) {
-		r.Code = CodeOpen
-		return r, Allow, !f.relative()
-	}
-	return r, Deny, true
+	return escape
 }
 
 // look asks the guard; without any boundary the path is still followed, for what is protected.
@@ -307,13 +373,13 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	info, err := j.c.fs.Lstat(s.path)
 	if err != nil {
-		return f.makes && errors.Is(err, fs.ErrNotExist) && j.strays(s.base)
+		return f.makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == RoleDelete && f.operand
+		return f.Role == RoleDelete && f.operand || j.touchesName(f, s)
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base)
+	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base) || j.touchesName(f, s)
 }
 
 // strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
@@ -397,70 +463,4 @@ func codeOfCase(c rootsmgr.Case) string {
 		return CodeRootsUnsupported
 	}
 	return CodeRootsFailed
-}
-
-// watched is a protected path, and what is there now.
-type watched struct {
-	spellings []string
-	info      fs.FileInfo // of a file, nil otherwise
-}
-
-// protected is V10's stage: everything at or below a protected path, and writing to or deleting a directory above one.
-func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
-	var mine fs.FileInfo
-	for i := range j.watched {
-		w := &j.watched[i]
-		for _, own := range w.spellings {
-			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
-				if _, ok := j.c.below(own, p); ok {
-					return CodeProtected
-				}
-				if _, ok := j.c.below(p, own); ok && j.reaches(f) {
-					return CodeProtectedAbove
-				}
-			}
-		}
-		if w.info == nil || !where.Exists || where.Dir {
-			continue
-		}
-		if mine == nil {
-			var err error
-			if mine, err = j.c.fs.Lstat(where.Path); err != nil {
-				return CodeProtected // it was there a moment ago
-			}
-		}
-		if j.c.sameFile(mine, w.info) {
-			return CodeProtected
-		}
-	}
-	return ""
-}
-
-// reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
-// tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
-func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.operand && f.relative() {
-		return f.Role == RoleDelete
-	}
-	return f.Role >= RoleWrite
-}
-
-func (c *Checker) below(dir, p string) (string, bool) {
-	if p == "" || dir == "" {
-		return "", false
-	}
-	if c.folds {
-		dir, p = foldName(dir), foldName(p)
-	}
-	if c.windows {
-		dir, p = slashed(dir), slashed(p)
-	}
-	return below(dir, p)
-}
-
-func (c *Checker) sameFile(a, b fs.FileInfo) bool {
-	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
-		return s.SameFile(a, b)
-	}
-	return os.SameFile(a, b)
 }

@@ -531,3 +531,38 @@ func TestSchemaStage(t *testing.T) {
 		}
 	}
 }
+
+// TestRootsWithBlanks: what separates the parts of a list may stand in the name of a root. The controls are lists.
+func TestRootsWithBlanks(t *testing.T) {
+	for _, name := range []string{"My Project", "a, b", "x;y", "p:q", "My Big Project"} {
+		w := newWorld(t)
+		root := w.home + "/" + name
+		w.must(mkdir(root + "/sub dir"))
+		w.must(mkdir(w.home + "/My"))
+		w.roots = []string{root}
+		c := w.checker()
+		for args, want := range map[string]Decision{
+			`{"path":"` + root + `/a.txt"}`:                           Allow,
+			`{"path":"` + root + `"}`:                                 Allow,
+			`{"paths":["` + root + `/sub dir/new file.txt"]}`:         Allow,
+			`{"path":"` + root + `/a.txt /etc/passwd"}`:               Deny,
+			`{"path":"` + root + `/a.txt,/etc/passwd"}`:               Deny,
+			`{"path":"` + root + `/../secret.txt"}`:                   Deny,
+			`{"path":"` + root + `/a.txt ` + w.home + `/My"}`:         Deny,
+			`{"path":"` + root + `/a.txt ../../x"}`:                   Deny,
+			`{"path":"` + root + `s/a.txt"}`:                          Deny,
+			`{"path":"` + w.home + `/My/secret.txt"}`:                 Deny,
+			`{"path":"` + w.home + `/My other/secret.txt"}`:           Deny,
+			`{"path":"` + w.home + `/My ` + root + `/a.txt"}`:         Deny,
+			`{"path":"` + w.home + `/outside,` + root + `/a.txt"}`:    Deny,
+			`{"path":"/etc/passwd ` + root + `/a.txt"}`:               Deny,
+			`{"path":"` + root + `/a.txt ` + w.outside + `/sub dir"}`: Deny,
+		} {
+			s, err := c.Scan(w.tool(c, "", anyTool), []byte(args))
+			w.must(err)
+			if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
+				t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
+			}
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 // where the URI is made from one, its variables are judged like arguments, and file://local/{path} means the variable,
 // not a host called local. A URI that is malformed is an *ArgumentsError.
 func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error) {
-	t, err := c.other(child, "resources/read")
+	t, err := c.other(child, methodRead, methodRead)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
 func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
-	t, err := c.other(child, prompt)
+	t, err := c.other(child, prompt, methodPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
 // ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
 // object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
 func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
-	t, err := c.other(child, "completion/complete")
+	t, err := c.other(child, methodComplete, methodComplete)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,21 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	return &Scan{tool: t, findings: d.findings}, nil
 }
 
+// Methods stand for the names of tools where the policy's rules are asked about a request that is no call of one.
+const (
+	methodRead     = "resources/read"
+	methodPrompt   = "prompts/get"
+	methodComplete = "completion/complete"
+)
+
 // other stands for what is asked of a child that is no tool. It reads.
-func (c *Checker) other(child, name string) (*Tool, error) {
+func (c *Checker) other(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no such server is configured"}
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
 	t.traits = toolTraits{role: RoleRead}
+	t.ruling = c.policy.ruling(child, method)
 	return t, nil
 }
 

@@ -27,8 +27,12 @@ type Profile struct {
 	Rewrite    []string                      // RewriteFileURI, RewriteResolvedRoot: how the server needs its paths, whoever declared them
 	knows      []string                      // patterns of the tools that the server has
 	mode       *Mode
+	first      bool // a relative path starts in the first directory served, and in no other unless it climbs
 	rewrite    respelling
 }
+
+// relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
+const relativeFirst = "first-root"
 
 //go:embed profiles/*.json
 var profileFiles embed.FS
@@ -72,6 +76,7 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		Tools      map[string]map[string]json.RawMessage `json:"tools"`
 		Rewrite    []string                              `json:"rewrite"`
 		Knows      string                                `json:"knows"`
+		Relative   string                                `json:"relative"`
 	}
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.DisallowUnknownFields()
@@ -89,6 +94,10 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		p.mode = &m
 	}
 	p.RootsProbe, p.Rewrite, p.knows = file.RootsProbe, file.Rewrite, strings.Fields(file.Knows)
+	if file.Relative != "" && file.Relative != relativeFirst {
+		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
+	}
+	p.first = file.Relative == relativeFirst
 	var err error
 	if p.rewrite, err = parseRewrite(file.Rewrite); err != nil {
 		return nil, err

@@ -175,6 +175,7 @@ type spelled struct {
 	err  string
 	glob string // the component to match below path, for a glob's fixed prefix
 	weak bool   // the child has gone elsewhere before it looks: it counts only for what is there
+	led  bool   // base is where the child has gone
 }
 
 // absolutes turns one spelling into every absolute path it may mean.
@@ -245,7 +246,10 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 		})
 	}
 	for _, base := range moved {
-		j.absolute(text, j.c.platform.Join(base, text), base, yield)
+		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
+			s.led = true
+			yield(s)
+		})
 	}
 }
 

@@ -102,7 +102,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	}
 	list, ok := j.respell(s.tool, out)
 	if !ok {
-		out.settle(s.tool, j.v)
+		out.settle(s.tool, j.w, j.v)
 		return
 	}
 	if len(list) == 0 {
@@ -117,7 +117,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	}
 	switch {
 	case trial.Decision != Allow:
-		out.Decision, out.Rule, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Why, trial.Roots
+		out.Decision, out.Rule, out.Fired, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Fired, trial.Why, trial.Roots
 		if trial.First != nil {
 			out.Findings, out.First = trial.Findings, trial.First
 		}
@@ -126,14 +126,14 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		f := list[0].f
 		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, Deny)
-		out.settle(s.tool, j.v)
+		out.settle(s.tool, j.w, j.v)
 		return
 	}
 	for i := range list {
 		r := &list[i]
 		with, err := jsontext.AppendQuote(nil, r.to)
 		if err != nil { // asSent has quoted it before
-			out.Rewrites, out.Decision, out.Rule = nil, Deny, RuleUnjudged
+			out.Rewrites, out.Decision, out.Rule, out.Fired = nil, Deny, RuleUnjudged, nil
 			return
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
@@ -358,9 +358,9 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched}
+	trial := judge{c: j.c, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
 	out.Findings = trial.all(findings)
-	out.settle(s.tool, j.v)
+	out.settle(s.tool, j.w, j.v)
 	return out
 }
 

@@ -17,8 +17,10 @@ type Tool struct {
 	folded      map[string]keyClass // by folded name, for children that ignore case
 	traits      toolTraits
 	profile     *Profile
+	ruling      *ruling
 	pathFormats bool
 	rewrite     respelling
+	first       bool  // relative paths start in the first directory that the server is served
 	uri         bool  // not a tool: the URI of a resource
 	doc         any   // the decoded schema while it is not compiled
 	late        *late // nil once it is
@@ -106,8 +108,9 @@ func (t *Tool) compile(s *schema) error {
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive)}
+	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive), ruling: c.policy.ruling(ch.Name, name)}
 	byName := t.profile == nil
+	t.first = !byName && t.profile.first // a claim of the server's own would take readings away
 	if byName {
 		t.profile = profileByServer(serverName)
 	}

@@ -28,6 +28,10 @@ type Where struct {
 	Cwd       string     // its working directory, "" where unknown (a child on another host)
 	Served    []string   // paths of the roots served to it
 	Container *Container // nil: what the child's configured command says
+	Grants    []Grant    // what a human has allowed this child in this session: opens what a rule escalates, nothing else
+	// Approved names the rule under which a human has allowed this very call: it opens what a rule about calls (one that
+	// asks nothing of paths) escalates, whatever paths the call has. Grants open nothing of such a rule.
+	Approved string
 }
 
 // Reading is one way in which a child may take a finding, and where it leads.
@@ -39,9 +43,11 @@ type Reading struct {
 	Exists bool
 	Code   string // of Codes
 	Err    string // why, where it could not be resolved
+	Asks   bool   // a rule escalates it, and no grant covers it
 
 	dir   bool
 	given string // how Root was spelled
+	kind  int    // index in the tally of the finding; -1 none
 }
 
 // Judged is a finding and what became of it.
@@ -49,10 +55,14 @@ type Judged struct {
 	Finding
 	Readings []Reading // at most maxReadings; the offending one is among them
 	Decision Decision
+	Rule     string // name of the policy's rule that matched it, "" where none did
 	Code     string // of Codes
 	Leads    string // where the offending reading leads, else where the first one does
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
+
+	fired *Rule
+	tally *tally // nil where no rule is about the tool
 }
 
 const maxReadings = 16
@@ -66,8 +76,9 @@ type Verdict struct {
 	Child      string
 	Tool       string
 	Findings   []Judged
-	Rule       string        // what decided: "no path", "inside", "protected", "boundary", "no boundary", "unresolvable"
-	First      *Judged       // the finding that denied the call, nil unless Decision is Deny
+	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
+	Fired      *Rule         // the rule of the policy that decided, nil where none did
+	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
 	Case       rootsmgr.Case // which case of R11 held
 	Why        string        // the view's sentence for a denial that roots could cure
 	Roots      []string      // canonical URIs of the boundary, for the text of a denial
@@ -83,4 +94,5 @@ const (
 	RuleNoBoundary   = "no boundary"
 	RuleUnresolvable = "unresolvable"
 	RuleUnjudged     = "unjudged"
+	RuleCeiling      = "ceiling"
 )

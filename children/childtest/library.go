@@ -38,7 +38,7 @@ func (p *player) library(m message) bool {
 		p.raw(m.ID, fmt.Sprintf(`{"completion":{"values":[],"total":0},"params":%s}`, m.Params))
 	case "resources/subscribe":
 		p.answer(m.ID, struct{}{})
-		p.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
+		p.own().send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q,"v":1.0}}`, uri())
 	case "resources/unsubscribe":
 		p.answer(m.ID, struct{}{})
 	default:
@@ -47,7 +47,18 @@ func (p *player) library(m message) bool {
 	return true
 }
 
-// raw answers with a result as it is written.
+// raw answers with a result as it is written; a request without a handshake is
+// told that it is complete, where the result does not say what it is.
 func (p *player) raw(id json.RawMessage, result string) {
+	p.mu.Lock()
+	modern := p.modern[string(id)]
+	delete(p.modern, string(id))
+	p.mu.Unlock()
+	if rest, ok := strings.CutPrefix(result, "{"); ok && modern && !strings.Contains(result, `"resultType"`) {
+		result = `{"resultType":"complete","ttlMs":0,"cacheScope":"public",` + rest
+		if rest == "}" {
+			result = `{"resultType":"complete"}`
+		}
+	}
 	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }

@@ -37,6 +37,7 @@ type Script struct {
 	FailPage    int  // this page (from 1) is answered with an error
 	OddTools    bool // entries that are no tools among them
 	AskRoots    bool // asks roots/list after initialized
+	LazyRoots   bool // asks it when told of new ones, and not before
 	Library     bool // offers prompts and resources
 	Books       int  // more resources, book://N
 	DeafRoots   bool // does not ask again on list_changed
@@ -44,6 +45,10 @@ type Script struct {
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
 	Hold        bool // does nothing but live, and hold what it inherited
 	Dirs        bool // its arguments are its first directories
+
+	Era      string        // "": the handshake alone; "dual", "modern"
+	Discover string        // how server/discover goes wrong: see discover
+	Delay    time.Duration // of the answer to it, while the rest goes on
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
@@ -115,22 +120,35 @@ func holdForEver() {
 	}
 }
 
-// player is one child at play.
+// player is one child at play; over HTTP one request of it.
 type player struct {
-	s      Script
-	w      *bufio.Writer
-	wmu    sync.Mutex
-	mu     sync.Mutex
-	asked  map[string]chan json.RawMessage // our requests, by id
-	cancel map[string]chan struct{}        // calls under way, by raw id
-	next   int
-	over   bool // stdin has ended: nobody will answer
-	dirs   []string
-	extra  []string // tools that came later
-	notes  []string // what it noticed, for the tool "noticed"
-	out    io.Writer
-	wg     sync.WaitGroup
-	stuck  bool
+	*act
+	w   *bufio.Writer
+	wmu sync.Mutex
+	out io.Writer
+	wg  sync.WaitGroup
+}
+
+// act is what all requests of one child share.
+type act struct {
+	s       Script
+	mu      sync.Mutex
+	asked   map[string]chan json.RawMessage // our requests, by id
+	cancel  map[string]chan struct{}        // calls under way, by raw id
+	modern  map[string]bool                 // requests without a handshake, by raw id
+	listens map[string]*listen              // by raw id
+	aside   *player                         // over HTTP, where to say what belongs to no request
+	next    int
+	over    bool // stdin has ended: nobody will answer
+	dead    bool // it is to end at once
+	dirs    []string
+	extra   []string // tools that came later
+	notes   []string // what it noticed, for the tool "noticed"
+	stuck   bool
+}
+
+func newAct(s Script, dirs []string) *act {
+	return &act{s: s, asked: map[string]chan json.RawMessage{}, cancel: map[string]chan struct{}{}, modern: map[string]bool{}, listens: map[string]*listen{}, dirs: dirs}
 }
 
 type message struct {
@@ -150,7 +168,7 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 	if s.StartDelay > 0 {
 		time.Sleep(s.StartDelay)
 	}
-	p := &player{s: s, w: bufio.NewWriter(out), out: out, asked: map[string]chan json.RawMessage{}, cancel: map[string]chan struct{}{}, dirs: dirs}
+	p := &player{act: newAct(s, dirs), w: bufio.NewWriter(out), out: out}
 	if s.Stuck != "" {
 		_, err := os.Stat(s.Stuck)
 		p.stuck = err == nil
@@ -162,21 +180,44 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 		if err := json.Unmarshal(sc.Bytes(), &m); err != nil {
 			continue
 		}
-		p.handle(m)
+		if p.handle(m); p.dead {
+			p.curtain()
+			p.wg.Wait()
+			return 4
+		}
 	}
-	p.mu.Lock()
-	p.over = true
-	for id, c := range p.asked {
-		close(c)
-		delete(p.asked, id)
-	}
-	for id, c := range p.cancel {
-		close(c)
-		delete(p.cancel, id)
-	}
-	p.mu.Unlock()
+	p.curtain()
 	p.wg.Wait()
 	return 0
+}
+
+// curtain ends what waits for the client.
+func (a *act) curtain() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	for id, c := range a.asked {
+		close(c)
+		delete(a.asked, id)
+	}
+	for id, c := range a.cancel {
+		close(c)
+		delete(a.cancel, id)
+	}
+	for id, l := range a.listens {
+		close(l.over)
+		delete(a.listens, id)
+	}
+}
+
+// own is where a child says what belongs to no request.
+func (p *player) own() *player {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.aside != nil {
+		return p.aside
+	}
+	return p
 }
 
 func (p *player) send(format string, args ...any) {
@@ -194,7 +235,7 @@ func (p *player) answer(id json.RawMessage, result any) {
 	if err != nil {
 		panic(err)
 	}
-	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, raw)
+	p.raw(id, string(raw))
 }
 
 func (p *player) refuse(id json.RawMessage, code int, text string) {
@@ -203,6 +244,9 @@ func (p *player) refuse(id json.RawMessage, code int, text string) {
 
 func (p *player) handle(m message) {
 	if p.s.Mute || p.stuck {
+		return
+	}
+	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) {
 		return
 	}
 	switch m.Method {
@@ -218,17 +262,10 @@ func (p *player) handle(m message) {
 			c <- m.Result
 		}
 	case "initialize":
-		caps := map[string]any{"logging": map[string]any{}}
-		if !p.s.NoTools {
-			caps["tools"] = map[string]any{"listChanged": true}
-		}
+		caps := p.capabilities()
 		if p.s.Asks {
 			p.notes = append(p.notes, "initialize "+string(m.Params))
 			caps["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
-		}
-		if p.s.Library {
-			caps["prompts"], caps["completions"] = struct{}{}, struct{}{}
-			caps["resources"] = map[string]any{"subscribe": true, "listChanged": true}
 		}
 		var params struct{ ProtocolVersion string }
 		_ = json.Unmarshal(m.Params, &params)
@@ -249,7 +286,7 @@ func (p *player) handle(m message) {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/roots/list_changed":
-		if p.s.AskRoots && !p.s.DeafRoots {
+		if (p.s.AskRoots || p.s.LazyRoots) && !p.s.DeafRoots {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/cancelled":
@@ -286,6 +323,18 @@ func (p *player) handle(m message) {
 			p.refuse(m.ID, -32601, "no such method")
 		}
 	}
+}
+
+func (p *player) capabilities() map[string]any {
+	caps := map[string]any{"logging": map[string]any{}}
+	if !p.s.NoTools {
+		caps["tools"] = map[string]any{"listChanged": true}
+	}
+	if p.s.Library {
+		caps["prompts"], caps["completions"] = struct{}{}, struct{}{}
+		caps["resources"] = map[string]any{"subscribe": true, "listChanged": true}
+	}
+	return caps
 }
 
 // request asks the client something; nil when stdin ended.
@@ -354,6 +403,9 @@ func (p *player) list(m message) {
 		if p.s.Asks {
 			names = append(names, askTools...)
 		}
+		if p.s.Era != "" {
+			names = append(names, modernTools...)
+		}
 		for _, n := range names {
 			tools = append(tools, tool(n))
 		}
@@ -373,79 +425,4 @@ func (p *player) list(m message) {
 		result["nextCursor"] = fmt.Sprintf("page-%d", page+1)
 	}
 	p.answer(m.ID, result)
-}
-
-func tool(name string) any {
-	return map[string]any{"name": name, "description": "does " + name, "inputSchema": map[string]any{"type": "object"}, "x-kept": json.RawMessage("12345678901234567890")}
-}
-
-func text(s string) any {
-	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
-}
-
-func (p *player) call(m message, cancelled chan struct{}) {
-	defer func() {
-		p.mu.Lock()
-		delete(p.cancel, string(m.ID))
-		p.mu.Unlock()
-	}()
-	var params struct {
-		Name      string
-		Arguments json.RawMessage
-		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
-	}
-	_ = json.Unmarshal(m.Params, &params)
-	var args struct {
-		Code  int
-		Steps int
-		Every time.Duration
-		Name  string
-	}
-	_ = json.Unmarshal(params.Arguments, &args)
-	switch params.Name {
-	case "echo":
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": params.Arguments})
-	case "allowed":
-		p.mu.Lock()
-		dirs := strings.Join(p.dirs, "\n")
-		p.mu.Unlock()
-		p.answer(m.ID, text("Allowed directories:\n"+dirs))
-	case "roots":
-		p.answer(m.ID, text(string(p.request("roots/list"))))
-	case "sleep":
-		p.mu.Lock()
-		p.notes = append(p.notes, "sleeping")
-		p.mu.Unlock()
-		<-cancelled
-	case "exit":
-		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
-		os.Exit(args.Code)
-	case "progress":
-		for i := range args.Steps {
-			time.Sleep(args.Every)
-			p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, i)
-		}
-		p.answer(m.ID, text("done"))
-	case "change":
-		p.mu.Lock()
-		p.extra = append(p.extra, args.Name)
-		p.mu.Unlock()
-		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		p.answer(m.ID, text("changed"))
-	case "broken":
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
-	case "env":
-		wd, _ := os.Getwd()
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
-	case "noticed":
-		p.mu.Lock()
-		notes := strings.Join(p.notes, "\n")
-		p.mu.Unlock()
-		p.answer(m.ID, text(notes))
-	default:
-		if p.s.Asks && p.ask(m, params.Name, params.Arguments) {
-			return
-		}
-		p.refuse(m.ID, -32602, "no such tool")
-	}
 }

@@ -14,24 +14,26 @@ import (
 	"mcphub/internal/childlog"
 )
 
-// attendance is what serve keeps beside the Hub: the children's logs and the
-// socket of mcphub status. The Hub runs as well without either.
+// attendance is what serve keeps beside the Hub: the audit log, the children's
+// logs and the socket of mcphub status. The Hub runs as well without the last two.
 type attendance struct {
 	log    zerolog.Logger
+	record func(context.Context) error                 // keeps the audit log
 	book   *childlog.Book                              // nil: no logs are kept
 	reload func(ctx context.Context, force bool) error // nil: not served
+	client int                                         // process that is served over stdio; 0: none
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 }
 
-// attend opens the children's logs in dir ("": none are kept) and has cfg say
-// what is to go there.
-func attend(cfg *hub.Config, dir string) *attendance {
-	a := &attendance{log: cfg.Log}
-	if dir == "" {
+// attend opens the audit log and the children's logs where src has them, and has
+// cfg say what is to go there.
+func attend(cfg *hub.Config, src *sources) *attendance {
+	a := &attendance{log: cfg.Log, record: keepRecord(cfg, src.audit)}
+	if src.logs == "" {
 		return a
 	}
-	book, err := childlog.Open(dir, cfg.Log)
+	book, err := childlog.Open(src.logs, cfg.Log)
 	if err != nil {
 		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
 		return a
@@ -41,16 +43,22 @@ func attend(cfg *hub.Config, dir string) *attendance {
 	return a
 }
 
-// start runs both until stop is called.
+// start runs all of it until stop is called.
 func (a *attendance) start(h *hub.Hub) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
+	a.wg.Go(func() {
+		if err := a.record(ctx); err != nil {
+			a.log.Error().Err(err).Msg("the audit log was not closed as it should be; the next hub does that")
+		}
+	})
 	if a.book != nil {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	server := admin.New(admin.Config{
 		Folders: socketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
+		Approvals: h, Client: a.client,
 	})
 	a.wg.Go(func() {
 		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -59,12 +67,13 @@ func (a *attendance) start(h *hub.Hub) {
 	})
 }
 
-// stop ends both. It is called once the Hub has ended: the last words of the
+// stop ends all of it. It is called once the Hub has ended: the last words of the
 // children are kept too.
 func (a *attendance) stop() {
 	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
+		_ = a.record(ctx)
 		if a.book != nil {
 			_ = a.book.Run(ctx)
 		}

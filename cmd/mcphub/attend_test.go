@@ -18,7 +18,7 @@ func TestAttendWithoutAHub(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	for range 2 {
 		cfg := hub.Config{Log: zerolog.Nop()}
-		a := attend(&cfg, dir)
+		a := attend(&cfg, &sources{logs: dir})
 		cfg.Said(children.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
@@ -27,7 +27,7 @@ func TestAttendWithoutAHub(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	cfg := hub.Config{Log: zerolog.Nop()}
-	if a := attend(&cfg, filepath.Join(dir, "kid.log", "no")); a.book != nil || cfg.Said != nil {
+	if a := attend(&cfg, &sources{logs: filepath.Join(dir, "kid.log", "no")}); a.book != nil || cfg.Said != nil {
 		t.Error("a folder below a file holds logs")
 	}
 }

@@ -79,6 +79,7 @@ func (c *client) toolRequest(ctx context.Context, method, tool string, args []by
 
 // withClient runs a Hub and a client of it with these roots until do returns.
 func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *client) error) error {
+	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
 		return exitf(exitConfig, "%w", err)

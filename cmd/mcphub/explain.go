@@ -83,6 +83,9 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 // explain prints an explanation for people.
 func explain(w io.Writer, e hub.Explanation) {
 	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
+	if p := e.Policy; p != nil {
+		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, suffix("  ", p.At))
+	}
 	if e.Server != "" {
 		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
 	}
@@ -100,7 +103,7 @@ func explain(w io.Writer, e hub.Explanation) {
 	}
 	for _, f := range e.Findings {
 		fmt.Fprintf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
-		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s\n", f.Role, f.How, f.Code, suffix(", starts from ", f.Base))
+		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, suffix(" by ", f.Rule), suffix(", starts from ", f.Base))
 		for _, r := range f.Readings {
 			where := "in no root"
 			if r.Root != "" {
@@ -114,6 +117,15 @@ func explain(w io.Writer, e hub.Explanation) {
 		if f.Hint != "" {
 			fmt.Fprintf(w, "    hub.json: %s\n", f.Hint)
 		}
+	}
+	for _, g := range e.Grants {
+		fmt.Fprintf(w, "  granted     %s, to %s, for this %s\n", printable(g.URI, 400), strings.Join(g.Roles, " and "), g.Lifetime)
+	}
+	if e.Question != "" {
+		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))
+	}
+	if e.Unasked != "" {
+		fmt.Fprintf(w, "  nobody could be asked: %s\n", e.Unasked)
 	}
 	if e.Refusal != "" {
 		fmt.Fprintf(w, "  the client would read:\n    %s\n", strings.ReplaceAll(e.Refusal, "\n", "\n    "))

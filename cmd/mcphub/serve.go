@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/guardian"
 )
 
 func serveCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	if err != nil {
 		return err
 	}
-	beside := attend(&cfg, src.logs)
+	beside := attend(&cfg, src)
 	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {
@@ -57,6 +58,9 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	}
 	reload := newReloader(src, h, hangUps, log)
 	beside.reload = reload.Reload
+	if address == "" {
+		beside.client = guardian.Client() // what it starts may not approve calls in its place
+	}
 	beside.start(h)
 	defer tuneCollector()()
 	if address != "" {

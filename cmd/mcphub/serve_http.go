@@ -46,11 +46,23 @@ func isLoopback(addr string) bool {
 
 // httpOptions turns the http block of hub.json into values.
 func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+	if key := f.HTTP.StateKey; key != (config.Secret{}) {
+		at := f.At("http", "stateKey")
+		secret, err := readSecret(f, "the key of requestState", key, home, env)
+		if err == nil && len(secret) < shortestKey {
+			err = fmt.Errorf("the key of requestState has %d characters, fewer than %d; `openssl rand -base64 32` prints one", len(secret), shortestKey)
+		}
+		if err != nil {
+			at.Text = err.Error()
+			return o, exitf(exitConfig, "%s", at.String())
+		}
+		o.StateKey = []byte(secret)
+	}
 	for i, t := range f.HTTP.Tokens {
 		at := f.At("http", "tokens", fmt.Sprint(i))
-		secret, err := tokenSecret(f, t, home, env)
+		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
 		if err != nil {
 			at.Text = err.Error()
 			return o, exitf(exitConfig, "%s", at.String())
@@ -76,41 +88,45 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 	return o, nil
 }
 
-// mostToken bounds the file of a token: what is longer is another file.
-const mostToken = 16 << 10
+const (
+	// mostToken bounds the file of a secret: what is longer is another file.
+	mostToken = 16 << 10
+	// shortestKey is the least length of http.stateKey.
+	shortestKey = 32
+)
 
-// tokenSecret reads a token from where hub.json says that it is.
-func tokenSecret(f *config.File, t config.Token, home string, env func(string) (string, bool)) (string, error) {
-	if t.File == "" {
-		secret, _ := env(t.Env)
+// readSecret reads a secret from where hub.json says that it is; what names it.
+func readSecret(f *config.File, what string, at config.Secret, home string, env func(string) (string, bool)) (string, error) {
+	if at.File == "" {
+		secret, _ := env(at.Env)
 		if secret = strings.TrimSpace(secret); secret == "" {
-			return "", fmt.Errorf("the variable %s is not set in the hub's environment; it must hold the token of %q", t.Env, t.Name)
+			return "", fmt.Errorf("the variable %s is not set in the hub's environment; it must hold %s", at.Env, what)
 		}
 		return secret, nil
 	}
-	path := fromFile(f, t.File, home, false)
+	path := fromFile(f, at.File, home, false)
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
 	}
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
-		return "", fmt.Errorf("%s, which is to hold the token of %q, is no regular file", path, t.Name)
+		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s holds the token of %q and others may read or change it (mode %04o); chmod 600 it", path, t.Name, info.Mode().Perm())
+		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 it", path, what, info.Mode().Perm())
 	}
 	in, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
 	}
 	defer func() { _ = in.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(in, mostToken+1))
 	secret := strings.TrimSpace(string(raw))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the token of %q cannot be read: %w", t.Name, err)
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
 	case secret == "" || len(raw) > mostToken || strings.ContainsAny(secret, "\r\n"):
-		return "", fmt.Errorf("%s must hold the token of %q alone, on one line", path, t.Name)
+		return "", fmt.Errorf("%s must hold %s alone, on one line", path, what)
 	}
 	return secret, nil
 }

@@ -70,3 +70,32 @@ func TestTokens(t *testing.T) {
 		})
 	}
 }
+
+// The key of requestState comes the same way, and is never short.
+func TestStateKey(t *testing.T) {
+	long := strings.Repeat("k", shortestKey)
+	for name, tc := range map[string]struct{ key, secret, wrong string }{
+		"long":    {`{"env": "KEY"}`, long, ""},
+		"short":   {`{"env": "KEY"}`, long[1:], "fewer than"},
+		"not set": {`{"env": "OTHER"}`, long, "OTHER"},
+		"no file": {`{"file": "gone"}`, "", "cannot be read"},
+	} {
+		f, problems, err := config.Parse(filepath.Join(t.TempDir(), "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}},
+			"http": {"stateKey": `+tc.key+`}}`), nil)
+		if err != nil {
+			t.Fatal(problems, err)
+		}
+		o, err := httpOptions(f, func(name string) (string, bool) {
+			return map[string]string{"KEY": tc.secret}[name], name == "KEY"
+		}, zerolog.Nop())
+		switch {
+		case tc.wrong == "" && (err != nil || string(o.StateKey) != tc.secret):
+			t.Errorf("%s: %q, %v", name, o.StateKey, err)
+		case tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong) || !strings.Contains(err.Error(), "hub.json:2") || strings.Contains(err.Error(), "kkk")):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, problems, err := config.Parse("hub.json", []byte(`{"mcpServers":{},"http":{"stateKey":{"env":"A","file":"b"}}}`), nil); err == nil {
+		t.Errorf("both at once: %v", problems)
+	}
+}

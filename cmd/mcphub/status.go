@@ -132,6 +132,8 @@ func (p page) hub(r admin.Report) {
 	for _, key := range r.Config.AfterRestart {
 		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
 	}
+	p.audit(r.Audit)
+	p.policy(r.Policy)
 	p.children(r)
 	for _, c := range r.Children {
 		p.details(c)
@@ -140,6 +142,39 @@ func (p page) hub(r admin.Report) {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
 	}
 	p.sessions(r.Sessions)
+}
+
+// audit says where decisions are recorded, and loudly where they cannot be.
+func (p page) audit(a hub.AuditStatus) {
+	switch {
+	case a.Dir == "":
+		fmt.Fprintln(p.w, "audit: off")
+	case a.Error != "":
+		what := "calls go on without a record"
+		if a.Required {
+			what = "calls are denied until it can"
+		}
+		fmt.Fprintf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable(a.Dir, 200), p.ago(a.Since), printable(a.Error, 300), what)
+	default:
+		fmt.Fprintf(p.w, "audit: %s%s\n", printable(a.Dir, 200), when(a.Required, ", required"))
+	}
+	if a.Unrecorded > 0 {
+		fmt.Fprintf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
+	}
+}
+
+// policy shows the rules in force, one to a line where more is asked for.
+func (p page) policy(r *hub.PolicyReport) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), suffix(", sandbox ", printable(r.Sandbox, 200)))
+	if !p.verbose {
+		return
+	}
+	for _, rule := range r.Rules {
+		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable(rule.Name, 60), rule.Then, printable(rule.If, 300), suffix(" -- ", rule.Note), suffix("  ", printable(rule.At, 200)))
+	}
 }
 
 func (p page) children(r admin.Report) {
@@ -236,6 +271,13 @@ func (p page) sessions(all []hub.SessionStatus) {
 		id := printable(s.ID[:min(8, len(s.ID))], 8)
 		if s.RootsSkipped > 0 {
 			fmt.Fprintf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
+		}
+		for _, g := range s.Grants {
+			fmt.Fprintf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable(g.Server, 60), strings.Join(g.Roles, " and "),
+				printable(g.URI, 300), when(g.File, " alone"), printable(g.Lifetime, 10), p.ago(&g.Since))
+		}
+		for _, q := range s.Questions {
+			fmt.Fprintf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable(q.What, 60), printable(q.Server, 60), printable(q.Asked, 10), p.ago(&q.Since))
 		}
 		if s.RootsError != "" {
 			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable(s.RootsError, 300))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -9,11 +10,40 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/validate"
 )
 
 // describe says in one line how a server is run.
 func describe(s children.Spec) string {
 	return strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
+}
+
+// describeAudit says in one line where decisions would be recorded.
+func describeAudit(a hub.Audit, dir string) string {
+	switch {
+	case dir == "":
+		return "audit: off, decisions are not recorded"
+	case a.Required:
+		return "audit: " + dir + "; what cannot be recorded there is denied"
+	}
+	return "audit: " + dir
+}
+
+// showPolicy prints the rules in the order in which they are asked.
+func showPolicy(w io.Writer, c *validate.Checker) {
+	info, ok := c.Policy()
+	if !ok {
+		return
+	}
+	fmt.Fprintln(w, "policy")
+	if info.Sandbox != "" {
+		fmt.Fprintf(w, "  %-18s inside every boundary: %s\n", "sandbox", info.Sandbox)
+	}
+	for i := range info.Rules {
+		r := hub.NewRuleReport(&info.Rules[i])
+		fmt.Fprintf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, suffix(" -- ", r.Note), suffix("  ", r.At))
+	}
 }
 
 func validateCommand() *cobra.Command {
@@ -37,6 +67,8 @@ func validateCommand() *cobra.Command {
 			for _, b := range cfg.Broken {
 				fmt.Fprintf(out, "%-20s not served: %s\n", b.Name, b.Reason)
 			}
+			showPolicy(out, cfg.Checker)
+			fmt.Fprintln(out, describeAudit(cfg.Audit, src.audit))
 			if len(cfg.Broken) > 0 {
 				return exitf(exitConfig, "%d of %d servers cannot be served", len(cfg.Broken), len(cfg.Broken)+len(cfg.Children))
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type sources struct {
 	builtinOnly bool        // the embedded server alone, whatever files there are
 	found       string      // the file that was read; "" where there was none
 	logs        string      // where the children's stderr is to be kept; "" where it is not
+	audit       string      // where decisions are to be recorded; "" where they are not
 	file        *config.File
 }
 
@@ -41,22 +43,20 @@ func (s *sources) register(cmd *cobra.Command) {
 func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	file, err := s.load(w)
 	if err != nil {
-		return hub.Config{}, err
+		return hub.Config{}, printed(w, err)
 	}
 	s.file = file
-	return s.wire(file, w, log)
+	cfg, err := s.wire(file, w, log)
+	return cfg, printed(w, err)
 }
 
 // wire turns a configuration that was read into what a Hub is made of.
 func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
-	if err := notServedYet(file); err != nil {
-		return hub.Config{}, err
-	}
 	for _, p := range withoutEffect(file) {
 		fmt.Fprintln(w, p.String())
 	}
 	home, err := os.UserHomeDir()
-	s.logs = logFolder(file, home, os.Getenv)
+	s.logs, s.audit = logFolder(file, home, os.Getenv), auditFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
 	}
@@ -71,9 +71,13 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:  hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
-		Log:     log,
-		Environ: os.Environ(), Home: home, Dir: dir,
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
+		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
+		Log:      log,
+		Environ:  os.Environ(), Home: home, Dir: dir,
+	}
+	if cfg.Audit, err = auditSettings(file, s.audit); err != nil {
+		return cfg, err
 	}
 	if cfg.Fallback, err = s.fallback(file, dir, log); err != nil {
 		return cfg, err
@@ -88,9 +92,12 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		own = append(own, cache)
 		cfg.Cache = filepath.Join(cache, "catalogue")
 	}
+	for _, p := range doubtful(file, &cfg) {
+		fmt.Fprintln(w, p.String())
+	}
 	cfg.Checker, err = checker(file, home, own)
 	if err != nil {
-		return cfg, exitf(exitConfig, "%w", err)
+		return cfg, &exitError{exitConfig, policyErrors(file, err)}
 	}
 	return cfg, nil
 }
@@ -125,22 +132,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// notServedYet refuses settings that would have to deny something and cannot
-// yet: going on without them would let pass what the operator forbade.
-func notServedYet(f *config.File) error {
-	switch {
-	case len(f.Policy.Rules) > 0:
-		p := f.At("policy", "rules")
-		p.Text = "policy rules are not served by this version; take them out, the boundary of the roots holds without them"
-		return exitf(exitConfig, "%s", p.String())
-	case f.Audit.Required:
-		p := f.At("audit", "required")
-		p.Text = "the audit log is not served by this version, so it cannot be required"
-		return exitf(exitConfig, "%s", p.String())
-	}
-	return nil
-}
-
 // withoutEffect lists settings that are read and change nothing in this
 // version, and whose loss opens nothing.
 func withoutEffect(f *config.File) []config.Problem {
@@ -154,20 +145,8 @@ func withoutEffect(f *config.File) []config.Problem {
 	if f.Expose != def.Expose {
 		note("every tool is listed", "expose")
 	}
-	if f.Policy.Sandbox != "" {
-		note("the sandbox is not part of the boundary", "policy", "sandbox")
-	}
-	if f.Approval.Local != def.Approval.Local {
-		note("nobody is asked for approval", "approval", "local")
-	}
-	if f.Audit.Dir != "" && !f.Audit.Off() {
-		note("no audit log is written", "audit", "dir")
-	}
-	for i := range f.Servers {
-		s := &f.Servers[i]
-		if s.Era == "modern" {
-			note("servers are spoken to by the handshake", "mcpServers", s.Name, "era")
-		}
+	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
+		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
 	return out
 }
@@ -191,7 +170,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	spec := children.Spec{
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
-		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start],
+		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame),
 		URL:        s.URL, Headers: s.Headers,
@@ -205,6 +184,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 			return exitf(exitFailure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
 		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
 	}
 	switch {
 	case s.Timeout.Idle != nil:
@@ -223,11 +203,12 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 // otherwise (C6); a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
 
-// rootsModes, shares and starts translate hub.json's words; config has refused others.
+// rootsModes, shares, starts and eras translate hub.json's words; config has refused others.
 var (
 	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
 	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
 	starts     = map[string]children.StartMode{"eager": children.StartEager}
+	eras       = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
 )
 
 // fromFile makes a path of hub.json absolute: relative ones start at its
@@ -248,6 +229,10 @@ func fromFile(f *config.File, path, home string, command bool) string {
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
+	var err error
+	if cfg.Policy, err = policy(f, home); err != nil {
+		return nil, err
+	}
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}

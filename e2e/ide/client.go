@@ -23,6 +23,10 @@ type Options struct {
 	Capabilities string   // raw; "" declares roots with listChanged
 	Protocol     string   // version asked for; "" the newest with a handshake
 	Roots        Roots    // nil refuses every question as a method not found
+
+	Answer func(method string, params []byte) *Answer // if set, answers every question but a ping
+
+	Saw func(fromServer bool, line []byte) // if set, gets every line before it goes on, from many goroutines
 }
 
 // DefaultCapabilities is what Options.Capabilities stands for when empty: the same that a hub declares to its children.
@@ -104,6 +108,7 @@ func (c *Client) read(r io.Reader) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if line = bytes.TrimSuffix(line, []byte("\n")); len(line) > 0 || err == nil {
+			c.saw(true, line)
 			m := Parse(line)
 			c.log.add(m, err != nil)
 			if m.IsRequest() && m.Fault == "" {
@@ -130,10 +135,12 @@ func (c *Client) readStderr(r io.Reader) {
 // answer serves one question of the server.
 func (c *Client) answer(m Message) {
 	var a *Answer
-	switch m.Method {
-	case "ping":
+	switch {
+	case m.Method == "ping":
 		a = &Answer{Result: `{}`}
-	case "roots/list":
+	case c.options.Answer != nil:
+		a = c.options.Answer(m.Method, m.Params)
+	case m.Method == "roots/list":
 		roots, n := c.log.asked()
 		if roots == nil {
 			a = &Answer{Error: `{"code":-32601,"message":"Method not found"}`}
@@ -153,10 +160,24 @@ func (c *Client) answer(m Message) {
 }
 
 // Send writes one line: text and its end.
-func (c *Client) Send(line string) error { return c.in.write([]byte(line + "\n")) }
+func (c *Client) Send(line string) error {
+	c.saw(false, []byte(line))
+	return c.in.write([]byte(line + "\n"))
+}
+
+func (c *Client) saw(fromServer bool, line []byte) {
+	if c.options.Saw != nil {
+		c.options.Saw(fromServer, line)
+	}
+}
 
 // SendBytes writes these bytes and nothing else.
-func (c *Client) SendBytes(b []byte) error { return c.in.write(b) }
+func (c *Client) SendBytes(b []byte) error {
+	for line := range bytes.Lines(b) {
+		c.saw(false, line)
+	}
+	return c.in.write(b)
+}
 
 // Notify sends a notification; params is raw, "" for none.
 func (c *Client) Notify(method, params string) error {

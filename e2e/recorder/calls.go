@@ -64,6 +64,10 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		s.result(id, structured(bytes.TrimSpace(params)))
 	case "say":
 		s.say(id, p, args)
+	case "ask":
+		if answer := s.askAs(unhex(args.Hex), done); answer != nil {
+			s.result(id, structured(answer))
+		}
 	case "set_tools":
 		s.mu.Lock()
 		s.set = unhex(args.Hex)

@@ -180,6 +180,25 @@ func (s *server) ask(method string, done <-chan struct{}) json.RawMessage {
 	}
 }
 
+// askAs sends the members of a request that the test has made up, id among them, and waits for the answer as ask does.
+func (s *server) askAs(members string, done <-chan struct{}) json.RawMessage {
+	var m message
+	if json.Unmarshal([]byte("{"+members+"}"), &m) != nil {
+		return json.RawMessage(`"no request"`)
+	}
+	answer := make(chan json.RawMessage, 1)
+	s.mu.Lock()
+	s.asks[string(m["id"])] = answer
+	s.mu.Unlock()
+	s.send([]byte(`{"jsonrpc":"2.0",` + members + `}`))
+	select {
+	case raw := <-answer:
+		return raw
+	case <-done:
+		return nil
+	}
+}
+
 func (s *server) answered(id string, raw []byte) {
 	s.mu.Lock()
 	answer := s.asks[id]

@@ -54,6 +54,7 @@ var honestTools = []string{
 	simple("add_tool", "Adds a tool and says so."),
 	simple("reflect", "Gives the params of its call back."),
 	simple("say", "Answers as it is told."),
+	simple("ask", "Asks its client what it is told and tells the answer."),
 	simple("set_tools", "Adds entries to its list as it is told."),
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ func (h Hub) Status(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	var r Report
-	err := h.do(ctx, http.MethodGet, "/status", &r)
+	err := h.do(ctx, http.MethodGet, "/status", nil, &r)
 	return r, err
 }
 
@@ -112,11 +113,11 @@ func (h Hub) Status(ctx context.Context) (Report, error) {
 func (h Hub) Reload(ctx context.Context, force bool) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), &outcome{})
+	return h.do(ctx, http.MethodPost, fmt.Sprintf("/reload?force=%t", force), nil, &outcome{})
 }
 
-func (h Hub) do(ctx context.Context, method, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://mcphub"+path, nil)
+func (h Hub) do(ctx context.Context, method, path string, body []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://mcphub"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,14 @@
 //	                     a boundary. {"ok":true}, or {"error":"why not"} with status
 //	                     422; 501 where this hub cannot reload
 //
+//	GET  /approvals        the questions that wait for a terminal
+//	POST /approvals/code   ?id=: a code for one of them
+//	POST /approvals/answer {"id","code","allow"}; to allow takes the code
+//
+// The last three are for mcphub approve. On Linux they are refused to a process
+// without a controlling terminal, and to one that descends from the hub or, over
+// stdio, from the hub's client.
+//
 // # Where the socket is
 //
 // [Folders] lists the folders in which sockets may lie: mcphub in

@@ -1,16 +1,37 @@
 package admin
 
 import (
+	"errors"
+	"fmt"
 	"net"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/proctree"
 )
 
 // peerUser asks the kernel which user is at the other end (SO_PEERCRED).
 func peerUser(c *net.UnixConn) (uid int, known bool, err error) {
-	raw, err := c.SyscallConn()
+	cred, err := credentials(c)
 	if err != nil {
 		return 0, true, err
+	}
+	return int(cred.Uid), true, nil
+}
+
+// peerProcess asks the kernel which process is at the other end.
+func peerProcess(c *net.UnixConn) (pid int, known bool, err error) {
+	cred, err := credentials(c)
+	if err != nil {
+		return 0, true, err
+	}
+	return int(cred.Pid), true, nil
+}
+
+func credentials(c *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
 	}
 	var cred *unix.Ucred
 	var failed error
@@ -19,7 +40,46 @@ func peerUser(c *net.UnixConn) (uid int, known bool, err error) {
 		err = failed
 	}
 	if err != nil {
-		return 0, true, err
+		return nil, err
 	}
-	return int(cred.Uid), true, nil
+	return cred, nil
+}
+
+// mostAncestors is how far a process is followed: an id that was given anew
+// meanwhile could close a circle.
+const mostAncestors = 4096
+
+// mayApprove refuses a process that has no terminal, and one that the hub, a
+// server of it, or the client that the hub serves has started.
+func mayApprove(pid, hub, client int) error { return kin(proctree.Find, pid, hub, client) }
+
+func kin(find func(pid int) (proctree.Process, error), pid, hub, client int) error {
+	if client < 0 {
+		return errors.New("who started the hub cannot be told, so nobody may approve")
+	}
+	p, err := find(pid)
+	if err != nil {
+		return fmt.Errorf("what process it is that would approve cannot be told: %w", err)
+	}
+	if p.TTY == 0 {
+		return errors.New("only a person at a terminal may approve, and this process has none")
+	}
+	for range mostAncestors {
+		switch {
+		case p.PID == hub:
+			return errors.New("what the hub's servers start may not approve; open a terminal of your own")
+		case client > 1 && p.PID == client:
+			return errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
+		case p.Parent <= 0:
+			return nil
+		}
+		parent := p.Parent
+		if p, err = find(parent); err != nil {
+			if errors.Is(unix.Kill(parent, 0), unix.EPERM) {
+				return nil // another user's, which /proc may hide: a login
+			}
+			return fmt.Errorf("who started the process that would approve cannot be told: %w", err)
+		}
+	}
+	return errors.New("who started the process that would approve cannot be told")
 }

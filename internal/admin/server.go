@@ -42,6 +42,11 @@ type Config struct {
 	// Reload reads hub.json again. force takes it also where a tool could have
 	// written it. nil: this hub cannot.
 	Reload func(ctx context.Context, force bool) error
+	// Approvals are the questions that wait for a terminal; nil: there are none.
+	Approvals Approvals
+	// Client is the process that the hub serves over stdio: what it starts may not
+	// approve. 0: there is none; below it: it cannot be told, and nobody may.
+	Client int
 }
 
 // A Server answers for one hub on its socket.
@@ -51,11 +56,12 @@ type Server struct {
 	socket  string
 	pid     int
 	peer    func(*net.UnixConn) (uid int, known bool, err error)
+	speaker func(*net.UnixConn) (pid int, known bool, err error)
 }
 
 // New returns a Server. It starts nothing.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), pid: os.Getpid(), peer: peerUser}
+	return &Server{cfg: cfg, started: time.Now(), pid: os.Getpid(), peer: peerUser, speaker: peerProcess}
 }
 
 // Run opens the socket and serves it until ctx ends; it returns when the socket
@@ -71,6 +77,7 @@ func (s *Server) Run(ctx context.Context) error {
 		Handler: s.routes(&handlers), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: headerSize, ErrorLog: stdlog.New(debugLog{s.cfg.Log}, "", 0),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 	var wg sync.WaitGroup
 	ended := make(chan struct{})
@@ -169,6 +176,9 @@ func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) })
 	mux.HandleFunc("POST /reload", s.reload)
+	mux.HandleFunc("GET /approvals", s.person(s.listApprovals))
+	mux.HandleFunc("POST /approvals/code", s.person(s.approvalCode))
+	mux.HandleFunc("POST /approvals/answer", s.person(s.answerApproval))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		busy.Add(1)
 		defer busy.Done()

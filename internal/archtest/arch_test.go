@@ -22,9 +22,9 @@ var allowed = map[string][]string{
 	"validate":           {"rootsmgr"},
 	"internal/guardian":  {"internal/proctree"},
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/proctree"},
-	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc"},
-	"internal/admin":     {"hub"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian"},
+	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/seal", "internal/audit"},
+	"internal/admin":     {"hub", "internal/proctree"},
+	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }

@@ -52,7 +52,7 @@ func writeForEver(dir string) {
 				mu.Lock()
 				fmt.Println(n)
 				mu.Unlock()
-				l.Outcome(&Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+				l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
 			}
 		}()
 	}
@@ -99,8 +99,8 @@ func whole(t testing.TB, dir string, heads ...string) *Report {
 
 func sample(i int) *Record {
 	return &Record{
-		Session: "s", Request: strconv.Itoa(i), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside", Origin: "client",
-		Generation: 3, Stale: true, Arguments: []byte("{\"a\":\r\n1}"),
+		Session: "s", Request: strconv.AppendInt(nil, int64(i), 10), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside",
+		Boundary: Boundary{"client", 3, true}, Arguments: []byte("{\"a\":\r\n1}"),
 		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false}, {"", "", "", true}, {}},
 	}
 }
@@ -115,7 +115,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			l.Outcome(&Outcome{Of: n, Result: "ok", Duration: 1500 * time.Microsecond})
+			l.Outcome(Outcome{Of: n, Result: "ok", Duration: 1500 * time.Microsecond})
 		})
 	}
 	wg.Wait()
@@ -124,8 +124,24 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 	}
 	stop()
 	r := whole(t, dir)
-	if r.Lines != 602 || r.Logs != 1 || r.Open != 0 || r.Torn != 0 {
+	if r.Logs != 1 || r.Open != 0 || r.Torn != 0 {
 		t.Errorf("%+v", r)
+	}
+	decided, became := 0, map[uint64]bool{}
+	err := Read(dir, func(e Event) bool {
+		if e.Kind == KindDecision {
+			decided++
+		}
+		for _, res := range e.Results() {
+			became[res.Of] = true
+			if res.Result != ResultOK || res.US != 1500 || res.Of >= e.Number {
+				t.Errorf("%+v", res)
+			}
+		}
+		return true
+	})
+	if err != nil || decided != 300 || len(became) != 300 {
+		t.Errorf("%d decisions, %d outcomes: %v", decided, len(became), err)
 	}
 	whole(t, dir, r.Head)
 	if r, _ := Verify(dir, zero); r.OK() {
@@ -140,8 +156,8 @@ func TestRotationKeepsTheChain(t *testing.T) {
 	dir := t.TempDir()
 	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
 	big := sample(1)
-	big.Arguments = []byte(`"` + strings.Repeat("x", 100_000) + `"`)
-	for range 40 {
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for range 60 {
 		if _, err := l.Append(context.Background(), big); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +260,7 @@ func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
 	dir := t.TempDir()
 	var mu sync.Mutex
 	full := false
-	l, stop := running(t, Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+	l, stop := running(t, Options{Dir: dir, retry: 1, Write: func(f io.Writer, b []byte) (int, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if full { // it takes half a line
@@ -340,8 +356,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 				newest = id
 			}
 		}
-		err = Read(dir, func(e Entry) bool {
-			if e.Log == newest {
+		err = Read(dir, func(e Event) bool {
+			if e.LogID == newest {
 				have[e.Number] = true
 			}
 			return true
@@ -400,7 +416,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {
 			l, stop := running(b, Options{Dir: b.TempDir()})
 			defer stop()
-			r := &Record{Session: "0123456789", Request: "123456", Child: "files", Tool: "read_file", Decision: "allow", Origin: "client", Generation: 1,
+			r := &Record{Session: "0123456789", Request: []byte("123456"), Child: "files", Tool: "read_file", Decision: "allow", Boundary: Boundary{"client", 1, false},
 				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true}}}
 			b.SetParallelism(callers / 2)
 			b.ReportAllocs()
@@ -410,9 +426,65 @@ func BenchmarkAppend(b *testing.B) {
 					if err != nil {
 						b.Error(err)
 					}
-					l.Outcome(&Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
+					l.Outcome(Outcome{Of: n, Result: "ok", Duration: time.Millisecond})
 				}
 			})
 		})
+	}
+}
+
+// Calls that come together share a line, and each keeps its own outcome.
+func TestCallsShareALine(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir})
+	form := func(tool string) Form {
+		return NewForm(&Record{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
+	}
+	calls := []Call{
+		{Request: []byte(`1`), Form: form("a")},
+		{Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
+		{Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
+	}
+	results := []string{ResultOK, ResultToolError, ResultTimeout}
+	for _, some := range [][]Call{calls, calls[:1], calls[1:]} {
+		n, err := l.PutCalls("s", some, time.Now())
+		if err == nil {
+			err = l.Commit(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := len(some) - 1; i >= 0; i-- {
+			o := Outcome{Of: n, Call: i + 1, Result: results[i]}
+			if len(some) == 1 {
+				o.Call = 0
+			}
+			l.Outcome(o)
+		}
+	}
+	stop()
+	whole(t, dir)
+	all, err := Decisions(dir, Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i := range all {
+		d := &all[i]
+		if d.Outcome == nil || d.Session != "s" || d.Child != "files" || d.Decision != "allow" || d.Rule != "no path" || len(d.Calls) > 0 {
+			t.Fatalf("%+v", d)
+		}
+		got += fmt.Sprintf("%d %s %.5s %s %s\n", d.Call, d.Tool, d.Request, d.Outcome.Result, d.Arguments)
+	}
+	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + Redacted + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n1 b \"x\" ok {\"token\":\"" + Redacted + "\",\"n\":1}\n2 b \"1111 tool-error \n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if strings.Count(string(all[0].Raw), `"hash"`) != 1 || !bytes.Equal(all[0].Raw, all[2].Raw) || bytes.Contains(all[3].Raw, []byte("calls")) || bytes.Count(all[4].Raw, []byte("tool")) != 1 {
+		t.Errorf("%s\n%s\n%s", all[0].Raw, all[3].Raw, all[4].Raw)
+	}
+	some, err := Decisions(dir, Filter{Tool: "b"})
+	if err != nil || len(some) != 4 || some[1].Outcome.Result != ResultTimeout {
+		t.Errorf("%+v, %v", some, err)
 	}
 }

@@ -26,10 +26,10 @@ const chainWait = 10 * time.Second
 
 // chain is chain.jsonl while this process alone may write to it.
 type chain struct {
-	dir    string
-	file   *os.File
-	number uint64
-	head   string
+	dir   string
+	file  *os.File
+	at    place
+	stamp stamp
 }
 
 // withChain runs f with the chain of a folder to itself.
@@ -59,31 +59,29 @@ func (c *chain) find() error {
 	if err != nil {
 		return err
 	}
-	c.number, c.head = end.number, end.head
-	if len(end.torn) > 0 {
-		return c.write(func(n uint64, prev string) line { return end.closing("", n, prev) })
+	c.at = end.place
+	switch {
+	case len(end.torn) > 0:
+		return c.write(end.closing(c.stamp.at(time.Now())), 1)
+	case end.open:
+		_, err = c.file.Write([]byte{'\n'})
 	}
-	return nil
+	return err
 }
 
 // add writes one line about a log.
 func (c *chain) add(kind, log string, at uint64, head string) error {
-	return c.write(func(n uint64, prev string) line {
-		return line(nil).begin(log, n, prev, time.Now(), kind).number("at", at).text("head", head)
-	})
+	b := line(nil).begin(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
+	return c.write(b.text("log", log).number("at", at).text("head", head), 0)
 }
 
-func (c *chain) write(make func(n uint64, prev string) line) error {
-	b := make(c.number+1, c.head)
-	from := 0
-	if b[0] == '\n' {
-		from = 1 // it ends the line before
-	}
-	b, head := b.seal(from)
-	if _, err := c.file.Write(b); err != nil {
+// write writes a line whose hash covers it from an offset on.
+func (c *chain) write(b line, from int) error {
+	head := c.at.head
+	if _, err := c.file.Write(b.seal(from, &head)); err != nil {
 		return err
 	}
-	c.number, c.head = c.number+1, head
+	c.at = place{c.at.number + 1, head}
 	return nil
 }
 
@@ -129,30 +127,69 @@ func (c *chain) closeLog(id string) error {
 	if err != nil {
 		return err
 	}
-	end, err := lastLine(file)
-	if err == nil && len(end.torn) > 0 {
-		b, head := end.closing(id, end.number+1, end.head).seal(1)
-		_, err = file.Write(b)
-		end.number, end.head = end.number+1, head
+	end, err := c.logEnd(id, file)
+	switch {
+	case err != nil:
+	case end.open:
+		_, err = file.Write([]byte{'\n'})
+	case len(end.torn) > 0:
+		b := end.closing(c.stamp.at(time.Now()))
+		end.number++
+		_, err = file.Write(b.seal(1, &end.head))
 	}
 	if err = errors.Join(err, file.Close()); err != nil || end.number == 0 {
 		return err
 	}
-	return c.add(KindRecovered, id, end.number, end.head)
+	return c.add(KindRecovered, id, end.number, string(end.head[:]))
+}
+
+// logEnd is lastLine for the file that a log was written to last. Where that
+// holds no whole line, the log ends in one that was rotated out before.
+func (c *chain) logEnd(id string, file *os.File) (ending, error) {
+	end, err := lastLine(file)
+	if err != nil || end.number > 0 {
+		return end, err
+	}
+	all, err := logFiles(c.dir)
+	if err != nil {
+		return end, err
+	}
+	names := all[id]
+	for i := len(names) - 2; i >= 0 && end.number == 0; i-- {
+		before, err := os.Open(filepath.Join(c.dir, names[i]))
+		if err != nil {
+			return end, err
+		}
+		e, err := lastLine(before)
+		if err = errors.Join(err, before.Close()); err != nil {
+			return end, err
+		}
+		end = ending{place: e.place, torn: append(e.torn, end.torn...)}
+		end.complete()
+	}
+	return end, nil
 }
 
 // ending is where a file of lines ends.
 type ending struct {
-	number uint64
-	head   string
-	torn   []byte // what stands behind the last line end
+	place
+	torn []byte // what stands behind the last line end
+	open bool   // the last line lacks nothing but that
+}
+
+// complete makes what stands behind the last line end a line where that is all
+// it lacks.
+func (e *ending) complete() {
+	if entry, err := readLine(e.torn); err == nil {
+		e.place, e.torn, e.open = place{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
+	}
 }
 
 // closing is the line that closes a torn one: it begins with the line end that
 // was missing, which is no part of what its hash covers.
-func (e *ending) closing(log string, number uint64, prev string) line {
+func (e *ending) closing(at []byte) line {
 	sum := sha256.Sum256(e.torn)
-	b := line("\n").begin(log, number, prev, time.Now(), KindTorn)
+	b := line("\n").begin(e.number+1, &e.head, at, KindTorn)
 	return b.number("bytes", uint64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
 }
 
@@ -162,7 +199,7 @@ func lastLine(f *os.File) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	e := ending{head: zero}
+	e := ending{place: place{head: zeros}}
 	for span := int64(64 << 10); ; span *= 4 {
 		from := max(fi.Size()-span, 0)
 		b := make([]byte, fi.Size()-from)
@@ -175,6 +212,7 @@ func lastLine(f *os.File) (ending, error) {
 		}
 		e.torn = b[last+1:]
 		if last < 0 {
+			e.complete()
 			return e, nil
 		}
 		begin := bytes.LastIndexByte(b[:last], '\n')
@@ -185,7 +223,8 @@ func lastLine(f *os.File) (ending, error) {
 		if err != nil {
 			return e, fmt.Errorf("the last line of %s: %w", f.Name(), err)
 		}
-		e.number, e.head = entry.Number, entry.Hash
+		e.number, e.head = entry.Number, [64]byte([]byte(entry.Hash))
+		e.complete()
 		return e, nil
 	}
 }

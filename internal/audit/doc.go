@@ -16,18 +16,29 @@
 // outlives the process, however that ends; checkpoints are also synced to the
 // disk, every minute while there is news. A line that a crash has cut off is
 // recognised, and closed by a line that says so when the next log is opened.
+// [Log.Put] and [Log.Commit] are Append in two steps, for many decisions with
+// one write; what they hold meanwhile must not be acted upon. [Log.PutCalls] is
+// Put for many that share a line too. An outcome is written within 200 ms, with
+// others in one line.
+//
+// Lines that cannot be written keep their places and are tried again; where too
+// many wait, those that follow are counted and the count is a line of its own.
+// [Recorder] keeps a Log at work, opens another where its file was taken away,
+// and tells how that stands. Nothing is ever deleted.
 //
 // # Concurrency
 //
 // [Open] starts nothing. [Log.Run] writes checkpoints and what was left to it;
-// it returns when the log is closed. Append may be called from any goroutine:
-// whoever comes first writes for all who came by then, so that many callers
-// share one write. The mutex of a Log is a leaf but for the file itself.
+// it returns when the log is closed, or its file is gone. [Recorder.Run] runs one
+// Log after the other. Append may be called from any goroutine: whoever comes
+// first writes for all who came by then, so that many callers share one write.
+// The mutexes of Log and Recorder are leaves but for the file itself.
 //
 // # What it refuses to do
 //
 // It decides nothing and hides no failure: where a line cannot be written the
 // caller is told, every time, and decides itself. It proves nothing against
 // somebody who can rewrite the whole folder and had no copy of its head taken
-// elsewhere; [Verify] takes such a head.
+// elsewhere; [Verify] takes such a head. What [Redact] leaves out is a net of
+// names and forms, no promise.
 package audit

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/DeRuina/timberjack"
@@ -19,6 +19,8 @@ import (
 
 // zero is what the first line of a chain names as the hash before it.
 const zero = "0000000000000000000000000000000000000000000000000000000000000000"
+
+var zeros = [64]byte([]byte(zero))
 
 // Defaults of Options.
 const (
@@ -32,6 +34,9 @@ const maxPending = 8 << 20
 // lateness is how long what was left to Run waits to be written.
 const lateness = 200 * time.Millisecond
 
+// retryAfter is how long a file that could not be written is left alone.
+const retryAfter = 100 * time.Millisecond
+
 // Options shape a Log.
 type Options struct {
 	Dir        string        // made if need be, 0700
@@ -40,37 +45,58 @@ type Options struct {
 	Program    string        // name and version, for the first line
 	// Write, where set, stands in the place of the file: for faults.
 	Write func(file io.Writer, b []byte) (int, error)
+
+	retry time.Duration // between attempts to write a file that cannot be; 0: retryAfter
 }
 
-var errBehind = errors.New("audit: the log cannot be written, and too much waits for it already")
+var errBehind = errors.New("the file cannot be written, and too much waits for it already")
 
-// ErrClosed is returned by a Log that has ended.
-var ErrClosed = errors.New("the audit log is closed")
+// ErrClosed is returned by a Log that has ended, ErrGone by one whose file was
+// taken away.
+var (
+	ErrClosed = errors.New("the audit log is closed")
+	ErrGone   = errors.New("the audit log's file is gone: it, or its folder, was removed or moved")
+)
 
 // A Log is the record of one process.
 type Log struct {
 	id   string
 	o    Options
+	path string
 	file *timberjack.Logger
 	lock *flock.Flock
+	gone chan struct{} // closed when the file was found to be gone
+	news chan struct{}
 
-	mu      sync.Mutex
-	tab     logTables
-	turn    sync.Mutex // held by who writes; taken before mu, never under it
-	news    chan struct{}
-	dropped atomic.Uint64 // outcomes that there was no room for
+	mu   sync.Mutex
+	tab  logTables
+	turn sync.Mutex // held by who writes; taken before mu, never under it but by TryLock
 }
 
 // logTables is what Log.mu guards: the chain as far as it was made, which is
 // ahead of the file by what is in pending.
 type logTables struct {
-	number  uint64 // of the last line
-	head    string // its hash
-	pending []byte // lines that are not in the file yet
-	spare   []byte // the buffer that was written last
-	waiting []chan error
-	closed  bool
-	marked  uint64 // number of the last checkpoint
+	stamp    stamp
+	made     place  // the last line
+	written  place  // the last that the file holds
+	pending  []byte // lines that are not in the file yet
+	spare    []byte // the buffer that was written last
+	waiting  []chan error
+	outcomes []Outcome // that no line holds yet
+	soon     bool      // Run knows that there are some
+	overdue  bool      // they have waited for long enough
+	lost     uint64    // lines that there was no room for
+	looked   time.Time // when the file was seen to be there
+	failure  error     // of the last write; nil: it went well
+	failedAt time.Time
+	end      error  // why nothing can be appended any more
+	marked   uint64 // number of the last checkpoint
+}
+
+// A place in the chain: a line's number and its hash.
+type place struct {
+	number uint64
+	head   [64]byte
 }
 
 // Open begins a log in a folder, after closing what processes that are gone
@@ -82,10 +108,14 @@ func Open(o Options) (*Log, error) {
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = DefaultCheckpoint
 	}
+	if o.retry <= 0 {
+		o.retry = retryAfter
+	}
 	if err := privateDir(o.Dir); err != nil {
 		return nil, err
 	}
-	l := &Log{id: uuid.NewString(), o: o, news: make(chan struct{}, 1)}
+	l := &Log{id: uuid.NewString(), o: o, gone: make(chan struct{}), news: make(chan struct{}, 1)}
+	l.path = filepath.Join(o.Dir, l.id+logEnding)
 	l.lock = flock.New(filepath.Join(o.Dir, l.id+lockEnding), flock.SetPermissions(0o600))
 	err := withChain(o.Dir, func(c *chain) error {
 		if err := c.recover(); err != nil {
@@ -97,11 +127,14 @@ func Open(o Options) (*Log, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, err
 	}
-	l.file = &timberjack.Logger{Filename: filepath.Join(o.Dir, l.id+logEnding), MaxSize: o.MaxSize, FileMode: 0o600}
-	l.tab.head = zero
-	err = l.write(context.Background(), KindOpen, func(b line) line { return b.text("program", o.Program).number("pid", uint64(os.Getpid())) })
+	l.file = &timberjack.Logger{Filename: l.path, MaxSize: o.MaxSize, FileMode: 0o600}
+	l.tab.made.head, l.tab.written.head = zeros, zeros
+	l.tab.looked = time.Now()
+	err = l.write(KindOpen, func(b line) line {
+		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))
+	})
 	if err == nil {
 		err = l.mark(KindOpen)
 	}
@@ -114,16 +147,16 @@ func Open(o Options) (*Log, error) {
 // privateDir makes the folder, and refuses one that others may write to.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return err
 	}
 	fi, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return fmt.Errorf("audit: %w", err)
+		return err
 	case !fi.IsDir():
-		return fmt.Errorf("audit: %s is not a directory", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	case othersWrite(fi):
-		return fmt.Errorf("audit: others may write to %s; take that right from them (chmod go-w)", dir)
+		return fmt.Errorf("others may write to %s; take that right from them (chmod go-w)", dir)
 	}
 	return nil
 }
@@ -135,136 +168,270 @@ func (l *Log) ID() string { return l.id }
 // without an error the line is with the operating system. It waits for the
 // writes of others, as long as ctx lasts.
 func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
-	return l.append(ctx, KindDecision, r.body)
+	return l.append(ctx, KindDecision, r)
 }
 
 // Question writes that a human was asked about a decision, or what the answer was.
 func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
-	return l.append(ctx, KindQuestion, r.body)
+	return l.append(ctx, KindQuestion, r)
 }
 
-// Outcome notes what became of a call. It does not wait: the line is written
-// with the next that somebody waits for, or soon.
-func (l *Log) Outcome(o *Outcome) {
+func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error) {
+	n, err := l.put(kind, r, nil, time.Now())
+	if err == nil {
+		err = l.Commit(ctx)
+	}
+	return n, err
+}
+
+// Put makes the line of a decision of now, which Commit writes: many with one write.
+func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
+	return l.put(KindDecision, r, form, now)
+}
+
+// PutCalls is Put for calls of one session that were decided together: one line
+// tells of all of them, unless there is but one. It does not keep calls.
+func (l *Log) PutCalls(session string, calls []Call, now time.Time) (uint64, error) {
+	if len(calls) == 1 {
+		c := &calls[0]
+		return l.put(KindDecision, &Record{Session: session, Request: c.Request, Arguments: c.Arguments}, c.Form, now)
+	}
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	from := l.begin(KindDecision, now)
+	l.seal(from, together(l.tab.pending, session, calls))
+	return l.tab.made.number, nil
+}
+
+func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.mu.Unlock()
+	from := l.begin(kind, now)
+	l.seal(from, r.body(l.tab.pending, form))
+	return l.tab.made.number, nil
+}
+
+// enter takes mu where there is room for a line of a decision.
+func (l *Log) enter() error {
+	l.mu.Lock()
+	err := l.room()
+	if err == nil {
+		return nil
+	}
+	behind := l.tab.end == nil
+	l.mu.Unlock()
+	if behind {
+		l.sweep() // there may be room on the disk again
+	}
+	return err
+}
+
+// room says why there is none for another line, and counts it. The caller holds mu.
+func (l *Log) room() error {
+	switch {
+	case l.tab.end != nil:
+		return l.tab.end
+	case len(l.tab.pending) > maxPending:
+		l.tab.lost++
+		return errBehind
+	case l.tab.lost > 0:
+		lost := l.tab.lost
+		l.tab.lost = 0
+		from := l.begin(KindLost, time.Now())
+		l.seal(from, line(l.tab.pending).number("lines", lost))
+	}
+	return nil
+}
+
+// begin begins a line, in pending. The caller holds mu, and seals it.
+func (l *Log) begin(kind string, now time.Time) (from int) {
+	from = len(l.tab.pending)
+	l.tab.made.number++
+	l.tab.pending = line(l.tab.pending).begin(l.tab.made.number, &l.tab.made.head, l.tab.stamp.at(now), kind)
+	return from
+}
+
+func (l *Log) seal(from int, b line) { l.tab.pending = b.seal(from, &l.tab.made.head) }
+
+// Outcome notes what became of a request. It does not wait: it is written soon,
+// with others in one line.
+func (l *Log) Outcome(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tab.closed || len(l.tab.pending) > maxPending {
-		l.dropped.Add(1)
+	if l.tab.end != nil {
 		return
 	}
-	l.add(KindOutcome, o.body)
+	if len(l.tab.pending) > maxPending {
+		l.tab.lost++
+		return
+	}
+	l.tab.outcomes = append(l.tab.outcomes, o)
+	if len(l.tab.outcomes) >= mostOutcomes {
+		l.tell()
+	}
+	if l.tab.soon {
+		return
+	}
+	l.tab.soon = true
 	select {
 	case l.news <- struct{}{}:
 	default:
 	}
 }
 
-// add makes a line and its place in the chain. The caller holds mu.
-func (l *Log) add(kind string, body func(line) line) {
-	from := len(l.tab.pending)
-	l.tab.number++
-	b := line(l.tab.pending).begin(l.id, l.tab.number, l.tab.head, time.Now(), kind)
-	b = body(b)
-	for i := from; i < len(b); i++ {
-		if b[i] == '\n' || b[i] == '\r' {
-			b[i] = ' ' // between the tokens of a raw value
-		}
+// mostOutcomes is how many outcomes are in one line.
+const mostOutcomes = 128
+
+// tell makes the line of the outcomes that there are. The caller holds mu.
+func (l *Log) tell() {
+	if len(l.tab.outcomes) == 0 {
+		return
 	}
-	b, l.tab.head = b.seal(from)
-	l.tab.pending = b
+	from := l.begin(KindOutcome, time.Now())
+	l.seal(from, outcomes(l.tab.pending, l.tab.outcomes))
+	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
 }
 
-func (l *Log) append(ctx context.Context, kind string, body func(line) line) (uint64, error) {
+// Commit returns when every line that was put before is with the operating
+// system, or could not be written: then it will be with the next that can.
+func (l *Log) Commit(ctx context.Context) error {
 	l.mu.Lock()
-	if l.tab.closed {
+	if l.tab.written.number == l.tab.made.number && !l.tab.overdue {
+		err := l.tab.end
 		l.mu.Unlock()
-		return 0, ErrClosed
+		return err
 	}
-	if len(l.tab.pending) > maxPending {
-		l.mu.Unlock()
-		l.sweep()
-		return 0, errBehind
-	}
-	l.add(kind, body)
-	number := l.tab.number
 	if l.turn.TryLock() {
 		l.mu.Unlock()
-		err := l.flush()
-		return number, err
+		return l.flush()
+	}
+	if err := l.tab.end; err != nil {
+		l.mu.Unlock()
+		return err
 	}
 	done := make(chan error, 1)
 	l.tab.waiting = append(l.tab.waiting, done)
 	l.mu.Unlock()
 	select {
 	case err := <-done:
-		return number, err
+		return err
 	case <-ctx.Done():
-		return number, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
 // write is append for lines of the log itself.
-func (l *Log) write(ctx context.Context, kind string, body func(line) line) error {
-	_, err := l.append(ctx, kind, body)
-	return err
+func (l *Log) write(kind string, body func(line) line) error {
+	l.mu.Lock()
+	if err := l.room(); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	l.tell()
+	from := l.begin(kind, time.Now())
+	l.seal(from, body(l.tab.pending))
+	l.mu.Unlock()
+	return l.Commit(context.Background())
 }
 
-// flush writes what is pending, round after round, until nothing is, and ends
+// flush writes what is pending, round after round, until nobody waits, and ends
 // the turn: who holds it writes for all who came meanwhile. The error is that
 // of the first round, which holds the caller's own line.
 func (l *Log) flush() error {
-	var own error
-	for first := true; ; first = false {
+	own := l.round()
+	for {
 		l.mu.Lock()
-		if len(l.tab.pending) == 0 || !first && len(l.tab.waiting) == 0 {
-			// Where a write failed, what is left waits for the next to come.
+		if len(l.tab.waiting) == 0 {
 			l.turn.Unlock()
 			l.mu.Unlock()
 			return own
 		}
 		l.mu.Unlock()
-		if err := l.round(); first {
-			own = err
-		}
+		_ = l.round() // told to those who wait
 	}
 }
 
-// round writes what is pending, and tells who waits for it.
+// lookEvery is how often it is looked, at most, whether the file is still there:
+// what is written to one that was removed is written to nobody.
+const lookEvery = 250 * time.Millisecond
+
+// round writes what is pending, and tells who waits for it. While the file
+// cannot be written it is tried now and then only.
 func (l *Log) round() error {
+	now := time.Now()
 	l.mu.Lock()
-	b, waiting := l.tab.pending, l.tab.waiting
-	l.tab.pending, l.tab.spare, l.tab.waiting = l.tab.spare[:0], nil, nil
-	l.mu.Unlock()
-	if len(b) == 0 {
-		return nil
+	waiting := l.tab.waiting
+	l.tab.waiting = nil
+	err := l.tab.end
+	if since := now.Sub(l.tab.failedAt); err == nil && l.tab.failure != nil && since >= 0 && since < l.o.retry {
+		err = l.tab.failure
 	}
-	err := l.out(b)
-	if cap(b) <= 1<<20 {
-		l.mu.Lock()
-		l.tab.spare = b[:0]
+	if err != nil {
 		l.mu.Unlock()
+		return told(waiting, err)
 	}
+	if l.tab.overdue {
+		l.tell()
+	}
+	b, made := l.tab.pending, l.tab.made
+	l.tab.pending, l.tab.spare = l.tab.spare[:0], nil
+	look := now.Sub(l.tab.looked) >= lookEvery || now.Before(l.tab.looked)
+	l.mu.Unlock()
+	n := 0
+	if look {
+		err = l.look(now)
+	}
+	if err == nil && len(b) > 0 {
+		n, err = l.out(b)
+	}
+	l.mu.Lock()
+	l.tab.failure = err
+	if err != nil {
+		// These lines keep their places in the chain, and are written with the next
+		// from where the write ended: a disk that was full for a while leaves no gap.
+		l.tab.pending = append(append([]byte(nil), b[n:]...), l.tab.pending...)
+		l.tab.failedAt = now
+	} else {
+		l.tab.written = made
+		if cap(b) <= 1<<20 {
+			l.tab.spare = b[:0]
+		}
+	}
+	l.mu.Unlock()
+	return told(waiting, err)
+}
+
+func told(waiting []chan error, err error) error {
 	for _, w := range waiting {
 		w <- err
 	}
 	return err
 }
 
-// out writes lines to the file. Lines that could not be written keep their
-// places in the chain, and are written with the next from where the write ended:
-// a disk that was full for a while leaves no gap.
-func (l *Log) out(b []byte) error {
+func (l *Log) out(b []byte) (int, error) {
 	n, err := l.o.send(l.file, b)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	if err == nil {
-		return nil
-	}
+	return n, err
+}
+
+// look sees whether the file is where it was. The caller holds the turn.
+func (l *Log) look(now time.Time) error {
+	_, err := os.Lstat(l.path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tab.pending = append(append([]byte(nil), b[n:]...), l.tab.pending...)
-	return fmt.Errorf("audit: %w", err)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		l.tab.looked = now
+		return nil
+	}
+	l.tab.end = ErrGone
+	close(l.gone)
+	return ErrGone
 }
 
 func (o *Options) send(file io.Writer, b []byte) (int, error) {
@@ -272,110 +439,6 @@ func (o *Options) send(file io.Writer, b []byte) (int, error) {
 		return o.Write(file, b)
 	}
 	return file.Write(b)
-}
-
-// Run writes what was left to it, and checkpoints, until ctx ends; then it
-// closes the log. Later Appends fail.
-func (l *Log) Run(ctx context.Context) error {
-	tick := time.NewTicker(l.o.Checkpoint)
-	defer tick.Stop()
-	var late <-chan time.Time
-	for {
-		select {
-		case <-l.news:
-			if late == nil {
-				late = time.After(lateness)
-			}
-		case <-late:
-			late = nil
-			l.sweep()
-		case <-tick.C:
-			l.sweep()
-			if err := l.checkpoint(); err != nil {
-				// The next one tries again; who appends is told of the file itself.
-				continue
-			}
-		case <-ctx.Done():
-			return l.close()
-		}
-	}
-}
-
-// sweep writes what nobody waits for.
-func (l *Log) sweep() {
-	if l.turn.TryLock() {
-		_ = l.flush()
-	}
-}
-
-// checkpoint notes the state of the log in the folder's chain, where it has
-// changed, with everything before on the disk.
-func (l *Log) checkpoint() error {
-	l.mu.Lock()
-	news := l.tab.number != l.tab.marked
-	l.mu.Unlock()
-	if !news {
-		return nil
-	}
-	return l.mark(KindCheckpoint)
-}
-
-// mark writes a line about this log to the folder's chain, after what it tells
-// of is on the disk.
-func (l *Log) mark(kind string) error {
-	l.turn.Lock()
-	err := l.round()
-	l.mu.Lock()
-	number, head := l.tab.number, l.tab.head
-	clean := len(l.tab.pending) == 0
-	l.mu.Unlock()
-	if err == nil && clean && kind != KindOpen {
-		err = l.file.Sync() // opening holds up nobody: there is nothing to lose yet
-	}
-	_ = l.flush() // who came meanwhile waits for it, and it ends the turn
-	switch {
-	case err != nil:
-		return err
-	case !clean:
-		return nil // busy: the next one
-	}
-	err = withChain(l.o.Dir, func(c *chain) error {
-		err := c.add(kind, l.id, number, head)
-		if err == nil && kind != KindOpen {
-			err = c.file.Sync()
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	l.mu.Lock()
-	l.tab.marked = number
-	l.mu.Unlock()
-	return nil
-}
-
-// close writes the last line and lets the file go.
-func (l *Log) close() error {
-	err := l.write(context.Background(), KindClose, func(b line) line { return b })
-	l.turn.Lock()
-	l.mu.Lock()
-	l.tab.closed = true
-	waiting := l.tab.waiting
-	l.tab.waiting = nil
-	l.mu.Unlock()
-	l.turn.Unlock()
-	for _, w := range waiting {
-		w <- ErrClosed
-	}
-	if err == nil {
-		err = l.mark(KindClose)
-	}
-	err = errors.Join(err, l.file.Close(), l.lock.Unlock())
-	if err == nil {
-		err = os.Remove(l.lock.Path())
-	}
-	return err
 }
 
 // Endings of file names in the folder.

@@ -1,13 +1,124 @@
 package audit
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
+	"time"
 )
+
+// An Event is one line of a log with all its members; which of them it has
+// depends on its kind.
+type Event struct {
+	Entry
+	LogID string `json:"-"` // the log that it stands in
+
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+
+	Session    string          `json:"session"`
+	Request    json.RawMessage `json:"request"`
+	Method     string          `json:"method"`
+	Child      string          `json:"child"`
+	Tool       string          `json:"tool"`
+	Decision   string          `json:"decision"`
+	Rule       string          `json:"rule"`
+	Code       string          `json:"code"`
+	By         string          `json:"by"`
+	Roots      string          `json:"roots"`
+	Generation uint64          `json:"generation"`
+	Stale      bool            `json:"stale"`
+	Rewritten  int             `json:"rewritten"`
+	Findings   []struct {
+		At     string `json:"at"`
+		Role   string `json:"role"`
+		Path   string `json:"path"`
+		Inside bool   `json:"inside"`
+	} `json:"findings"`
+	More      uint64          `json:"more"`
+	Arguments json.RawMessage `json:"arguments"`
+	Lines     uint64          `json:"lines"` // of KindLost
+
+	Result
+	Outcomes []Result `json:"outcomes"`
+	Calls    []struct {
+		Request   json.RawMessage `json:"request"`
+		Child     string          `json:"child"`
+		Tool      string          `json:"tool"`
+		Decision  string          `json:"decision"`
+		Rule      string          `json:"rule"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"calls"`
+}
+
+// A Result is what became of one request.
+type Result struct {
+	Of     uint64 `json:"of"`
+	Call   int    `json:"call"` // which call of that line, from 1; 0 where it tells of one
+	Result string `json:"result"`
+	US     int64  `json:"us"` // microseconds; also of a decision that let nothing through
+}
+
+// Took is how long it was until the answer.
+func (r *Result) Took() time.Duration { return time.Duration(r.US) * time.Microsecond }
+
+// A Place is that of a decision in its log.
+type Place struct {
+	Line uint64
+	Call int // from 1, of a line that tells of several; else 0
+}
+
+// Place returns where the decision stands that r became of.
+func (r *Result) Place() Place { return Place{r.Of, r.Call} }
+
+// Place returns where a decision stands, of those that Each hands out.
+func (e *Event) Place() Place { return Place{e.Number, e.Call} }
+
+// Each returns one event for each call that a line tells of; a line that tells
+// of one is that event.
+func (e *Event) Each() []Event {
+	if len(e.Calls) == 0 {
+		return []Event{*e}
+	}
+	all := make([]Event, len(e.Calls))
+	for i, c := range e.Calls {
+		one := *e
+		one.Calls, one.Call = nil, i+1
+		one.Request, one.Arguments = c.Request, c.Arguments
+		if e.Decision == "" { // else all are calls of one tool
+			one.Child, one.Tool, one.Decision, one.Rule = c.Child, c.Tool, c.Decision, c.Rule
+		}
+		all[i] = one
+	}
+	return all
+}
+
+// Results returns the outcomes that a line tells of, be it one or many.
+func (e *Event) Results() []Result {
+	switch {
+	case e.Kind != KindOutcome:
+		return nil
+	case len(e.Outcomes) > 0:
+		return e.Outcomes
+	}
+	return []Result{e.Result}
+}
+
+// ParseEvent reads a line of a log, whose hash must be right.
+func ParseEvent(log string, raw []byte) (Event, error) {
+	entry, err := readLine(raw)
+	if err != nil {
+		return Event{}, err
+	}
+	var e Event
+	err = json.Unmarshal(raw, &e)
+	e.Entry, e.LogID = entry, log
+	return e, err
+}
 
 // Read hands out every entry of a folder's logs, log by log, until each
 // returns false. Lines that are none are left out; Verify tells of them.
-func Read(dir string, each func(Entry) bool) error {
+func Read(dir string, each func(Event) bool) error {
 	files, err := logFiles(dir)
 	if err != nil {
 		return err
@@ -24,7 +135,7 @@ func Read(dir string, each func(Entry) bool) error {
 		}
 		more := true
 		err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
-			if e, err := readLine(slices.Clone(b)); err == nil {
+			if e, err := ParseEvent(id, slices.Clone(b)); err == nil {
 				more = each(e)
 			}
 			return more

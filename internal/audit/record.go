@@ -1,10 +1,12 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,12 +17,33 @@ const Version = 1
 // Kinds of lines.
 const (
 	KindOpen       = "open"       // a log begins
-	KindDecision   = "decision"   // a call was decided upon
-	KindOutcome    = "outcome"    // what became of it
+	KindDecision   = "decision"   // a request was decided upon
+	KindOutcome    = "outcome"    // what became of one that was let through, or of several
 	KindQuestion   = "question"   // a human was asked, and what was answered
+	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
 	KindTorn       = "torn"       // a line before this one was cut off
+)
+
+// Values of Outcome.Result.
+const (
+	ResultOK          = "ok"
+	ResultAnswered    = "answered"   // too large to look whether it says that the tool failed
+	ResultToolError   = "tool-error" // isError
+	ResultError       = "error"      // a JSON-RPC error of the server
+	ResultCancelled   = "cancelled"  // by the client, or it has gone
+	ResultTimeout     = "timeout"    // the server was silent for too long
+	ResultUnavailable = "unavailable"
+	ResultNotSent     = "not-sent" // the record of the decision could not be written, or the server was gone before
+)
+
+// Bounds of one line.
+const (
+	mostFindings  = 64
+	mostText      = 4096 // bytes of one path or name
+	mostArguments = 64 << 10
+	mostRequest   = 128 // bytes of a request's id
 )
 
 // A Finding is one path of a call.
@@ -31,54 +54,101 @@ type Finding struct {
 	Inside  bool   // of the boundary
 }
 
-// A Record is one decision.
-type Record struct {
-	Session    string
-	Request    string // the client's id, raw JSON
-	Child      string
-	Tool       string
-	Findings   []Finding
-	Origin     string // of the roots
-	Generation uint64 // of the roots; 0 where none were needed
-	Stale      bool   // the roots could not be refreshed
-	Rule       string // the rule that decided; "" is the boundary itself
-	Decision   string // allow, deny, escalate
-	Code       string // of a denial
-	By         string // who approved it
-	Rewritten  int    // how many arguments were given another spelling
-	Arguments  []byte // raw, only where asked for
+// A Boundary is the roots that a decision was made by.
+type Boundary struct {
+	Origin     string
+	Generation uint64 // 0 where none were needed
+	Stale      bool   // they could not be refreshed
 }
 
-// An Outcome is what became of a call that was let through.
+// A Record is one decision. Its paths and arguments are redacted, and all texts
+// clipped, when they are written; nothing of it is kept.
+type Record struct {
+	Session   string
+	Request   []byte // the client's id, raw JSON; nil where the hub asks by itself
+	Method    string // "" is tools/call
+	Child     string // "" where the request names none that there is
+	Tool      string // of the child, or the prompt
+	Findings  []Finding
+	Unnamed   int // findings beyond those
+	Boundary  Boundary
+	Rule      string // what decided
+	Decision  string // allow, deny, escalate; refuse: it could not be judged, or not be made
+	Code      string // why, where it was not let through
+	By        string // who approved it
+	Rewritten int    // how many arguments were given another spelling
+	Arguments []byte // raw, only where asked for
+	Took      time.Duration
+}
+
+// A Form is what the lines of many records have alike, made once: it stands in
+// the place of Child, Tool, Decision and Rule.
+type Form []byte
+
+// NewForm makes the Form of r.
+func NewForm(r *Record) Form { return Form(r.common(nil)) }
+
+func (r *Record) common(b line) line {
+	return b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision).text("rule", r.Rule)
+}
+
+// A Call is what one of several records of a session has for itself, where they
+// were decided at the same time and share a line.
+type Call struct {
+	Request   []byte // as in a Record
+	Form      Form
+	Arguments []byte // as in a Record
+}
+
+// An Outcome is what became of a request that was let through.
 type Outcome struct {
 	Of       uint64 // number of the decision's line
-	Result   string // ok, tool-error, error, cancelled, timeout, unavailable
-	Duration time.Duration
+	Call     int    // which of its calls, from 1; 0 where it has but one
+	Result   string
+	Duration time.Duration // from the decision to the answer
 }
 
 // line is a line in the making. Its parts are appended in place: this runs for
 // every call.
 type line []byte
 
-// begin writes what every line begins with. prev is the hash of the line
-// before, number and time are this line's.
-func (b line) begin(log string, number uint64, prev string, at time.Time, kind string) line {
-	b = append(b, `{"v":1,"log":"`...)
-	b = append(append(b, log...), `","n":`...)
+// begin writes what every line begins with: its number, the hash of the line
+// before, its time.
+func (b line) begin(number uint64, prev *[64]byte, at []byte, kind string) line {
+	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)
-	b = append(append(b, prev...), `","time":"`...)
-	b = append(at.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z"), `","kind":"`...)
+	b = append(append(b, prev[:]...), `","time":"`...)
+	b = append(append(b, at...), `","kind":"`...)
 	return append(append(b, kind...), '"')
 }
 
-// seal writes the hash of all before it, and the line end. The hash is returned.
-func (b line) seal(from int) (line, string) {
+// seal writes the hash of all before it from an offset on, and the line end.
+func (b line) seal(from int, head *[64]byte) line {
 	sum := sha256.Sum256(b[from:])
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], sum[:])
+	hex.Encode(head[:], sum[:])
 	b = append(b, `,"hash":"`...)
-	b = append(append(b, text[:]...), "\"}\n"...)
-	return b, string(text[:])
+	return append(append(b, head[:]...), "\"}\n"...)
+}
+
+const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+// A stamp writes times. Within one second only what is behind the point is new.
+type stamp struct {
+	second int64
+	text   [len(timeFormat) + 8]byte // AppendFormat writes more digits than it leaves
+}
+
+func (s *stamp) at(t time.Time) []byte {
+	if second := t.Unix(); second != s.second || s.text[0] == 0 {
+		t.UTC().AppendFormat(s.text[:0], timeFormat)
+		s.second = second
+	}
+	us := t.Nanosecond() / 1000
+	for i := len(timeFormat) - 2; i >= len(timeFormat)-7; i-- {
+		s.text[i] = byte('0' + us%10)
+		us /= 10
+	}
+	return s.text[:len(timeFormat)]
 }
 
 func (b line) text(name, value string) line {
@@ -86,12 +156,33 @@ func (b line) text(name, value string) line {
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
-	quoted, err := jsontext.AppendQuote(b, value)
-	if err != nil {
-		// Invalid UTF-8 was replaced, which is all that can be done with it.
-		return line(quoted)
+	if len(value) > mostText {
+		value = clip(value, mostText)
 	}
+	if plain(value) {
+		return append(append(append(b, '"'), value...), '"')
+	}
+	// The error is for invalid UTF-8, which is replaced all the same.
+	quoted, _ := jsontext.AppendQuote(b, value)
 	return line(quoted)
+}
+
+// clip cuts a text between two runes.
+func clip(s string, most int) string {
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// plain reports whether a text means itself in JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func (b line) number(name string, value uint64) line {
@@ -109,45 +200,135 @@ func (b line) flag(name string, value bool) line {
 	return append(append(append(b, `,"`...), name...), `":true`...)
 }
 
-// raw writes a JSON value that was checked before.
+// raw writes a JSON value that was checked before, on one line.
 func (b line) raw(name string, value []byte) line {
 	if len(value) == 0 {
 		return b
 	}
-	return append(append(append(append(b, `,"`...), name...), `":`...), value...)
-}
-
-// body writes the members of a Record.
-func (r *Record) body(b line) line {
-	b = b.text("session", r.Session)
-	if r.Request != "" {
-		b = b.text("request", r.Request)
-	}
-	b = b.text("child", r.Child).text("tool", r.Tool).text("decision", r.Decision)
-	b = b.text("rule", r.Rule).text("code", r.Code).text("by", r.By)
-	b = b.text("roots", r.Origin).number("generation", r.Generation).flag("stale", r.Stale).number("rewritten", uint64(max(r.Rewritten, 0)))
-	if len(r.Findings) > 0 {
-		b = append(b, `,"findings":[`...)
-		for i, f := range r.Findings {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			at := len(b)
-			b = b.text("at", f.Pointer).text("role", f.Role).text("path", f.Path).flag("inside", f.Inside)
-			if len(b) == at {
-				b = append(b, '{')
-			} else {
-				b[at] = '{' // the comma before the first member
-			}
-			b = append(b, '}')
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	from := len(b)
+	b = append(b, value...)
+	for i := from; i < len(b); i++ {
+		if b[i] == '\n' || b[i] == '\r' {
+			b[i] = ' ' // between tokens
 		}
-		b = append(b, ']')
 	}
-	return b.raw("arguments", r.Arguments)
+	return b
 }
 
-func (o *Outcome) body(b line) line {
-	b = b.number("of", o.Of).text("result", o.Result)
-	b = append(b, `,"us":`...)
+// body writes the members of a Record; form is nil where it has none.
+func (r *Record) body(b line, form Form) line {
+	b = b.text("session", r.Session).request(r.Request).text("method", r.Method)
+	if form != nil {
+		b = append(b, form...)
+	} else {
+		b = r.common(b)
+	}
+	b = b.text("code", r.Code).text("by", r.By)
+	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
+	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
+	b = r.findings(b).arguments(r.Arguments)
+	if r.Took > 0 {
+		b = b.number("us", uint64(max(r.Took.Microseconds(), 1)))
+	}
+	return b
+}
+
+func (b line) request(id []byte) line {
+	if len(id) <= mostRequest {
+		return b.raw("request", id)
+	}
+	return b.text("request", clip(string(id), mostRequest))
+}
+
+func (b line) arguments(raw []byte) line {
+	switch {
+	case len(raw) > mostArguments:
+		return b.number("argumentsBytes", uint64(len(raw)))
+	case len(raw) > 0:
+		return b.raw("arguments", redactJSON(raw))
+	}
+	return b
+}
+
+// together writes the members of a line about several calls of one session. A
+// Form that all of them have is the line's.
+func together(b line, session string, calls []Call) line {
+	b = b.text("session", session)
+	alike := true
+	for i := 1; i < len(calls) && alike; i++ {
+		alike = bytes.Equal(calls[i].Form, calls[0].Form)
+	}
+	if alike {
+		b = append(b, calls[0].Form...)
+	}
+	b = append(b, `,"calls":[`...)
+	for i := range calls {
+		c := &calls[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		at := len(b)
+		b = b.request(c.Request)
+		if !alike {
+			b = append(b, c.Form...)
+		}
+		b = b.arguments(c.Arguments)
+		if len(b) == at {
+			b = append(b, '{')
+		} else {
+			b[at] = '{' // the comma before the first member
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+func (r *Record) findings(b line) line {
+	if len(r.Findings) == 0 {
+		return b
+	}
+	more := r.Unnamed + max(len(r.Findings)-mostFindings, 0)
+	b = append(b, `,"findings":[`...)
+	for i, f := range r.Findings[:min(len(r.Findings), mostFindings)] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		path := Redact(f.Path)
+		if secretPointer(f.Pointer) && path != "" {
+			path = Redacted
+		}
+		at := len(b)
+		b = b.text("at", f.Pointer).text("role", f.Role).text("path", path).flag("inside", f.Inside)
+		if len(b) == at {
+			b = append(b, '{')
+		} else {
+			b[at] = '{' // the comma before the first member
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']').number("more", uint64(max(more, 0)))
+}
+
+// outcomes writes the members of a line about one outcome, or about several.
+func outcomes(b line, all []Outcome) line {
+	if len(all) == 1 {
+		b = append(b, ',')
+		return all[0].members(b)
+	}
+	b = append(b, `,"outcomes":[`...)
+	for i := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(all[i].members(append(b, '{')), '}')
+	}
+	return append(b, ']')
+}
+
+func (o *Outcome) members(b line) line {
+	b = strconv.AppendUint(append(b, `"of":`...), o.Of, 10)
+	b = b.number("call", uint64(max(o.Call, 0)))
+	b = append(append(append(b, `,"result":"`...), o.Result...), `","us":`...)
 	return strconv.AppendInt(b, o.Duration.Microseconds(), 10)
 }

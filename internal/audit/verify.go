@@ -1,15 +1,12 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +17,7 @@ import (
 // An Entry is one line, read.
 type Entry struct {
 	Version int       `json:"v"`
-	Log     string    `json:"log"`
+	Log     string    `json:"log"` // of the first line of a log, and of lines of chain.jsonl
 	Number  uint64    `json:"n"`
 	Prev    string    `json:"prev"`
 	Time    time.Time `json:"time"`
@@ -90,6 +87,35 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 // and must be in it. Logs may be written meanwhile. The error is for a folder
 // that cannot be read at all.
 func Verify(dir string, heads ...string) (*Report, error) {
+	before, err := outline(dir)
+	if err != nil {
+		return nil, err
+	}
+	for range 4 {
+		r, err := verifyOnce(dir, heads)
+		after, e := outline(dir)
+		if err == nil && r.OK() || e != nil || before == after {
+			return r, errors.Join(err, e)
+		}
+		before = after // a log was rotated or closed meanwhile: what was read does not belong together
+	}
+	return verifyOnce(dir, heads)
+}
+
+// outline is what changes in a folder when logs begin, end and are rotated.
+func outline(dir string) (string, error) {
+	all, err := os.ReadDir(dir)
+	var b strings.Builder
+	for _, f := range all {
+		fmt.Fprintln(&b, f.Name())
+	}
+	if fi, err := os.Stat(filepath.Join(dir, chainName)); err == nil {
+		fmt.Fprintln(&b, fi.Size())
+	}
+	return b.String(), err
+}
+
+func verifyOnce(dir string, heads []string) (*Report, error) {
 	r := &Report{}
 	// The chain first: what is written after it was read is not missed in it.
 	marks, seen, err := verifyChain(dir, r)
@@ -204,144 +230,4 @@ func verifyLog(dir, id string, files []string, marks []mark, r *Report) error {
 func held(dir, id string) bool {
 	_, err := os.Lstat(filepath.Join(dir, id+lockEnding))
 	return err == nil
-}
-
-// checkedChain checks lines one after the other.
-type checkedChain struct {
-	file   string
-	number uint64
-	head   string
-	torn   []byte // a line that is none, and has to be accounted for by the next
-	tornAt int
-	cut    bool // it is the last of the file
-	broken bool
-	r      *Report
-}
-
-func (c *checkedChain) problem(line int, text string) {
-	c.broken = true
-	c.r.Problems = append(c.r.Problems, Problem{c.file, line, text})
-}
-
-// next checks one line. ok is false for one that is no entry; after the first
-// problem nothing that follows can be told.
-func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, bool) {
-	e, err := readLine(b)
-	switch {
-	case err != nil && c.torn == nil:
-		// Cut off, perhaps: the next line, or that there is none, tells.
-		c.torn, c.tornAt, c.cut = slices.Clone(b), n, !whole
-		if c.torn == nil {
-			c.torn = []byte{}
-		}
-		return e, false
-	case err != nil:
-		c.problem(c.tornAt, "it is not as it was written")
-		return e, false
-	case c.torn != nil:
-		sum := sha256.Sum256(c.torn)
-		if e.Kind != KindTorn || e.Bytes != uint64(len(c.torn)) || e.SHA256 != hex.EncodeToString(sum[:]) {
-			_, why := readLine(c.torn)
-			c.problem(c.tornAt, why.Error())
-			return e, false
-		}
-		c.torn = nil
-		c.r.Torn++
-	case e.Kind == KindTorn:
-		c.problem(n, "it says that a line before it was cut off, and there is none")
-		return e, false
-	}
-	switch {
-	case log != "" && e.Log != log:
-		c.problem(n, "it belongs to another log")
-	case e.Number != c.number+1:
-		c.problem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))
-	case e.Prev != c.head:
-		c.problem(n, "it does not follow from the line before")
-	default:
-		c.number, c.head = e.Number, e.Hash
-		return e, true
-	}
-	return e, false
-}
-
-// done checks what the end of the file leaves open: a last line without its
-// line end was cut off by a crash, or is being written.
-func (c *checkedChain) done() {
-	switch {
-	case c.torn == nil || c.broken:
-	case c.cut:
-		c.r.Torn++
-	default:
-		_, why := readLine(c.torn)
-		c.problem(c.tornAt, why.Error())
-	}
-}
-
-// logFiles lists the files of each log, in the order written.
-func logFiles(dir string) (map[string][]string, error) {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]string{}
-	for _, n := range names {
-		if id, ok := logOf(n.Name()); ok {
-			files[id] = append(files[id], n.Name())
-		}
-	}
-	for id, list := range files {
-		slices.SortFunc(list, func(a, b string) int {
-			// The one that is written to has no time in its name, and comes last.
-			now := id + logEnding
-			return cmp.Or(cmp.Compare(boolInt(a == now), boolInt(b == now)), strings.Compare(a, b))
-		})
-	}
-	return files, nil
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// eachLine hands out the lines of files as if they were one: a line that a
-// rotation fell into goes on in the next file. whole is false for what stands
-// behind the last line end.
-func eachLine(paths []string, each func(path string, n int, b []byte, whole bool) bool) error {
-	var rest []byte
-	for i, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		r := bufio.NewReaderSize(f, 256<<10)
-		for n := 1; ; n++ {
-			b, err := r.ReadBytes('\n')
-			if rest != nil {
-				b, rest = append(rest, b...), nil
-			}
-			if errors.Is(err, io.EOF) {
-				if len(b) > 0 && i+1 < len(paths) {
-					rest = b
-				} else if len(b) > 0 {
-					each(path, n, b, false)
-				}
-				break
-			}
-			if err != nil {
-				_ = f.Close()
-				return err
-			}
-			if !each(path, n, b[:len(b)-1], true) {
-				return f.Close()
-			}
-		}
-		if err := f.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

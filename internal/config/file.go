@@ -198,10 +198,19 @@ func (l Logs) Off() bool { return l.Dir == "off" }
 
 // HTTP is the Streamable HTTP front.
 type HTTP struct {
-	Listen  string   `koanf:"listen"` // host:port
-	Hosts   []string `koanf:"hosts"`
-	Origins []string `koanf:"origins"`
-	Tokens  []Token  `koanf:"tokens"`
+	Listen  string        `koanf:"listen"` // host:port
+	Hosts   []string      `koanf:"hosts"`
+	Origins []string      `koanf:"origins"`
+	Poll    time.Duration `koanf:"poll"` // 0 = never
+	Tokens  []Token       `koanf:"tokens"`
+
+	StateKey Secret `koanf:"stateKey"` // the zero Secret: none is given
+}
+
+// Secret is where a secret is held: in one of both.
+type Secret struct {
+	Env  string `koanf:"env"`  // name of the variable, not looked up here
+	File string `koanf:"file"` // path of the file, not read here
 }
 
 // Token admits one client.

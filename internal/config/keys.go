@@ -98,12 +98,13 @@ var table = object(
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
 	key{name: "approval", text: "How a human is asked.", spec: object(
 		key{name: "timeout", def: `"2m"`, spec: span(time.Millisecond, day), text: "How long a question stands before it counts as a no."},
-		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty` asks on the terminal of the hub where the client cannot ask."},
+		key{name: "local", def: `"off"`, spec: choice("off", "tty"), text: "`tty`: where the client cannot ask, the call waits for `mcphub approve` at a terminal of the hub's user (not on Windows); see [approval.md](approval.md)."},
 	)},
 	key{name: "audit", text: "The record of every decision.", spec: object(
-		key{name: "dir", def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow}, text: "Where it is kept; `\"off\"` keeps none."},
-		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning."},
-		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them."},
+		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
+			text: "Where it is kept; `\"off\"` keeps none. `mcphub audit` reads it, docs/audit-format.md describes it."},
+		key{name: "required", def: `false`, spec: flagSpec, text: "Deny what cannot be recorded, instead of going on with a loud warning. The line is written before the call is made either way."},
+		key{name: "arguments", def: `false`, spec: flagSpec, text: "Record the arguments of calls too, not only the paths found in them. What looks like a secret is left out."},
 	)},
 	key{name: "logs", text: "What the children write to stderr, in a file for each.", spec: object(
 		key{name: "dir", restart: true, def: `""`, note: "a folder of the XDG state folder", spec: &spec{kind: kindString, expand: expandNow},
@@ -151,7 +152,7 @@ var entryTable = object(
 	}}},
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
-	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "Which protocol it is spoken to in."},
+	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` asks it for `server/discover`, greets it where that gives nothing (at once on an error, after 2 s of silence), and remembers which it was."},
 	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
 		{name: "call", def: `"10m"`, spec: smallIsOdd(time.Millisecond, day), text: "One call; progress begins it anew."},
@@ -178,18 +179,18 @@ var rootsTable = object(
 )
 
 var policyTable = guarding(
-	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary."},
+	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary: a real one of the hub's own user, in which nobody else may write. See [policy.md](policy.md)."},
 	key{name: "protected", guard: true, spec: listOf(place()), text: "Paths that no rule and no root opens."},
 	key{name: "rules", guard: true, text: "Asked in order; each path takes the first that matches, the call the strictest of its paths.", spec: listOf(guarding(
 		key{name: "name", note: "rule N", spec: nameSpec, text: "Stands in the audit and in refusals; no two alike."},
 		key{name: "then", required: true, guard: true, spec: choice(ThenAllow, ThenDeny, ThenEscalate), text: "`escalate` asks a human."},
-		key{name: "serve", def: `false`, spec: flagSpec, text: "Serve the directory of an `escalate` rule to the children from the start."},
+		key{name: "serve", def: `false`, spec: flagSpec, text: "Serve the directory of an `escalate` rule to the children from the start, and not only once a person has allowed it."},
 		key{name: "if", guard: true, note: "always", text: "All that is given must match.", spec: guarding(
 			key{name: "servers", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of server names."},
-			key{name: "tools", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of the children's own tool names."},
-			key{name: "paths", guard: true, note: "any", text: "Which paths.", spec: guarding(
+			key{name: "tools", guard: true, note: "any", spec: someOf(patternSpec), text: "Patterns of the children's own tool names, without the hub's prefix; for other requests their method (`resources/read`)."},
+			key{name: "paths", guard: true, note: "any", text: "Which paths; left out, calls without a path too.", spec: guarding(
 				key{name: "roles", guard: true, note: "any", spec: someOf(choice("read", "write", "delete")), text: "What is done to them."},
-				key{name: "within", guard: true, spec: place(), text: "The directory that they lie in."},
+				key{name: "within", guard: true, spec: place(), text: "The directory that they lie in; relative ones start at the folder of this file. It need not exist."},
 				key{name: "outside", guard: true, def: `false`, spec: flagSpec, text: "Only those outside the boundary."},
 			)},
 		)},
@@ -200,6 +201,11 @@ var httpTable = object(
 	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
 	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
+	key{name: "poll", restart: true, def: `"0s"`, spec: span(0, day), text: "End the connection of a request after so long and let the client come back for the rest (2025-11-25), should what lies between not bear long ones; `0`: never."},
+	key{name: "stateKey", restart: true, guard: true, note: "a random one", text: "What the hub seals the state of a request with that it gives to a client to carry (protocol version 2026-07-28). Hubs that share it take each other's, so that a client may reach one or the other. A line of 32 characters or more, such as `openssl rand -base64 32` prints.", spec: guarding(
+		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds it; this or `file`."},
+		key{name: "file", guard: true, spec: place(), text: "A file that holds it and that its owner alone can read; this or `env`."},
+	)},
 	key{name: "tokens", restart: true, guard: true, text: "Who may call, by bearer token.", spec: listOf(guarding(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},

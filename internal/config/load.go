@@ -307,6 +307,9 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 }
 
 func (p *parser) tokens(f *File) {
+	if n, s := p.tree.get("http").get("stateKey"), f.HTTP.StateKey; n != nil && (s.Env == "") == (s.File == "") {
+		p.fail([]string{"http", "stateKey"}, n.off, "the key is held by a variable or by a file", `give one of "env" and "file"`)
+	}
 	n := p.tree.get("http").get("tokens")
 	if n == nil || len(n.elems) != len(f.HTTP.Tokens) {
 		return

@@ -7,10 +7,13 @@ import (
 
 // fixed are the keys that the table marks, and what they hold.
 var fixed = map[string]func(*File) any{
+	"audit.dir":       func(f *File) any { return f.Audit.Dir },
 	"logs.dir":        func(f *File) any { return f.Logs.Dir },
 	"http.listen":     func(f *File) any { return f.HTTP.Listen },
 	"http.hosts":      func(f *File) any { return f.HTTP.Hosts },
 	"http.origins":    func(f *File) any { return f.HTTP.Origins },
+	"http.poll":       func(f *File) any { return f.HTTP.Poll },
+	"http.stateKey":   func(f *File) any { return f.HTTP.StateKey },
 	"http.tokens":     func(f *File) any { return f.HTTP.Tokens },
 	"limits.frame":    func(f *File) any { return f.Limits.Frame },
 	"limits.sessions": func(f *File) any { return f.Limits.Sessions },

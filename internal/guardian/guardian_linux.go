@@ -20,10 +20,17 @@ const variable = "MCPHUB_GUARDIAN"
 // endWait bounds how long the guardian tries to end what the hub left behind.
 const endWait = 3 * time.Second
 
+// own is the id of this process's guardian, 0 where it has none.
+var own int
+
 func init() {
 	parent, set := os.LookupEnv(variable)
 	_ = os.Unsetenv(variable)
-	if set && parent == strconv.Itoa(os.Getppid()) || !guarded(os.Args) {
+	if set && parent == strconv.Itoa(os.Getppid()) {
+		own = os.Getppid()
+		return
+	}
+	if !guarded(os.Args) {
 		return
 	}
 	status, err := guard()
@@ -32,6 +39,19 @@ func init() {
 		return
 	}
 	os.Exit(status)
+}
+
+// Client returns the process that has started this hub, its guardian left out;
+// -1 where that cannot be told.
+func Client() int {
+	if own == 0 {
+		return os.Getppid()
+	}
+	p, err := proctree.Find(own)
+	if err != nil {
+		return -1
+	}
+	return p.Parent
 }
 
 // guarded reports whether these arguments run a hub. A guardian where none is

@@ -7,6 +7,7 @@ package jsonrpc
 // bounds below are reached. A nil Batch holds nothing back.
 type Batch struct {
 	on      bool      // another line waits
+	later   []Later   // asked for by Defer
 	writers []*Writer // that hold frames
 	frames  int
 	bytes   int
@@ -37,11 +38,40 @@ func (b *Batch) send(w *Writer, parts [][]byte) bool {
 	return true
 }
 
+// A Later has something to do before what a Batch holds is sent.
+type Later interface {
+	// Leave is called on the read loop; what it sends with b leaves together.
+	Leave(b *Batch)
+}
+
+// Defer has l.Leave called, once, before the batch is sent, for a frame of so
+// many bytes that l sends then. It is for Options.Fast: what it wants to send
+// must not be seen by the peer before something has been done for all of them.
+func (b *Batch) Defer(l Later, bytes int) {
+	b.frames++
+	b.bytes += bytes
+	for _, other := range b.later {
+		if other == l {
+			return
+		}
+	}
+	b.later = append(b.later, l)
+}
+
 // full reports whether what is held has waited for long enough.
 func (b *Batch) full() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 
 // flush sends what is held.
 func (b *Batch) flush() {
+	if len(b.later) > 0 {
+		on := b.on
+		b.on = true
+		for i, l := range b.later {
+			b.later[i] = nil
+			l.Leave(b)
+		}
+		b.on, b.later = on, b.later[:0]
+	}
 	for i, w := range b.writers {
 		w.kick()
 		b.writers[i] = nil

@@ -59,6 +59,9 @@ type Options struct {
 	// Where it returns false it has done nothing but perhaps set m.Prepared, and
 	// ServeRequest is called.
 	Fast func(m *Message, r *Reply) bool
+	// Ended, where set, is called once, when nothing more will be read: requests
+	// that wait for something without end are to end now. It must not block.
+	Ended func()
 	// OnSkip, where set, is told of each line of a lenient peer that was skipped.
 	// It is called on the read loop and must not block; line may be nil.
 	OnSkip func(reason string, line []byte)
@@ -152,6 +155,9 @@ func (c *Conn) Run(ctx context.Context) error {
 		err = c.w.broken()
 	}
 	c.failPending(err)
+	if c.o.Ended != nil {
+		c.o.Ended()
+	}
 	if err == nil && c.o.Grace > 0 {
 		c.drain(ctx)
 	}

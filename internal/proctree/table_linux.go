@@ -14,6 +14,7 @@ type Process struct {
 	PID    int
 	Parent int
 	Group  int
+	TTY    int    // of its controlling terminal, 0: it has none
 	State  byte   // as in proc_pid_stat(5): Z is ended and not yet waited for
 	Start  uint64 // clock ticks from the start of the machine to that of the process
 }
@@ -92,11 +93,15 @@ func parseStat(pid int, line []byte) (Process, error) {
 	if err != nil {
 		return Process{}, errStat
 	}
+	tty, err := strconv.Atoi(string(fields[4]))
+	if err != nil {
+		return Process{}, errStat
+	}
 	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	if err != nil {
 		return Process{}, errStat
 	}
-	return Process{PID: pid, Parent: parent, Group: group, State: fields[0][0], Start: start}, nil
+	return Process{PID: pid, Parent: parent, Group: group, TTY: tty, State: fields[0][0], Start: start}, nil
 }
 
 // Process returns the process with this id.

@@ -1,0 +1,86 @@
+package childtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+func tool(name string) any {
+	return map[string]any{"name": name, "description": "does " + name, "inputSchema": map[string]any{"type": "object"}, "x-kept": json.RawMessage("12345678901234567890")}
+}
+
+func text(s string) any {
+	return map[string]any{"content": []any{map[string]any{"type": "text", "text": s}}}
+}
+
+func (p *player) call(m message, cancelled chan struct{}) {
+	defer func() {
+		p.mu.Lock()
+		delete(p.cancel, string(m.ID))
+		p.mu.Unlock()
+	}()
+	var params struct {
+		Name      string
+		Arguments json.RawMessage
+		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	var args struct {
+		Code  int
+		Steps int
+		Every time.Duration
+		Name  string
+	}
+	_ = json.Unmarshal(params.Arguments, &args)
+	switch params.Name {
+	case "echo":
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": params.Arguments})
+	case "allowed":
+		p.mu.Lock()
+		dirs := strings.Join(p.dirs, "\n")
+		p.mu.Unlock()
+		p.answer(m.ID, text("Allowed directories:\n"+dirs))
+	case "roots":
+		p.answer(m.ID, text(string(p.request("roots/list"))))
+	case "sleep":
+		p.mu.Lock()
+		p.notes = append(p.notes, "sleeping")
+		p.mu.Unlock()
+		<-cancelled
+	case "exit":
+		fmt.Fprintln(os.Stderr, "exiting in the middle of a call")
+		os.Exit(args.Code)
+	case "progress":
+		for i := range args.Steps {
+			time.Sleep(args.Every)
+			p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, i)
+		}
+		p.answer(m.ID, text("done"))
+	case "change":
+		p.mu.Lock()
+		p.extra = append(p.extra, args.Name)
+		p.mu.Unlock()
+		if p.s.Era == "" || !p.tell("toolsListChanged", "", "notifications/tools/list_changed", `{`) {
+			p.own().send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		p.answer(m.ID, text("changed"))
+	case "broken":
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[}`, m.ID)
+	case "env":
+		wd, _ := os.Getwd()
+		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": map[string]any{"env": os.Environ(), "cwd": wd, "args": os.Args[1:], "pid": os.Getpid()}})
+	case "noticed":
+		p.mu.Lock()
+		notes := strings.Join(p.notes, "\n")
+		p.mu.Unlock()
+		p.answer(m.ID, text(notes))
+	default:
+		if p.s.Asks && p.ask(m, params.Name, params.Arguments) || p.s.Era != "" && p.modernTool(m, params.Name, params.Arguments, cancelled) {
+			return
+		}
+		p.refuse(m.ID, -32602, "no such tool")
+	}
+}

@@ -1,0 +1,272 @@
+package childtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// audience is an Observer that keeps what it is told.
+type audience struct {
+	mu     sync.Mutex
+	tools  int
+	notes  []string
+	change chan struct{}
+}
+
+func (a *audience) tell(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f()
+	close(a.change)
+	a.change = make(chan struct{})
+}
+
+func (a *audience) ChildChanged(_ children.Status, o *children.Offer) {
+	if o != nil {
+		a.tell(func() { a.tools = len(o.Tools) })
+	}
+}
+
+func (a *audience) ChildNotification(_ children.Key, m *jsonrpc.Message) {
+	note := m.Method + " " + string(m.Params)
+	a.tell(func() { a.notes = append(a.notes, note) })
+}
+
+func (a *audience) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
+}
+
+func (a *audience) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for {
+		a.mu.Lock()
+		done, change := ok(), a.change
+		a.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-change:
+		case <-late:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			t.Fatalf("waited in vain until %s: %q", what, a.notes)
+		}
+	}
+}
+
+// Eras is what every Launcher must pass with children of either era, seen from
+// where calls are made: what the eras say differently comes out the same. spec
+// describes, for a script, a child that the Launcher can start.
+func Eras(t *testing.T, launcher children.Launcher, spec func(t *testing.T, s Script) children.Spec) {
+	for _, era := range []string{"", "dual", "modern"} {
+		name := era
+		if era == "" {
+			name = "legacy"
+		}
+		t.Run(name, func(t *testing.T) {
+			eraSuite(t, era != "", func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience) {
+				s.Era, s.Library = era, true
+				return perform(t, launcher, spec(t, s), roots)
+			})
+		})
+	}
+}
+
+// perform runs a Supervisor with one child, and returns the right to call it.
+func perform(t *testing.T, launcher children.Launcher, spec children.Spec, roots []rootsmgr.Root) (*children.Lease, *audience) {
+	t.Helper()
+	a := &audience{change: make(chan struct{})}
+	sup := children.NewSupervisor(children.Options{
+		Specs: []children.Spec{spec}, Observer: a, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
+		Client: func(children.Key) children.Client {
+			return children.Client{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- sup.Run(ctx) }()
+	key := children.Key{Child: spec.Name, Instance: "s"}
+	sup.Ensure(key, roots)
+	soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	l, err := sup.Acquire(soon, key)
+	t.Cleanup(func() {
+		if l != nil {
+			l.Release()
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, a
+}
+
+// calls makes a call of a tool and returns the raw result.
+func calls(ctx context.Context, l *children.Lease, tool, args string) (string, error) {
+	if args == "" {
+		args = `{}`
+	}
+	res, err := l.Call(ctx, "tools/call", []byte(`{"name":"`+tool+`","arguments":`), []byte(args), []byte(`,"_meta":{"progressToken":7}}`))
+	if err != nil {
+		return "", err
+	}
+	if e := res.Err(); e != nil {
+		return "", e
+	}
+	return string(res.Result), nil
+}
+
+func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience)) {
+	must := func(t *testing.T, l *children.Lease, tool, args string) string {
+		t.Helper()
+		got, err := calls(t.Context(), l, tool, args)
+		if err != nil {
+			t.Fatalf("%s: %v", tool, err)
+		}
+		return got
+	}
+	t.Run("it is spoken to in its era, and lists what it has", func(t *testing.T) {
+		l, _ := start(t, Script{Pages: 3})
+		o := l.Offer()
+		if l.Modern() != modern || o.Modern() != modern || o.ServerName != "scripted" || o.Instructions != "Be kind." || len(o.Resources) == 0 || len(o.Prompts) == 0 || len(o.Templates) == 0 {
+			t.Errorf("modern %t, offer %s %q, %d resources", l.Modern(), o.Protocol, o.ServerName, len(o.Resources))
+		}
+		if n := len(o.Tools); n < 19 {
+			t.Errorf("%d tools", n)
+		}
+	})
+	t.Run("calls pass as bytes", func(t *testing.T) {
+		l, _ := start(t, Script{})
+		if got := must(t, l, "echo", `{"n":12345678901234567890,"z":1.0,"a":[]}`); !strings.Contains(got, `{"n":12345678901234567890,"z":1.0,"a":[]}`) {
+			t.Error(got)
+		}
+	})
+	t.Run("progress comes before the answer", func(t *testing.T) {
+		l, a := start(t, Script{})
+		must(t, l, "progress", `{"Steps":3}`)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if got := strings.Join(a.notes, "\n"); strings.Count(got, `notifications/progress {"progressToken":7,`) != 3 {
+			t.Errorf("heard %s", got)
+		}
+	})
+	t.Run("the end of a context ends the call and tells the child", func(t *testing.T) {
+		l, _ := start(t, Script{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why, ended := errors.New("enough"), make(chan error)
+		go func() {
+			_, err := calls(ctx, l, "sleep", "")
+			ended <- err
+		}()
+		notes := func(want string) {
+			late := time.Now().Add(10 * time.Second)
+			for !strings.Contains(must(t, l, "noticed", ""), want) {
+				if time.Now().After(late) {
+					t.Fatalf("the child never noticed: %s", want)
+				}
+			}
+		}
+		notes("sleeping")
+		cancel(why)
+		if err := <-ended; !errors.Is(err, why) {
+			t.Errorf("%v", err)
+		}
+		want := "c" // cancelled, or closed
+		notes(want)
+	})
+	t.Run("a changed list comes as a new offer", func(t *testing.T) {
+		l, a := start(t, Script{})
+		n := len(l.Offer().Tools)
+		must(t, l, "change", `{"Name":"later"}`)
+		a.until(t, "there is one more", func() bool { return a.tools == n+1 })
+	})
+	t.Run("a resource that changes is told of", func(t *testing.T) {
+		l, a := start(t, Script{})
+		for _, uri := range []string{"note://1", "note://2"} {
+			res, err := l.Call(t.Context(), "resources/subscribe", []byte(`{"uri":"`+uri+`"}`))
+			if err != nil || res.Err() != nil || string(res.Result) != `{}` {
+				t.Fatalf("%v %v", res, err)
+			}
+			if modern {
+				must(t, l, "touch", `{"URI":"`+uri+`"}`)
+			}
+			a.until(t, "the update is there", func() bool {
+				return strings.Contains(strings.Join(a.notes, "\n"), `notifications/resources/updated {"uri":"`+uri+`",`)
+			})
+		}
+		if res, err := l.Call(t.Context(), "resources/unsubscribe", []byte(`{"uri":"note://1"}`)); err != nil || res.Err() != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("it gets the roots that are served", func(t *testing.T) {
+		l, _ := start(t, Script{}, rootsmgr.Root{URI: "file:///a", Name: "a", Path: "/a"})
+		const want = `{"roots":[{"uri":"file:///a","name":"a"}]}`
+		if modern {
+			if got, ok := l.Roots(); !ok || string(got) != want {
+				t.Errorf("%s", got)
+			}
+			return
+		}
+		if got := must(t, l, "roots", ""); !strings.Contains(got, `file:///a`) {
+			t.Errorf("%s", got)
+		}
+	})
+	t.Run("it is shown whom it serves", func(t *testing.T) {
+		if !modern {
+			return // initialize shows it: see the tests of that
+		}
+		l, _ := start(t, Script{})
+		got := must(t, l, "meta", "")
+		const want = `"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"mcphub","version":"suite"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"elicitation":{}},"io.modelcontextprotocol/logLevel":"warning"}`
+		if !strings.Contains(got, want) {
+			t.Errorf("%s", got)
+		}
+		other := children.WithClient(t.Context(), children.Client{Capabilities: []byte(`{"sampling":{},"tasks":{},"roots":{"listChanged":true}}`)})
+		if got, err := calls(other, l, "meta", ""); err != nil || !strings.Contains(got, `"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{}}}`) {
+			t.Errorf("%s, %v", got, err)
+		}
+	})
+	t.Run("a result that asks for input comes as it is", func(t *testing.T) {
+		if !modern {
+			return
+		}
+		l, _ := start(t, Script{})
+		got := must(t, l, "input", `{"ask":{"r":{"method":"roots/list"}},"state":"s"}`)
+		if got != `{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"requestState":"s+"}` {
+			t.Errorf("%s", got)
+		}
+		var broken *jsonrpc.BrokenError
+		if _, err := calls(t.Context(), l, "kind", `{"Type":"\"odd\""}`); !errors.As(err, &broken) {
+			t.Errorf("a resultType that is unknown: %v", err)
+		}
+	})
+	t.Run("garbage is skipped and many calls go on", func(t *testing.T) {
+		l, _ := start(t, Script{Garbage: 3})
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				if got, err := calls(t.Context(), l, "echo", fmt.Sprintf(`{"i":%d}`, i)); err != nil || !strings.Contains(got, fmt.Sprintf(`{"i":%d}`, i)) {
+					t.Errorf("%s, %v", got, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}

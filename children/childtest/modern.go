@@ -1,0 +1,267 @@
+package childtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// modernTools are the tools of a child with Script.Era: "meta" tells the _meta
+// of its call, "input" asks for input (see modernTool), "kind" answers with the
+// resultType that it is given, "touch" says that a resource has changed, and
+// "hangup" ends every subscription.
+var modernTools = []string{"meta", "input", "kind", "touch", "hangup"}
+
+const modernVersion = "2026-07-28"
+
+// A listen is one subscriptions/listen that is open.
+type listen struct {
+	p      *player
+	id     json.RawMessage
+	filter struct {
+		ToolsListChanged      bool
+		PromptsListChanged    bool
+		ResourcesListChanged  bool
+		ResourceSubscriptions []string
+	}
+	over chan struct{}
+}
+
+// stateless takes in a message of a child that serves requests without a
+// handshake. false: it goes the way of the others.
+func (p *player) stateless(m message) bool {
+	var params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	version := string(params.Meta["io.modelcontextprotocol/protocolVersion"])
+	switch {
+	case m.ID == nil || m.Method == "":
+		return false
+	case m.Method == "initialize" && p.s.Era == "modern":
+		p.refuse(m.ID, -32602, "this server speaks 2026-07-28 only")
+		return true
+	case version == "":
+		return false
+	case version != `"`+modernVersion+`"`:
+		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"unsupported","data":{"supported":[%q],"requested":%s}}}`, m.ID, modernVersion, version)
+		return true
+	case params.Meta["io.modelcontextprotocol/clientCapabilities"] == nil:
+		p.refuse(m.ID, -32602, "no capabilities")
+		return true
+	}
+	p.mu.Lock()
+	p.modern[string(m.ID)] = true
+	p.mu.Unlock()
+	switch m.Method {
+	case "server/discover":
+		if p.s.Discover == "" || !p.discover(m) {
+			p.discovered(m)
+		}
+	case "subscriptions/listen":
+		p.listen(m)
+	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "ping":
+		p.refuse(m.ID, -32601, "no such method in this version")
+	case "prompts/get", "resources/read":
+		return p.s.Library && p.input(m, "")
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *player) discovered(m message) {
+	caps, _ := json.Marshal(p.capabilities())
+	p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","supportedVersions":[%q],"capabilities":%s,"instructions":"Be kind.","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1.2.3"}}}`, modernVersion, caps))
+}
+
+// discover goes wrong as Script.Discover says: "silent", "die", "broken" (a line
+// that is no JSON), "late" (right, after Script.Delay), or what is answered, raw:
+// an error where it has a code, else a result.
+func (p *player) discover(m message) bool {
+	switch p.s.Discover {
+	case "silent":
+	case "die":
+		fmt.Fprintln(os.Stderr, "unknown method: giving up")
+		p.dead = true
+	case "broken":
+		p.send(`no such method`)
+	case "late":
+		p.wg.Go(func() {
+			time.Sleep(p.s.Delay)
+			p.discovered(m)
+		})
+	default:
+		if strings.Contains(p.s.Discover, `"code"`) {
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Discover)
+		} else {
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, p.s.Discover)
+		}
+	}
+	return true
+}
+
+// listen opens a subscription, which lasts until it is cancelled.
+func (p *player) listen(m message) {
+	l := &listen{p: p, id: m.ID, over: make(chan struct{})}
+	var params struct{ Notifications json.RawMessage }
+	_ = json.Unmarshal(m.Params, &params)
+	_ = json.Unmarshal(params.Notifications, &l.filter)
+	p.mu.Lock()
+	p.notes = append(p.notes, "listen "+string(params.Notifications))
+	// Under the lock: what is told comes after this, and nothing falls in between.
+	p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`, m.ID, params.Notifications)
+	p.listens[string(m.ID)] = l
+	c := make(chan struct{})
+	p.cancel[string(m.ID)] = c
+	p.mu.Unlock()
+	p.wg.Go(func() {
+		ended := false
+		select {
+		case <-c:
+		case <-l.over:
+			ended = true
+		}
+		p.mu.Lock()
+		delete(p.listens, string(m.ID))
+		delete(p.cancel, string(m.ID))
+		over := p.over
+		p.mu.Unlock()
+		if ended && !over {
+			p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, m.ID))
+		}
+	})
+}
+
+// tell sends a notification on each subscription that asks for it; false where
+// there is none. begin is how its params begin.
+func (p *player) tell(flag, uri, method, begin string) bool {
+	p.mu.Lock()
+	var to []*listen
+	for _, l := range p.listens {
+		if flag == "toolsListChanged" && l.filter.ToolsListChanged || uri != "" && slices.Contains(l.filter.ResourceSubscriptions, uri) {
+			to = append(to, l)
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range to {
+		l.p.send(`{"jsonrpc":"2.0","method":%q,"params":%s"_meta":{"io.modelcontextprotocol/subscriptionId":%s,"x":1.0}}}`, method, begin, l.id)
+	}
+	return len(to) > 0
+}
+
+// modernTool plays one of modernTools.
+func (p *player) modernTool(m message, name string, arguments json.RawMessage, cancelled chan struct{}) bool {
+	var args struct {
+		Type, URI string
+		Result    json.RawMessage
+	}
+	_ = json.Unmarshal(arguments, &args)
+	switch name {
+	case "meta":
+		var params struct {
+			Meta json.RawMessage `json:"_meta"`
+		}
+		_ = json.Unmarshal(m.Params, &params)
+		p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"structuredContent":{"meta":%s,"params":%s}}`, params.Meta, m.Params))
+	case "input":
+		return p.input(m, string(arguments))
+	case "kind":
+		if args.Result != nil {
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Result)
+			return true
+		}
+		p.raw(m.ID, fmt.Sprintf(`{"content":[],"resultType":%s}`, args.Type))
+	case "touch":
+		told := p.tell("", args.URI, "notifications/resources/updated", fmt.Sprintf(`{"uri":%q,`, args.URI))
+		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
+	case "hangup":
+		p.mu.Lock()
+		for id, l := range p.listens {
+			close(l.over)
+			delete(p.listens, id)
+		}
+		p.mu.Unlock()
+		p.raw(m.ID, `{"content":[]}`)
+	default:
+		return false
+	}
+	return true
+}
+
+// input asks for input: {"ask": {key: request}, "state": text, "rounds": n} are
+// what it asks for, its state, which grows by a mark in each round, and how often
+// (1 unless said, -1: without end). Then it tells what it was given last. A
+// prompt and a resource ask once, for what their argument, or what follows
+// "ask:" in the URI, says; false where they ask for nothing.
+func (p *player) input(m message, arguments string) bool {
+	var params struct {
+		URI            string
+		Arguments      map[string]json.RawMessage
+		InputResponses json.RawMessage
+		RequestState   *string
+		Meta           map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.Params, &params)
+	if arguments == "" {
+		if text, ok := params.Arguments["path"]; ok {
+			_ = json.Unmarshal(text, &arguments)
+		}
+		if rest, ok := strings.CutPrefix(params.URI, "ask:"); ok {
+			arguments = rest
+		}
+		if !strings.HasPrefix(arguments, "{") {
+			return false
+		}
+	}
+	var args struct {
+		Ask     json.RawMessage
+		State   *string
+		Rounds  *int
+		Instead string // the result, raw, in place of one that asks
+	}
+	_ = json.Unmarshal([]byte(arguments), &args)
+	rounds, begun := 1, 0
+	if args.Rounds != nil {
+		rounds = *args.Rounds
+	}
+	state := ""
+	if args.State != nil {
+		state = *args.State
+	}
+	if params.RequestState != nil {
+		begun = len(*params.RequestState) - len(state)
+	} else if params.InputResponses != nil {
+		begun = rounds // nothing tells which it is
+	}
+	p.mu.Lock()
+	p.notes = append(p.notes, "round "+string(m.Params))
+	p.mu.Unlock()
+	if args.Instead != "" && begun == 0 {
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Instead)
+		return true
+	}
+	if rounds >= 0 && begun >= rounds {
+		given := "null"
+		if params.InputResponses != nil {
+			given = string(params.InputResponses)
+		}
+		shown, _ := json.Marshal(params.RequestState)
+		p.raw(m.ID, fmt.Sprintf(`{"resultType":"complete","content":[],"messages":[],"contents":[],"structuredContent":{"given":%s,"state":%s,"caps":%s,"pid":%d}}`,
+			given, shown, params.Meta["io.modelcontextprotocol/clientCapabilities"], os.Getpid()))
+		return true
+	}
+	b := `{"resultType":"input_required"`
+	if args.Ask != nil {
+		b += `,"inputRequests":` + string(args.Ask)
+	}
+	if args.State != nil {
+		text, _ := json.Marshal(state + strings.Repeat("+", begun+1))
+		b += `,"requestState":` + string(text)
+	}
+	p.raw(m.ID, b+"}")
+	return true
+}

@@ -1,0 +1,232 @@
+package children
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// Era says in which family of protocol versions a child is spoken to.
+type Era uint8
+
+const (
+	// EraAuto finds out by asking, and remembers the answer.
+	EraAuto Era = iota
+	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
+	EraLegacy
+	// EraModern has no handshake and no session: 2026-07-28.
+	EraModern
+)
+
+func (e Era) String() string {
+	switch e {
+	case EraLegacy:
+		return "legacy"
+	case EraModern:
+		return "modern"
+	}
+	return "auto"
+}
+
+// Modern reports whether the offer was made in the era without a handshake.
+func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
+
+const (
+	methodDiscover = "server/discover"
+
+	// probeWait bounds how long a child of which nothing is known may leave
+	// server/discover unanswered before it is sent initialize. Some servers never
+	// answer; to one that is still loading it makes no difference, for it reads
+	// both when it is there.
+	probeWait = 2 * time.Second
+	// lagWait is for an answer that is on its way to who waits for it.
+	lagWait = 20 * time.Millisecond
+)
+
+// errProbed marks the end of a child that may have died of being asked what it
+// does not know.
+var errProbed = errors.New("ended when it was asked for server/discover")
+
+// verdict is what an answer to server/discover says of a child.
+type verdict uint8
+
+const (
+	verdictLegacy  verdict = iota // anything that is not known to be of the modern era
+	verdictModern                 // it serves a version that we speak
+	verdictForeign                // it is modern and serves no version that we speak
+	verdictGone                   // its connection has ended
+)
+
+// discovered is an answer to server/discover.
+type discovered struct {
+	verdict verdict
+	offer   *Offer // of verdictModern
+	err     error  // of verdictForeign and verdictGone
+}
+
+// sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
+// and the sections on backward compatibility of both transports): what is not
+// recognisably modern is legacy.
+func sortDiscovery(version string, res *jsonrpc.Response, err error) discovered {
+	var lost *LostError
+	switch {
+	case err != nil && (errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &lost)):
+		return discovered{verdict: verdictGone, err: err}
+	case err != nil:
+		return discovered{}
+	}
+	if e := res.Err(); e != nil {
+		switch e.Code {
+		case mcp.UNSUPPORTED_PROTOCOL_VERSION:
+			return choose(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
+		case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
+			return discovered{verdict: verdictForeign, err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
+		}
+		return discovered{}
+	}
+	return choose(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), version, res.Result)
+}
+
+// choose picks what to speak with a child that serves these versions. result is
+// that of server/discover, nil where it was refused.
+func choose(supported []string, version string, result []byte) discovered {
+	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
+	switch {
+	case result != nil && slices.Contains(supported, version):
+		o := &Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
+		o.Instructions, _ = jsonrpc.String(jsonrpc.Get(result, "instructions"))
+		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
+		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
+		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
+		o.Private = isPrivate(result)
+		return discovered{verdict: verdictModern, offer: o}
+	case legacy || len(supported) == 0:
+		return discovered{}
+	}
+	text := Plain(fmt.Sprintf("%.200q", supported))
+	return discovered{verdict: verdictForeign, err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
+}
+
+// stringsIn are the strings of a raw array, nil where it is none.
+func stringsIn(raw []byte) []string {
+	var out []string
+	if json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// greet finds out in which era to speak to a child, and does what that takes
+// before it can be listed. A run that speaks to it without a handshake is marked.
+func (c *child) greet(ctx context.Context, r *run) (*Offer, error) {
+	m := newModern(c, r)
+	known := c.era()
+	switch {
+	case m == nil && c.spec.Era == EraModern:
+		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
+	case m == nil || c.spec.Era == EraLegacy:
+		return c.handshake(ctx, r)
+	case known == EraLegacy:
+		o, err := c.handshake(ctx, r)
+		if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+			return o, err
+		}
+		// It may speak the other one by now.
+		if d := m.discover(ctx); d.verdict == verdictModern {
+			return c.speakModern(r, m, d.offer), nil
+		}
+		return nil, err
+	}
+	o, err := c.probe(ctx, r, m, known == EraModern)
+	if err != nil && errors.Is(err, jsonrpc.ErrClosed) && c.spec.Era == EraAuto {
+		return nil, errors.Join(errProbed, err)
+	}
+	return o, err
+}
+
+// era is what is known of the child's before it is asked.
+func (c *child) era() Era {
+	switch {
+	case c.spec.Era != EraAuto:
+		return c.spec.Era
+	case c.past.shy:
+		return EraLegacy
+	case c.offer == nil:
+		return EraAuto
+	case c.offer.Modern(), c.offer.Both:
+		return EraModern
+	}
+	return EraLegacy
+}
+
+// probe asks for server/discover and falls back to the handshake where that
+// gives nothing: at once, or after a while where there is no answer. patient
+// waits for as long as a start may take.
+func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Offer, error) {
+	asked := make(chan discovered, 1)
+	// It is not taken back when the wait is over: a child that cannot answer it
+	// would not know what it is that is being cancelled.
+	go func() { asked <- m.discover(context.WithoutCancel(ctx)) }()
+	var late <-chan time.Time
+	if !patient {
+		t := time.NewTimer(probeWait)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case d := <-asked:
+		switch d.verdict {
+		case verdictModern:
+			return c.speakModern(r, m, d.offer), nil
+		case verdictForeign, verdictGone:
+			return nil, d.err
+		}
+		if c.spec.Era == EraModern {
+			return nil, errors.New("it does not speak a protocol version without a handshake; leave \"era\" out, or set it to \"auto\"")
+		}
+		return c.handshake(ctx, r)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-late:
+	}
+	o, err := c.handshake(ctx, r)
+	if ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+		return nil, err
+	}
+	wait := probeWait
+	if err == nil {
+		wait = lagWait // it has answered both by now, if it read both only now
+	}
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	select {
+	case d := <-asked: // it was only slow
+		switch {
+		case d.verdict == verdictModern && err == nil:
+			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
+		case d.verdict == verdictModern:
+			return c.speakModern(r, m, d.offer), nil
+		}
+	case <-again.C:
+	case <-ctx.Done():
+	}
+	return o, err
+}
+
+func (c *child) handshake(ctx context.Context, r *run) (*Offer, error) {
+	return handshake(ctx, r.link, c.host.version, c.host.shown(c.spec, c.key))
+}
+
+// speakModern marks a run as one without a handshake.
+func (c *child) speakModern(r *run, m *modern, o *Offer) *Offer {
+	r.modern.Store(m) // first: begin opens a stream, and what comes on it is for m
+	m.begin(o)
+	return o
+}

@@ -1,0 +1,137 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file brings a run from its launch to where it can be called.
+
+// start takes a slot and brings a run to where it can be called.
+func (c *child) start() (*run, *UnavailableError) {
+	turn := c.takeTurn()
+	if turn == nil {
+		return nil, nil
+	}
+	defer turn.end()
+	if err := c.place(); err != nil || c.ctx.Err() != nil {
+		return nil, err
+	}
+	var w want
+	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
+	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
+	c.past.starts++
+	c.state(Starting, c.past.last)
+	l, err := plan(c.spec, w.roots, c.machine)
+	c.past.badPlan = err != nil
+	if err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+	}
+	l.Said = c.said
+	for {
+		r, err := c.launch(l, w)
+		if err == nil {
+			err = c.introduce(r, turn.end)
+		}
+		switch {
+		case err == nil:
+			return r, nil
+		case r == nil:
+			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+		}
+		down := c.unstarted(r, err)
+		if !errors.Is(err, errProbed) || c.past.shy || c.ctx.Err() != nil {
+			return r, down
+		}
+		c.past.shy = true
+		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, with the handshake")
+	}
+}
+
+// launch starts a run.
+func (c *child) launch(l Launch, w want) (*run, error) {
+	r := newRun(c, l, !w.known)
+	r.served = w.roots
+	var err error
+	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.cancel = cancel
+	go func() {
+		r.err = r.link.Run(ctx)
+		r.silent.stop()
+		if m := r.modern.Load(); m != nil {
+			m.subs.end()
+		}
+		close(r.ended)
+	}()
+	c.publish(func(v *view) {
+		v.status.PID = r.link.Facts().PID
+		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
+	})
+	return r, nil
+}
+
+// introduce does the handshake, lists the tools and sees the first roots
+// applied, all within the start timeout. The turn ends with the handshake: then
+// the program is loaded, and what follows costs little.
+func (c *child) introduce(r *run, release func()) error {
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
+	defer cancel()
+	base, err := c.greet(ctx, r)
+	if err != nil {
+		return err
+	}
+	release()
+	m := r.modern.Load()
+	if m != nil {
+		m.subs.settled(ctx)
+	}
+	r.level.tell(ctx, c, r.way(), base)
+	offer, notes, err := listed(ctx, r.way(), base, allLists)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		c.log.Warn().Msg(note)
+	}
+	// A child without a handshake keeps no roots that a probe could show.
+	r.probe = m == nil && c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
+	if r.probe && len(r.served) > 0 {
+		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
+		defer cancel()
+		if err := probeUntil(ctx, r.way(), c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
+			return err
+		} else if err != nil {
+			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
+		}
+	}
+	c.offers(offer)
+	return nil
+}
+
+var errNotApplied = errors.New("the roots were not applied in time")
+
+// unstarted ends a run that did not become ready, and says why it did not.
+func (c *child) unstarted(r *run, cause error) *UnavailableError {
+	if errors.Is(cause, jsonrpc.ErrClosed) {
+		// Its end, rather than that of its pipe, is what people want to know.
+		r.endedWithin(time.Second)
+	}
+	early := r.endedWithin(0)
+	r.cancel(cause)
+	<-r.ended
+	e := &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	switch {
+	case early && r.err != nil:
+		e.Reason, e.Err = r.err.Error()+" while starting", r.err
+	case errors.Is(cause, errStartTimeout):
+		e.Reason = fmt.Sprintf("did not start within %s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout)
+	}
+	return e
+}

@@ -1,0 +1,375 @@
+package children
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// Names that 2026-07-28 puts into _meta, and values of resultType.
+const (
+	metaServerInfo   = mcp.MetaKeyServerInfo
+	metaSubscription = mcp.MetaKeySubscriptionID
+
+	// ResultInput is the resultType of a result that asks for input (basic/patterns/mrtr).
+	ResultInput = "input_required"
+	// ResultTask is that of a task of the extension of that name.
+	ResultTask     = "task"
+	resultComplete = "complete"
+
+	extensionTasks = "io.modelcontextprotocol/tasks"
+)
+
+// hopMeta are the members of _meta that are of one hop: whatever else stands in
+// a _meta passes.
+var hopMeta = map[string]bool{
+	mcp.MetaKeyProtocolVersion: true, mcp.MetaKeyClientInfo: true, mcp.MetaKeyClientCapabilities: true,
+	mcp.MetaKeyLogLevel: true, metaServerInfo: true, metaSubscription: true,
+}
+
+// A modern is a Link that speaks without a handshake (2026-07-28) over one that
+// carries messages. What exists only in the handshake's era is emulated:
+// resources/subscribe and logging/setLevel are answered here.
+type modern struct {
+	base   Link
+	c      *child
+	pre    []byte // the members of _meta that are the same in each request
+	subs   *listener
+	mirror mirror // arguments that go into headers; for HTTP
+
+	shown atomic.Pointer[shownMeta]
+	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
+}
+
+// shownMeta is what was made of one Client last.
+type shownMeta struct {
+	caps  []byte
+	level string
+	meta  []byte
+	tasks bool // the extension is declared
+}
+
+// A wordless Link carries requests that need no handshake before them.
+type wordless interface{ stateless(m *modern) Link }
+
+// newModern returns a Link to the run's child without a handshake; nil where the
+// transport knows only the handshake's era.
+func newModern(c *child, r *run) *modern {
+	m := &modern{base: r.link, c: c}
+	if w, ok := r.link.(wordless); ok {
+		if m.base = w.stateless(m); m.base == nil {
+			return nil
+		}
+	}
+	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": c.host.version})
+	m.pre = jsonrpc.AppendString(append(jsonrpc.AppendString(nil, mcp.MetaKeyProtocolVersion), ':'), mcp.ProtocolVersion20260728)
+	m.pre = append(append(append(jsonrpc.AppendString(append(m.pre, ','), mcp.MetaKeyClientInfo), ':'), info...), ',')
+	m.subs = newListener(m, r)
+	return m
+}
+
+// begin takes in what the child said of itself.
+func (m *modern) begin(o *Offer) {
+	m.subs.begin(o)
+}
+
+// discover asks the child what it is.
+func (m *modern) discover(ctx context.Context) discovered {
+	res, err := m.Call(ctx, methodDiscover)
+	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
+		res.Release()
+		res, err = m.Call(ctx, methodDiscover)
+	}
+	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
+	if res != nil {
+		res.Release()
+	}
+	return d
+}
+
+// refusesItsOwn reports whether a child refuses a version that it says it
+// serves: what was asked in it is asked once more (2026-07-28, basic/versioning).
+func refusesItsOwn(res *jsonrpc.Response, version string) bool {
+	e := res.Err()
+	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
+}
+
+// clientKey is where WithClient keeps a Client.
+type clientKey struct{}
+
+// WithClient says for whom calls with this context are made, where that is not
+// the one that Options.Client names: a child without a handshake is told with
+// each request what the client of that request can do.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// client is whom a call is made for.
+func (m *modern) client(ctx context.Context) Client {
+	if c, ok := ctx.Value(clientKey{}).(Client); ok {
+		return c
+	}
+	return m.c.host.client(m.c.key)
+}
+
+// meta returns the members of _meta for a request on a client's behalf.
+func (m *modern) meta(c Client) *shownMeta {
+	if c.Level == "" {
+		if l := m.level.Load(); l != nil {
+			c.Level = *l
+		}
+	}
+	old := m.shown.Load()
+	if old != nil && old.level == c.Level && sameBytes(old.caps, c.Capabilities) {
+		return old
+	}
+	s := &shownMeta{caps: c.Capabilities, level: c.Level}
+	b := append(jsonrpc.AppendString(bytes.Clone(m.pre), mcp.MetaKeyClientCapabilities), ':', '{')
+	first := true
+	add := func(name string, value []byte) {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
+	}
+	if m.c.spec.Roots != RootsNone {
+		add("roots", []byte(`{}`))
+	}
+	_ = jsonrpc.Members(c.Capabilities, func(name string, value []byte) bool {
+		if name == "roots" || name == "tasks" { // tasks are of the handshake's era: here they are an extension
+			return true
+		}
+		if name == "extensions" {
+			s.tasks = jsonrpc.Get(value, extensionTasks) != nil
+		}
+		add(name, value)
+		return true
+	})
+	b = append(b, '}')
+	if c.Level != "" {
+		b = jsonrpc.AppendString(append(jsonrpc.AppendString(append(b, ','), mcp.MetaKeyLogLevel), ':'), c.Level)
+	}
+	s.meta = b
+	m.shown.Store(s)
+	return s
+}
+
+// sameBytes reports whether two slices are the same memory.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// params puts the members of _meta that each request needs into raw params.
+// Members of the same names, which are those of another hop, give way; all
+// other bytes stay.
+func (s *shownMeta) params(parts [][]byte) ([]byte, error) {
+	raw := bytes.TrimSpace(bytes.Join(parts, nil))
+	if len(raw) == 0 {
+		raw = []byte(`{}`)
+	}
+	raw = raw[:len(raw):len(raw)]
+	var old []byte
+	more := false
+	err := jsonrpc.Members(raw, func(name string, value []byte) bool {
+		if name == "_meta" && old == nil {
+			old = value
+			return true
+		}
+		more = true
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the params are no object: %w", err)
+	}
+	out := make([]byte, 0, len(raw)+len(s.meta)+16)
+	if old == nil {
+		out = append(append(append(out, `{"_meta":{`...), s.meta...), '}')
+		if more {
+			out = append(out, ',')
+		}
+		return append(out, raw[1:]...), nil
+	}
+	at := cap(raw) - cap(old)
+	out = append(append(out, raw[:at]...), '{')
+	out = appendMembers(out, old, func(name string) bool { return !hopMeta[name] })
+	if out[len(out)-1] != '{' {
+		out = append(out, ',')
+	}
+	out = append(append(out, s.meta...), '}')
+	return append(out, raw[at+len(old):]...), nil
+}
+
+// appendMembers appends the members of a raw object whose names pass.
+func appendMembers(b, object []byte, pass func(name string) bool) []byte {
+	first := true
+	_ = jsonrpc.Members(object, func(name string, value []byte) bool {
+		if !pass(name) {
+			return true
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
+		return true
+	})
+	return b
+}
+
+// asksBack are the requests whose result may ask for input.
+var asksBack = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// check holds a result against what its resultType may be. One without is
+// complete; one that this version does not know is invalid.
+func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
+	if res.Error != nil {
+		return nil
+	}
+	kind := []byte(nil)
+	twice := false
+	err := jsonrpc.Members(res.Result, func(name string, value []byte) bool {
+		if name == "resultType" {
+			twice = twice || kind != nil
+			kind = value
+		}
+		return true
+	})
+	if err != nil {
+		return &jsonrpc.BrokenError{Reason: "the result is no object"}
+	}
+	text, isText := jsonrpc.String(kind)
+	switch {
+	case twice:
+		return &jsonrpc.BrokenError{Reason: "the result has two members resultType"}
+	case kind == nil, isText && text == resultComplete:
+		return nil
+	case isText && text == ResultInput && asksBack[method]:
+		return nil
+	case isText && text == ResultTask && method == "tools/call" && s.tasks:
+		return nil
+	case isText && (text == ResultInput || text == ResultTask):
+		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
+	}
+	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + Plain(string(kind[:min(len(kind), 60)]))}
+}
+
+// Run is never called: the run of the Link below is the one that counts.
+func (m *modern) Run(ctx context.Context) error { return m.base.Run(ctx) }
+
+// Facts are those of the Link below.
+func (m *modern) Facts() Facts { return m.base.Facts() }
+
+// Call sends one request with what the era wants in its _meta.
+func (m *modern) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	switch method {
+	case "resources/subscribe":
+		return m.subs.subscribe(ctx, params)
+	case "resources/unsubscribe":
+		return m.subs.unsubscribe(params)
+	case "logging/setLevel":
+		level, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "level"))
+		m.level.Store(&level)
+		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
+	}
+	s := m.meta(m.client(ctx))
+	raw, err := s.params(params)
+	if err != nil {
+		return nil, err
+	}
+	res, err := m.base.Call(ctx, method, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(method, res); err != nil {
+		res.Release()
+		return nil, err
+	}
+	m.note(res)
+	return res, nil
+}
+
+// note follows up what an error says of the child itself.
+func (m *modern) note(res *jsonrpc.Response) {
+	if res.Error == nil {
+		return
+	}
+	switch jsonrpc.ParseError(res.Error).Code {
+	case mcp.HEADER_MISMATCH:
+		m.subs.r.relistAll() // its tools may want other headers by now
+	case mcp.UNSUPPORTED_PROTOCOL_VERSION:
+		if v := m.c.view.Load(); v.run == m.subs.r { // not while it is only being asked
+			m.subs.r.cancel(errOtherVersion)
+		}
+	}
+}
+
+var errOtherVersion = errors.New("it no longer serves the protocol version that it was spoken to in; the next call asks it anew")
+
+// Notify sends a notification that the era knows. Those of the handshake's era
+// have nothing to say here: roots are answered when they are asked for.
+func (m *modern) Notify(ctx context.Context, method string, params ...[]byte) error {
+	switch method {
+	case "notifications/initialized", methodRootsChanged, methodProgress, "notifications/tasks/status":
+		return nil
+	}
+	return m.base.Notify(ctx, method, params...)
+}
+
+// heard takes in a notification; nil where it ends here. What comes on a
+// subscription is handed on as it was in the handshake's era.
+func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
+	switch n.Method {
+	case methodAcknowledged:
+		m.subs.acknowledged(n)
+		return nil
+	case methodCancelled:
+		m.subs.cancelled(n)
+		return nil
+	case methodUpdated:
+		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(uri) {
+			return nil
+		}
+	}
+	meta := n.Param("_meta")
+	if meta == nil || jsonrpc.Get(meta, metaSubscription) == nil {
+		return n
+	}
+	at := cap(n.Params) - cap(meta)
+	raw := append(bytes.Clone(n.Params[:at]), '{')
+	raw = append(appendMembers(raw, meta, func(name string) bool { return name != metaSubscription }), '}')
+	raw = append(raw, n.Params[at+len(meta):]...)
+	raw = raw[:len(raw):len(raw)]
+	out := &jsonrpc.Message{Method: n.Method, Params: raw}
+	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
+		out.Members = append(out.Members, jsonrpc.Member{Name: name, Value: value})
+		return true
+	})
+	return out
+}
+
+// isPrivate reports whether a result may not be shown to others than whom it was
+// made for.
+func isPrivate(result []byte) bool {
+	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	return scope == "private"
+}
+
+// freshFor is how long a result may be kept by what it says; 0 where it says
+// nothing that can be used.
+func freshFor(result []byte) time.Duration {
+	var ms float64
+	if json.Unmarshal(jsonrpc.Get(result, "ttlMs"), &ms) != nil || ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(ms, float64(time.Hour.Milliseconds()))) * time.Millisecond
+}

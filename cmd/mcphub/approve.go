@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/hub"
+	"mcphub/internal/admin"
+)
+
+func approveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "approve",
+		Short: "Answer, at a terminal, what the hubs ask a person",
+		Long: "Shows the calls that wait for the approval of a person because a rule of the policy\n" +
+			"escalates them and their client cannot ask (approval.local in hub.json is \"tty\").\n" +
+			"To allow one, type the code that is shown for it. It works at a terminal only, and\n" +
+			"not in one that the client itself has opened. The exit status is 9 where nothing waits.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := openTerminal()
+			if err != nil {
+				return exitf(exitFailure, "%w", err)
+			}
+			defer t.Close()
+			return approve(cmd.Context(), t, socketFolders(os.Getenv))
+		},
+	}
+}
+
+// A console is the terminal that approve speaks to.
+type console interface {
+	io.Reader
+	io.Writer
+	// forget drops what was typed before it was asked for.
+	forget() error
+}
+
+// waitingCall is one question, and the hub that asks it.
+type waitingCall struct {
+	hub admin.Hub
+	hub.PendingApproval
+}
+
+// approve goes through all that waits, one after the other.
+func approve(ctx context.Context, t console, folders []string) error {
+	list, failed := waitingCalls(ctx, t, folders)
+	if len(list) == 0 {
+		if failed > 0 {
+			return exitf(exitFailure, "%d hubs could not be asked", failed)
+		}
+		return exitf(exitNoHub, "no call waits for approval at a terminal")
+	}
+	in := bufio.NewReader(t)
+	for i, w := range list {
+		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable(w.Session, 8),
+			suffix(" of ", printable(w.Client, 60))+suffix(", token ", printable(w.Token, 60)), span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
+		if err := decide(ctx, t, in, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
+	hubs, err := admin.Find(folders)
+	if err != nil {
+		fmt.Fprintln(t, "mcphub: "+printable(err.Error(), 500))
+	}
+	for _, h := range hubs {
+		pending, err := h.PendingApprovals(ctx)
+		if err != nil {
+			fmt.Fprintf(t, "%s: %s\n", printable(h.Socket, 200), printable(err.Error(), 300))
+			failed++
+			continue
+		}
+		for _, p := range pending {
+			list = append(list, waitingCall{hub: h, PendingApproval: p})
+		}
+	}
+	return list, failed
+}
+
+// decide shows a code for one question and takes what is typed: the code, n, or
+// nothing, which leaves the question standing.
+func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) error {
+	for {
+		code, err := w.hub.ApprovalCode(ctx, w.ID)
+		if err != nil {
+			fmt.Fprintln(t, printable(err.Error(), 300))
+			return nil
+		}
+		if err := t.forget(); err != nil {
+			return exitf(exitFailure, "the terminal: %w", err)
+		}
+		in.Reset(t)
+		fmt.Fprintf(t, "\nType %s to allow it, n to deny it, or nothing to leave it: ", spaced(code))
+		line, err := readLine(in)
+		switch typed := strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(line), " ", "")); {
+		case err != nil:
+			return exitf(exitFailure, "the terminal: %w", err)
+		case typed == "":
+			fmt.Fprintln(t, "It goes on waiting.")
+			return nil
+		case typed == "N" || typed == "NO":
+			return told(t, w.hub.AnswerApproval(ctx, w.ID, "", false), "It is denied.")
+		default:
+			err := w.hub.AnswerApproval(ctx, w.ID, typed, true)
+			if err != nil && err.Error() == hub.ErrWrongCode.Error() {
+				fmt.Fprintln(t, printable(err.Error(), 300))
+				continue
+			}
+			return told(t, err, "It is allowed.")
+		}
+	}
+}
+
+func told(t io.Writer, err error, done string) error {
+	if err != nil {
+		done = printable(err.Error(), 300)
+	}
+	fmt.Fprintln(t, done)
+	return nil
+}
+
+const longestLine = 200
+
+var errLongLine = errors.New("too much was typed")
+
+func readLine(in *bufio.Reader) (string, error) {
+	var b strings.Builder
+	for b.Len() < longestLine {
+		c, err := in.ReadByte()
+		if err != nil {
+			return "", err
+		}
+		if c == '\n' || c == '\r' {
+			return b.String(), nil
+		}
+		b.WriteByte(c)
+	}
+	return "", errLongLine
+}
+
+// spaced is a code in two halves, which are easier to copy.
+func spaced(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
+
+// printableLines is printable for a text of several lines.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i], 4000)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/audit"
+	"mcphub/internal/config"
+)
+
+// auditFolder is where decisions are recorded; "" where they are not.
+func auditFolder(f *config.File, home string, env func(string) string) string {
+	switch state := stateFolder(env); {
+	case f.Audit.Off():
+		return ""
+	case f.Audit.Dir != "":
+		return fromFile(f, f.Audit.Dir, home, false)
+	case state != "":
+		return filepath.Join(state, "audit")
+	}
+	return ""
+}
+
+// auditSettings is the audit block of hub.json, without what writes it.
+func auditSettings(f *config.File, dir string) (hub.Audit, error) {
+	if f.Audit.Required && dir == "" {
+		p := f.At("audit", "required")
+		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
+		return hub.Audit{}, exitf(exitConfig, "%s", p.String())
+	}
+	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
+}
+
+// keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
+// Where that fails now it is tried again: the Hub decides what that means for
+// calls. run keeps the record until its context ends.
+func keepRecord(cfg *hub.Config, dir string) (run func(context.Context) error) {
+	if dir == "" {
+		return func(context.Context) error { return nil }
+	}
+	required := cfg.Audit.Required
+	cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir, Program: "mcphub " + buildVersion()}, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
+	_ = cfg.Audit.To.Open() // told by the line above
+	return cfg.Audit.To.Run
+}
+
+// warnOfRecord says loudly that nothing is recorded, and that it is again.
+func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
+	switch {
+	case st.Error == "":
+		log.Warn().Str("dir", st.Dir).Uint64("unrecorded", st.Unrecorded).Msg("the audit log is written again")
+	case required:
+		log.Error().Str("dir", st.Dir).Str("error", st.Error).Msg("THE AUDIT LOG CANNOT BE WRITTEN: calls are denied until it can (audit.required)")
+	default:
+		log.Error().Str("dir", st.Dir).Str("error", st.Error).Uint64("unrecorded", st.Unrecorded).Msg("THE AUDIT LOG CANNOT BE WRITTEN: calls go on without a record (audit.required is false)")
+	}
+}
+
+// during runs a record for as long as do does.
+func during(run func(context.Context) error, do func() error) error {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	err := do()
+	stop()
+	<-done // it has told what went wrong
+	return err
+}

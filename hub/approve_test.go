@@ -1,0 +1,494 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// asked is a Hub with a policy that escalates, and a tree to call it about:
+// root (the client's), open (a rule lets it be read), data and home (reading and
+// writing them is asked about), never (a rule denies it), kept (protected).
+type askedHub struct {
+	*testing.T
+	h    *Hub
+	s    *stage
+	base string
+}
+
+func (a *askedHub) at(names ...string) string {
+	return filepath.Join(append([]string{a.base}, names...)...)
+}
+
+func write(t testing.TB, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree makes the directories and returns the configuration of the Hub.
+func (a *askedHub) config(specs []children.Spec, change ...func(*Config, *validate.Config)) Config {
+	a.Helper()
+	base, err := filepath.EvalSymlinks(a.TempDir())
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.base = base
+	for _, name := range []string{"root/in.txt", "open/o.txt", "data/one/1.txt", "data/two/2.txt", "home/h.txt", "home/sub/s.txt", "never/n.txt", "kept/k.txt"} {
+		write(a, a.at(filepath.FromSlash(name)))
+	}
+	cfg := testConfig(a, specs...)
+	cfg.Home = a.at("home")
+	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Protected: []string{a.at("kept")}}
+	for _, s := range specs {
+		judged.Children = append(judged.Children, validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, Args: map[string]map[string]validate.ArgRule{
+			"*": {"/path": {Role: validate.RoleRead}, "/also": {Role: validate.RoleRead}, "/out": {Role: validate.RoleWrite}, "/gone": {Role: validate.RoleDelete}},
+		}})
+	}
+	judged.Policy.Rules = []validate.Rule{
+		{Name: "never", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("never")}},
+		{Name: "read-open", Then: validate.Allow, Paths: &validate.PathRule{Roles: []validate.Role{validate.RoleRead}, Within: a.at("open")}},
+		{Name: "deny-open", Then: validate.Deny, Paths: &validate.PathRule{Within: a.at("open")}},
+		{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}},
+		{Name: "ask-env", Then: validate.Escalate, Tools: []string{"env"}},
+	}
+	cfg.Approval.Timeout = time.Minute
+	for _, f := range change {
+		f(&cfg, &judged)
+	}
+	if cfg.Checker, err = validate.NewChecker(judged); err != nil {
+		a.Fatal(err)
+	}
+	return cfg
+}
+
+// approving runs a test in a time of its own.
+func approving(t *testing.T, specs []children.Spec, test func(a *askedHub), change ...func(*Config, *validate.Config)) {
+	if runtime.GOOS == "windows" {
+		t.Skip("these are paths of Unix")
+	}
+	if specs == nil {
+		specs = []children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := &askedHub{T: t, s: &stage{served: map[string]*actor{}}}
+		cfg := a.config(specs, change...)
+		cfg.launcher = a.s
+		a.h = runHub(t, cfg)
+		test(a)
+	})
+}
+
+// A person answers the questions of a client and keeps them.
+type person struct {
+	mu    sync.Mutex
+	texts []string
+	seen  chan struct{} // one for each question
+	// says answers; "" leaves the question standing.
+	says func(ctx context.Context, m *jsonrpc.Message) string
+}
+
+const (
+	yes = `{"action":"accept","content":{"decision":"allow"}}`
+	no  = `{"action":"accept","content":{"decision":"deny"}}`
+)
+
+func saying(answer string) *person {
+	return &person{seen: make(chan struct{}, 1000), says: func(context.Context, *jsonrpc.Message) string { return answer }}
+}
+
+func (p *person) ask(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+	if m.Method != methodElicit {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method)
+	}
+	message, _ := jsonrpc.String(m.Param("message"))
+	p.mu.Lock()
+	p.texts = append(p.texts, message)
+	p.mu.Unlock()
+	p.seen <- struct{}{}
+	answer := p.says(ctx, m)
+	if answer == "" {
+		<-ctx.Done()
+		return jsonrpc.Answer{}
+	}
+	if strings.HasPrefix(answer, "!") {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, answer[1:])
+	}
+	return jsonrpc.ResultAnswer([]byte(answer))
+}
+
+func (p *person) asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.texts)
+}
+
+const canAsk = `{"roots":{"listChanged":true},"elicitation":{}}`
+
+// client enters a session whose questions p answers; nil: it cannot be asked.
+func (a *askedHub) client(p *person) (*testClient, func()) {
+	a.Helper()
+	c, leave := enter(a.T, a.h, a.at("root"))
+	caps := `{"roots":{"listChanged":true}}`
+	if p != nil {
+		c.asks, caps = p.ask, canAsk
+	}
+	c.handshake(caps)
+	return c, leave
+}
+
+var tags struct {
+	sync.Mutex
+	n int
+}
+
+// try makes a call with a tag and tells what came back and whether the child
+// saw it.
+func (a *askedHub) try(c *testClient, tool, args string) (msg string, denied, reached bool) {
+	a.Helper()
+	tags.Lock()
+	tags.n++
+	tag := fmt.Sprintf("t%d", tags.n)
+	tags.Unlock()
+	args = fmt.Sprintf(`{"tag":%q,%s`, tag, strings.TrimPrefix(args, "{"))
+	msg, denied = text(c.raw("tools/call", call(tool, args)))
+	return msg, denied, a.s.who(tag) != nil
+}
+
+// passes wants a call to reach the child, refused wants it not to, and a text.
+func (a *askedHub) passes(c *testClient, tool, args string) {
+	a.Helper()
+	if msg, denied, reached := a.try(c, tool, args); denied || !reached {
+		a.Errorf("%s %s: denied (reached %v): %s", tool, args, reached, msg)
+	}
+}
+
+func (a *askedHub) refused(c *testClient, tool, args, want string) {
+	a.Helper()
+	msg, denied, reached := a.try(c, tool, args)
+	if !denied || reached || !strings.Contains(msg, want) {
+		a.Errorf("%s %s: denied %v, reached %v, want %q in: %s", tool, args, denied, reached, want, msg)
+	}
+}
+
+func reading(path string) string  { return fmt.Sprintf(`{"path":%q}`, path) }
+func writing(path string) string  { return fmt.Sprintf(`{"out":%q}`, path) }
+func deleting(path string) string { return fmt.Sprintf(`{"gone":%q}`, path) }
+
+// asks wants a number of questions so far.
+func (a *askedHub) asks(p *person, n int) {
+	a.Helper()
+	if got := p.asked(); len(got) != n {
+		a.Errorf("%d questions, want %d: %q", len(got), n, got)
+	}
+}
+
+func (c *testClient) grants(t testing.TB) []grantReport {
+	t.Helper()
+	var list []grantReport
+	_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "grants"), func(raw []byte) bool {
+		uri, _ := jsonrpc.String(jsonrpc.Get(raw, "uri"))
+		server, _ := jsonrpc.String(jsonrpc.Get(raw, "server"))
+		lifetime, _ := jsonrpc.String(jsonrpc.Get(raw, "lifetime"))
+		var roles []string
+		_ = jsonrpc.Elements(jsonrpc.Get(raw, "roles"), func(r []byte) bool {
+			role, _ := jsonrpc.String(r)
+			roles = append(roles, role)
+			return true
+		})
+		list = append(list, grantReport{URI: uri, Server: server, Lifetime: lifetime, Roles: roles, File: string(jsonrpc.Get(raw, "file")) == "true", Served: string(jsonrpc.Get(raw, "served")) == "true"})
+		return true
+	})
+	return list
+}
+
+// The three flows of the first seed: what a rule opens for reading is not
+// written; what is asked about is read once it was allowed; what was declined
+// never reaches the child.
+func TestApprovalFlows(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__echo", reading(a.at("open", "o.txt"))) // the control
+		a.refused(c, "kid__echo", writing(a.at("open", "o.txt")), "rule-deny")
+		a.asks(p, 0)
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1)
+		want := []grantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
+		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("grants %+v, want %+v", got, want)
+		}
+		if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); !strings.Contains(msg, a.at("data", "one")) {
+			t.Errorf("the child has the roots %s", msg)
+		}
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1) // a grant is asked for once
+
+		said := saying(no)
+		d, _ := a.client(said)
+		a.refused(d, "kid__echo", reading(a.at("data", "one", "1.txt")), "the person said no") // and it is the other session's alone
+		a.asks(said, 1)
+		if got := d.grants(t); len(got) != 0 {
+			t.Errorf("grants after a no: %+v", got)
+		}
+		if msg, _ := text(d.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
+			t.Errorf("the child has the roots %s", msg)
+		}
+	})
+}
+
+// Only an accepted form that says so itself allows anything.
+func TestAnswersThatAllowNothing(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no":             no,
+		"declined":       `{"action":"decline"}`,
+		"closed":         `{"action":"cancel"}`,
+		"bare accept":    `{"action":"accept"}`,
+		"empty form":     `{"action":"accept","content":{}}`,
+		"other member":   `{"action":"accept","content":{"approve":"allow"}}`,
+		"other value":    `{"action":"accept","content":{"decision":true}}`,
+		"other words":    `{"action":"accept","content":{"decision":"Allow"}}`,
+		"twice":          `{"action":"accept","content":{"decision":"deny","decision":"allow"}}`,
+		"two contents":   `{"action":"accept","content":{"decision":"deny"},"content":{"decision":"allow"}}`,
+		"two actions":    `{"action":"decline","action":"accept","content":{"decision":"allow"}}`,
+		"a list":         `{"action":"accept","content":["allow"]}`,
+		"declined form":  `{"action":"decline","content":{"decision":"allow"}}`,
+		"not an object":  `"accept"`,
+		"a tool's words": `{"content":[{"type":"text","text":"allow"}],"decision":"allow"}`,
+		"an error":       "!no",
+	} {
+		t.Run(name, func(t *testing.T) {
+			approving(t, nil, func(a *askedHub) {
+				p := saying(answer)
+				c, _ := a.client(p)
+				a.refused(c, "kid__echo", reading(a.at("data", "one", "1.txt")), "needs the approval of a person")
+				a.asks(p, 1)
+				if got := c.grants(t); len(got) != 0 {
+					t.Errorf("grants: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTheQuestionSaysWhatItOpens(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__echo", fmt.Sprintf(`{"path":%q,"also":%q,"out":%q}`, a.at("data", "one", "1.txt"), a.at("home", "h.txt"), a.at("data", "two", "new.txt")))
+		a.asks(p, 1)
+		want := fmt.Sprintf(`Allow the server "kid" to run its tool "echo"? The policy asks a person first (rule "ask").
+
+The call names:
+- to read: %q
+- to write: %q
+- to read: %q
+
+If you allow it, this server may until this session ends:
+- read everything in the directory %q, at any depth
+- write everything in the directory %q, at any depth
+- read the file %q, and nothing beside it
+The server is told of the directory as one of its roots, as long as that.`,
+			a.at("data", "one", "1.txt"), a.at("data", "two", "new.txt"), a.at("home", "h.txt"), a.at("data", "one"), a.at("data", "two"), a.at("home", "h.txt"))
+		got := p.asked()[0]
+		sorted := func(s string) string {
+			lines := strings.Split(s, "\n")
+			slices.Sort(lines)
+			return strings.Join(lines, "\n")
+		}
+		if sorted(got) != sorted(want) {
+			t.Errorf("asked\n%s\nwant\n%s", got, want)
+		}
+		// No wider than said.
+		a.passes(c, "kid__echo", reading(a.at("home", "h.txt")))
+		a.asks(p, 1)
+		a.passes(c, "kid__echo", reading(a.at("data", "two", "2.txt"))) // writing was granted there, reading is asked about
+		a.passes(c, "kid__echo", reading(a.at("home", "sub", "s.txt")))
+		a.asks(p, 3)
+		if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, `"`+rootsmgr.FormatURI(a.at("home"))+`"`) {
+			t.Errorf("the home folder is served: %s", msg)
+		}
+	})
+}
+
+// A path that goes through a link is shown, and opened, where it leads.
+func TestTheQuestionNamesWhereALinkLeads(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		if err := os.Symlink(a.at("data", "one"), a.at("link")); err != nil {
+			a.Fatal(err)
+		}
+		if err := os.Symlink(a.at("kept"), a.at("bad")); err != nil {
+			a.Fatal(err)
+		}
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__echo", reading(a.at("link", "1.txt")))
+		a.asks(p, 1)
+		if want := fmt.Sprintf("- to read: %q, given as %q\n", a.at("data", "one", "1.txt"), a.at("link", "1.txt")); len(p.asked()) == 1 && !strings.Contains(p.asked()[0], want) {
+			a.Errorf("asked %s", p.asked()[0])
+		}
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1)
+		a.refused(c, "kid__echo", reading(a.at("bad", "k.txt")), "protects")
+		a.asks(p, 1)
+	})
+}
+
+// What a person is never asked about: nothing could be allowed, or nothing
+// that can be said exactly.
+func TestNobodyIsAskedInVain(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		for args, want := range map[string]string{
+			reading(a.at("never", "n.txt")):            "never",
+			reading(a.at("kept", "k.txt")):             "protects",
+			deleting(a.base):                           "",
+			writing(a.at("data", "not", "there", "x")): "does not exist",
+			reading(a.at("data", "one", "not-there")):  "there is nothing at",
+			deleting(a.at("home")):                     "",
+			fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("data", "one", "1.txt"), a.at("never", "n.txt")): "never",
+			reading("/" + strings.Repeat("../", 2000) + "etc/hosts"):                                   "",
+		} {
+			a.refused(c, "kid__echo", args, want)
+		}
+		a.asks(p, 0)
+		if got := c.grants(t); len(got) != 0 {
+			t.Errorf("grants: %+v", got)
+		}
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt"))) // the control
+		a.asks(p, 1)
+	})
+}
+
+// A grant opens a directory, and neither what is protected below it nor what a
+// rule denies there.
+func TestAGrantOpensNothingThatIsDenied(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		write(a, a.at("data", "one", "kept", "k.txt"))
+		write(a, a.at("data", "one", "never", "n.txt"))
+		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
+		a.asks(p, 1)
+		if got := c.grants(t); len(got) != 1 || !got[0].File {
+			t.Errorf("a directory that holds a protected one was granted as a whole: %+v", got)
+		}
+		a.refused(c, "kid__echo", reading(a.at("data", "one", "kept", "k.txt")), "protects")
+		a.refused(c, "kid__echo", reading(a.at("data", "one", "never", "n.txt")), "rule-deny")
+		a.asks(p, 1)
+	}, func(_ *Config, v *validate.Config) {
+		base := filepath.Dir(v.Home)
+		v.Protected = append(v.Protected, filepath.Join(base, "data", "one", "kept"))
+		v.Policy.Rules = append([]validate.Rule{{Name: "inner", Then: validate.Deny, Paths: &validate.PathRule{Within: filepath.Join(base, "data", "one", "never")}}}, v.Policy.Rules...)
+	})
+}
+
+// Between the question and the answer the path becomes a link, or its directory
+// another one: the call is judged afresh, and nothing stays open.
+func TestWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
+	for name, plant := range map[string]func(a *askedHub) error{
+		"file to a link": func(a *askedHub) error {
+			return os.Symlink(a.at("kept", "k.txt"), a.at("data", "one", "x"))
+		},
+		"file to a link elsewhere": func(a *askedHub) error {
+			return os.Symlink(a.at("data", "two", "2.txt"), a.at("data", "one", "x"))
+		},
+		"directory to a link": func(a *askedHub) error {
+			return os.Symlink(a.at("data", "two"), a.at("data", "one"))
+		},
+		"directory to another": func(a *askedHub) error {
+			write(a, a.at("data", "one", "x"))
+			return nil
+		},
+		"": nil, // the control
+	} {
+		t.Run("to "+name, func(t *testing.T) {
+			approving(t, nil, func(a *askedHub) {
+				p := saying(yes)
+				write(a, a.at("data", "one", "x"))
+				write(a, a.at("data", "two", "x"))
+				p.says = func(context.Context, *jsonrpc.Message) string {
+					if plant == nil {
+						return yes
+					}
+					gone := a.at("data", "one")
+					if strings.HasPrefix(name, "file") {
+						gone = a.at("data", "one", "x")
+					}
+					if err := os.Rename(gone, a.at("moved")); err != nil {
+						t.Error(err)
+					}
+					if err := plant(a); err != nil {
+						t.Error(err)
+					}
+					return yes
+				}
+				c, _ := a.client(p)
+				if plant == nil {
+					a.passes(c, "kid__echo", reading(a.at("data", "one", "x")))
+					return
+				}
+				a.refused(c, "kid__echo", reading(a.at("data", "one", "x")), "Access denied")
+				a.asks(p, 1)
+				if got := c.grants(t); len(got) != 0 {
+					t.Errorf("open: %+v", got)
+				}
+				if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
+					t.Errorf("the child has the roots %s", msg)
+				}
+			})
+		})
+	}
+}
+
+// A rule about calls is lifted for the call that asked, and for no other.
+func TestACallWithoutPathsIsAllowedOnce(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		a.passes(c, "kid__env", `{"name":"HOME"}`)
+		a.passes(c, "kid__env", `{"name":"HOME"}`)
+		a.asks(p, 2)
+		if !strings.Contains(p.asked()[0], "this very call is made, once") {
+			t.Errorf("asked %q", p.asked()[0])
+		}
+		// With a path as well, and with one that another rule asks about.
+		a.passes(c, "kid__env", reading(a.at("root", "in.txt")))
+		a.passes(c, "kid__env", reading(a.at("root", "in.txt")))
+		a.asks(p, 4)
+		if want := fmt.Sprintf("It also names what needs no approval of its own:\n- to read: %q\n\nIts arguments are: {\"tag\":", a.at("root", "in.txt")); !strings.Contains(p.asked()[3], want) {
+			a.Errorf("asked %s", p.asked()[3])
+		}
+		if got := c.grants(t); len(got) != 0 {
+			t.Errorf("grants: %+v", got)
+		}
+		a.passes(c, "kid__env", fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("root", "in.txt"), a.at("data", "one", "1.txt")))
+		a.asks(p, 5)
+		if got := c.grants(t); len(got) != 1 {
+			t.Errorf("grants: %+v", got)
+		}
+		p.says = func(context.Context, *jsonrpc.Message) string { return no }
+		a.refused(c, "kid__env", `{"name":"HOME"}`, "the person said no")
+		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", longestArgs)), "too long to be shown")
+		a.asks(p, 6)
+	})
+}

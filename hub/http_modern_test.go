@@ -1,0 +1,336 @@
+package hub
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// modernWeb is a modern client over HTTP. What one request says is all that the
+// hub knows of it.
+type modernWeb struct {
+	*web
+	caps   string   // clientCapabilities
+	roots  []string // that it gives when asked; needs roots among caps
+	header []string // of every request
+	answer func(method string, params []byte) string
+	ids    atomic.Int64
+}
+
+// modern is a client that can give these roots, as whoever has a secret.
+func (w *web) modern(secret string, roots ...string) *modernWeb {
+	c := &modernWeb{web: w, caps: `{}`, roots: roots}
+	if roots != nil {
+		c.caps = `{"roots":{}}`
+	}
+	if secret != "" {
+		c.header = []string{"Authorization", "Bearer " + secret}
+	}
+	return c
+}
+
+// frame is a request with its metadata; params is an object.
+func (c *modernWeb) frame(method, params string) string {
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, c.caps)
+	inner := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(params), "{"), "}"))
+	if old := jsonrpc.Get([]byte(params), "_meta"); old != nil {
+		params = strings.Replace(params, string(old), "{"+meta+","+string(old[1:]), 1)
+	} else {
+		if inner != "" {
+			inner += ","
+		}
+		params = "{" + inner + `"_meta":{` + meta + `}}`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids.Add(1), method, params)
+}
+
+// headersOf are the headers that mirror a frame.
+func (c *modernWeb) headersOf(frame string) []string {
+	m := split(c.t, frame)
+	h := append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", m.Method}, c.header...)
+	if member := nameMember(m.Method); member != "" {
+		name, _ := jsonrpc.String(m.Param(member))
+		h = append(h, "Mcp-Name", name)
+	}
+	return h
+}
+
+// once makes one request.
+func (c *modernWeb) once(method, params string, header ...string) *http.Response {
+	c.t.Helper()
+	frame := c.frame(method, params)
+	return c.do("POST", frame, append(c.headersOf(frame), header...)...)
+}
+
+// outcome reads the answer to one request, of either kind.
+func (c *modernWeb) outcome(r *http.Response, each func(m *jsonrpc.Message)) (*jsonrpc.Message, int) {
+	c.t.Helper()
+	if r.Header.Get("Content-Type") != "text/event-stream" {
+		var m jsonrpc.Message
+		raw := []byte(body(c.t, r))
+		if string(jsonrpc.Get(raw, "id")) == "null" {
+			m.Error = jsonrpc.Get(raw, "error") // of a request whose id was not read
+		} else if err := jsonrpc.Split(raw, false, &m); err != nil {
+			c.t.Fatalf("%d: %v: %s", r.StatusCode, err, raw)
+		}
+		return &m, r.StatusCode
+	}
+	reader := &webClient{web: c.web}
+	return reader.frames(r, func(m *jsonrpc.Message, event string) {
+		if event != "" {
+			c.t.Errorf("an event has the id %q", event)
+		}
+		if each != nil {
+			each(m)
+		}
+	}), r.StatusCode
+}
+
+// request makes a request, and again with what it is asked, until it is
+// answered.
+func (c *modernWeb) request(method, params string, each func(m *jsonrpc.Message)) *jsonrpc.Message {
+	c.t.Helper()
+	retry := params
+	for range 20 {
+		m, _ := c.outcome(c.once(method, retry), each)
+		if kind, _ := jsonrpc.String(jsonrpc.Get(m.Result, "resultType")); m.Error != nil || kind != "input_required" {
+			return m
+		}
+		retry = c.again(params, m.Result)
+	}
+	c.t.Fatalf("%s is asked for more and more", method)
+	return nil
+}
+
+// again is params with the answers to what a result asks.
+func (c *modernWeb) again(params string, result []byte) string {
+	c.t.Helper()
+	var answers []string
+	_ = jsonrpc.Members(jsonrpc.Get(result, "inputRequests"), func(key string, ask []byte) bool {
+		method, _ := jsonrpc.String(jsonrpc.Get(ask, "method"))
+		a := ""
+		switch {
+		case method == "roots/list":
+			a = string(split(c.t, rootsAnswer([]byte("1"), c.roots...)).Result)
+		case c.answer != nil:
+			a = c.answer(method, jsonrpc.Get(ask, "params"))
+		}
+		if a != "" {
+			answers = append(answers, fmt.Sprintf("%q:%s", key, a))
+		}
+		return true
+	})
+	inner := strings.TrimSuffix(strings.TrimSpace(params), "}")
+	return fmt.Sprintf(`%s,"inputResponses":{%s},"requestState":%s}`, inner, strings.Join(answers, ","), jsonrpc.Get(result, "requestState"))
+}
+
+// call calls a tool until it is answered; an error object fails the test.
+func (c *modernWeb) call(name, args string) (string, bool) {
+	c.t.Helper()
+	m := c.request("tools/call", call(name, args), nil)
+	if m.Error != nil {
+		c.t.Fatalf("%s %s: %s", name, args, m.Error)
+	}
+	return text(string(m.Result))
+}
+
+func codeOf(m *jsonrpc.Message) int64 {
+	if m.Error == nil {
+		return 0
+	}
+	return jsonrpc.ParseError(m.Error).Code
+}
+
+func TestModernHTTPNeedsNoSession(t *testing.T) {
+	h := newTestHub(t, scripted("kid", childtest.Script{}))
+	w := serveWeb(t, h, HTTPOptions{})
+	c := w.modern("")
+	for _, header := range [][]string{nil, {headerSession, "made-up"}} {
+		r := c.once("server/discover", `{}`, header...)
+		m, status := c.outcome(r, nil)
+		if status != 200 || !strings.Contains(string(jsonrpc.Get(m.Result, "supportedVersions")), "2026-07-28") || r.Header.Get(headerSession) != "" {
+			t.Fatalf("discover: %d %s %s %v", status, m.Result, m.Error, r.Header)
+		}
+		list, _ := c.outcome(c.once("tools/list", `{}`, header...), nil)
+		if !strings.Contains(string(list.Result), `"kid__echo"`) || !strings.Contains(string(list.Result), `"ttlMs"`) {
+			t.Fatalf("%s %s", list.Result, list.Error)
+		}
+		got, _ := c.outcome(c.once("tools/call", call("kid__echo", `{"n":12345678901234567890}`), header...), nil)
+		if !strings.Contains(string(got.Result), `"n":12345678901234567890`) || !strings.Contains(string(got.Result), `"resultType":"complete"`) {
+			t.Fatalf("%s %s", got.Result, got.Error)
+		}
+	}
+	if n := len(h.Status().Sessions); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// TestModernHTTPHeadersAreChecked: what is refused for its headers never reaches
+// the child; the same request with headers that fit does.
+func TestModernHTTPHeadersAreChecked(t *testing.T) {
+	defs := filepath.Join(t.TempDir(), "defs")
+	schema := `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"tag":{"type":"string"}}}`
+	odd := `{"type":"object","properties":{"region":{"type":"number","x-mcp-header":"Region"}}}`
+	if err := os.WriteFile(defs, fmt.Appendf(nil, "{\"name\":\"echo\",\"inputSchema\":%s}\n{\"name\":\"noticed\",\"inputSchema\":%s}\n", schema, odd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{Defs: defs})), HTTPOptions{Origins: []string{"https://ide.example"}})
+	c := w.modern("")
+	version, name := []string{"MCP-Protocol-Version", "2026-07-28"}, []string{"Mcp-Name", "kid__echo"}
+	method := []string{"Mcp-Method", "tools/call"}
+	region := []string{"Mcp-Param-Region", "eu"}
+	all := func(parts ...[]string) (h []string) {
+		for _, p := range parts {
+			h = append(h, p...)
+		}
+		return h
+	}
+	frame := c.frame("tools/call", call("kid__echo", `{"region":"eu"}`))
+	for what, tc := range map[string]struct {
+		header []string
+		frame  string
+		status int
+		code   int64
+	}{
+		"control":             {all(version, method, name, region), frame, 200, 0},
+		"control, encoded":    {all(version, method, []string{"Mcp-Name", "=?base64?a2lkX19lY2hv?=", "Mcp-Param-Region", "=?base64?ZXU=?="}), frame, 200, 0},
+		"control, blanks":     {all(version, method, []string{"Mcp-Name", "  kid__echo  ", "mcp-param-region", "\teu "}), frame, 200, 0},
+		"no version":          {all(method, name, region), frame, 400, -32020},
+		"of a handshake":      {all([]string{"MCP-Protocol-Version", "2025-11-25"}, method, name, region), frame, 400, -32020},
+		"no method":           {all(version, name, region), frame, 400, -32020},
+		"other method":        {all(version, []string{"Mcp-Method", "tools/list"}, name, region), frame, 400, -32020},
+		"method in capitals":  {all(version, []string{"Mcp-Method", "TOOLS/CALL"}, name, region), frame, 400, -32020},
+		"no name":             {all(version, method, region), frame, 400, -32020},
+		"other name":          {all(version, method, []string{"Mcp-Name", "kid__noticed"}, region), frame, 400, -32020},
+		"name, bad encoding":  {all(version, method, []string{"Mcp-Name", "=?base64?a2lkX19lY2h?="}, region), frame, 400, -32020},
+		"no parameter":        {all(version, method, name), frame, 400, -32020},
+		"other parameter":     {all(version, method, name, []string{"Mcp-Param-Region", "us"}), frame, 400, -32020},
+		"parameter, case":     {all(version, method, name, []string{"Mcp-Param-Region", "EU"}), frame, 400, -32020},
+		"parameter not there": {all(version, method, name, region), c.frame("tools/call", call("kid__echo", `{}`)), 400, -32020},
+		"version not served":  {all([]string{"MCP-Protocol-Version", "2027-01-01"}, method, name), strings.ReplaceAll(frame, "2026-07-28", "2027-01-01"), 400, -32022},
+		"versions differ":     {all(version, method, name), strings.ReplaceAll(frame, "2026-07-28", "2027-01-01"), 400, -32020},
+		"no _meta":            {all(version, method, name), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`, 400, -32602},
+		"no capabilities":     {all(version, method, name), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"kid__echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, 400, -32602},
+		"invalid annotation":  {all(version, method, []string{"Mcp-Name", "kid__noticed"}), c.frame("tools/call", call("kid__noticed", `{"region":1.5}`)), 200, 0},
+		"discover, bare":      {nil, `{"jsonrpc":"2.0","id":7,"method":"server/discover"}`, 400, -32020},
+		"removed: initialize": {all(version, []string{"Mcp-Method", "initialize"}), c.frame("initialize", `{}`), 404, -32601},
+		"removed: ping":       {all(version, []string{"Mcp-Method", "ping"}), c.frame("ping", `{}`), 404, -32601},
+		"removed: subscribe":  {all(version, []string{"Mcp-Method", "resources/subscribe"}), c.frame("resources/subscribe", `{"uri":"x:y"}`), 404, -32601},
+		"unknown":             {all(version, []string{"Mcp-Method", "no/such"}), c.frame("no/such", `{}`), 404, -32601},
+		"an answer":           {version, `{"jsonrpc":"2.0","id":7,"result":{}}`, 400, -32600},
+		"another page":        {all(version, method, name, region, []string{"Origin", "https://evil.example"}), frame, 403, -32600},
+		"listed page":         {all(version, method, name, region, []string{"Origin", "https://ide.example"}), frame, 200, 0},
+		"batch":               {all(version, method, name, region), "[" + frame + "]", 400, -32600},
+		"not JSON":            {all(version, method, name, region), frame[1:], 400, -32700},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m, status := c.outcome(w.do("POST", tc.frame, tc.header...), nil)
+			if status != tc.status || codeOf(m) != tc.code {
+				t.Errorf("%d %d, want %d %d: %s%s", status, codeOf(m), tc.status, tc.code, m.Result, m.Error)
+			}
+			if id := jsonrpc.Get([]byte(tc.frame), "id"); tc.status == 400 && tc.code != -32600 && tc.code != -32700 && string(m.ID) != string(id) {
+				t.Errorf("the id is %s, want %s", m.ID, id)
+			}
+		})
+	}
+	if r := w.do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, version...); r.StatusCode != http.StatusAccepted {
+		t.Errorf("a notification: %d", r.StatusCode)
+	}
+	for _, verb := range []string{"GET", "DELETE"} {
+		if r := w.do(verb, "", version...); r.StatusCode != http.StatusMethodNotAllowed || r.Header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d", verb, r.StatusCode)
+		}
+	}
+	if r := w.do("OPTIONS", "", "Origin", "https://ide.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "mcp-param-region, x-evil, mcp-method"); !strings.Contains(r.Header.Get("Access-Control-Allow-Headers"), "mcp-param-region") || strings.Contains(r.Header.Get("Access-Control-Allow-Headers"), "x-evil") {
+		t.Errorf("%v", r.Header)
+	}
+}
+
+// TestModernHTTPIsJudgedByTheRootsOfTheCall: those that came with it are the
+// boundary, and the child is served them; a client without any is the control.
+func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
+	mine, other := t.TempDir(), t.TempDir()
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{})
+	c := w.modern("", mine)
+	m, status := c.outcome(c.once("tools/call", call("kid__echo", fmt.Sprintf(`{"path":%q}`, mine))), nil)
+	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` || !strings.Contains(string(m.Result), `"roots/list"`) {
+		t.Fatalf("%d %s %s", status, m.Result, m.Error)
+	}
+	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, filepath.Join(mine, "x"))); bad {
+		t.Errorf("inside: %s", msg)
+	}
+	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+other+"'") || !strings.Contains(msg, rootsmgr.FormatURI(mine)) {
+		t.Errorf("outside: %s", msg)
+	}
+	if got, _ := c.call("kid__allowed", fmt.Sprintf(`{"path":%q}`, mine)); !strings.HasSuffix(strings.TrimSpace(got), mine) {
+		t.Errorf("the child has %s", got)
+	}
+	without := w.modern("")
+	if msg, bad := without.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); bad {
+		t.Errorf("without roots and a boundary: %s", msg)
+	}
+}
+
+// TestModernHTTPRootsTakeTurns: calls of one token that bring other roots never
+// meet at the child: while one is under way the child is served its roots, and
+// has applied them before it gets the call.
+func TestModernHTTPRootsTakeTurns(t *testing.T) {
+	spec := scripted("kid", childtest.Script{AskRoots: true, ApplyDelay: 2 * time.Millisecond})
+	spec.Probe, spec.Cwd = "allowed", t.TempDir() // so it is told of other roots, and not started anew in one of them
+	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
+	sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	allowed := func(dir string) string {
+		got, _ := w.modern("", dir).call("kid__allowed", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "x")))
+		return strings.TrimPrefix(got, "Allowed directories:\n")
+	}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			dir := sets[i%len(sets)]
+			if i%2 == 0 {
+				if got := allowed(dir); got != dir {
+					t.Errorf("with %s the child has applied %q", dir, got)
+				}
+				return
+			}
+			got, bad := w.modern("", dir).call("kid__roots", fmt.Sprintf(`{"path":%q}`, dir))
+			if bad || got != fmt.Sprintf(`{"roots":[{"uri":%q}]}`, rootsmgr.FormatURI(dir)) {
+				t.Errorf("with %s the child is served %s", dir, got)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// asker is a child that asks its client things.
+func askingKid(name string) children.Spec { return scripted(name, childtest.Script{Asks: true}) }
+
+const elicits = `{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`
+
+// parked makes a call that its child asks something on, and returns the result
+// that asks the client.
+func (c *modernWeb) parked(tool, args string) *jsonrpc.Message {
+	c.t.Helper()
+	m, status := c.outcome(c.once("tools/call", call(tool, args)), nil)
+	if status != 200 || string(jsonrpc.Get(m.Result, "resultType")) != `"input_required"` {
+		c.t.Fatalf("%d %s%s", status, m.Result, m.Error)
+	}
+	return m
+}
+
+func (c *modernWeb) noticed(child string) string {
+	c.t.Helper()
+	got, _ := c.call(child+"__noticed", `{}`)
+	return got
+}

@@ -1,0 +1,290 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
+	"mcphub/rootsmgr"
+)
+
+// This file serves the modern era (2026-07-28): no handshake, no session, no
+// request to the client. The work itself is done by the core that serves the
+// other era too; parley is its way to the client of one request.
+
+// supplied is what came with the request that the work is on.
+type supplied struct {
+	meta  requestMeta    // of the first round
+	roots *rootsmgr.View // that the client gave with it; nil where it gave none
+	child *childState    // that the client brings back; nil for none
+}
+
+// childState is what a child asked for by a result, and what the client says.
+type childState struct {
+	child     string // its name
+	state     []byte // its requestState, a raw string; nil where it gave none
+	responses []byte // raw, an object
+}
+
+// modernSide is what a Session has for its modern requests.
+type modernSide struct {
+	lot   lot     // work under way, and of that what waits for the client
+	hears hearing // what the client listens to
+	met   sync.Once
+	// bearer is whom a requestState may come from: sealed into each.
+	bearer string
+	seal   *seal.Sealer
+	// stateless: no request stands for any other, as over HTTP, where one session
+	// serves all that comes with one token.
+	stateless bool
+	listeners int           // at a time; 0: as many as fit into the requests of one client
+	turned    chan struct{} // roots that came with a call are to be served; capacity 1
+	gates     gates
+	searches  searches
+}
+
+// bridgedCaps is what a child of the other era is shown of a modern client: it
+// is told once, before any request says what its client can do. What the
+// client of one request did not declare is refused when the child asks for it.
+// It is the same for every client, for lists may not vary with the connection.
+const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}}}`
+
+// meet notes that a modern client is there. Later calls do nothing.
+func (s *Session) meet() {
+	s.modern.met.Do(func() {
+		s.mu.Lock()
+		if !s.tab.caps.known {
+			s.tab.caps.shown = []byte(bridgedCaps)
+		}
+		s.mu.Unlock()
+		s.roots.Stateless()
+		s.begin()
+	})
+}
+
+// handshaken reports whether the client has said initialize: what belongs to no
+// request may be said to it then.
+func (s *Session) handshaken() bool { return s.capabilities().known }
+
+// serveModern answers one request of the modern era. What has to be said before
+// the answer goes to out. m and its parts belong to the hub from now on. ctx
+// ends when the client no longer wants an answer, and then nobody reads it.
+func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outlet) jsonrpc.Answer {
+	meta, refusal, ok := readMeta(m)
+	if !ok {
+		return refusal
+	}
+	s.meet()
+	switch m.Method {
+	case methodDiscover:
+		return s.discover(ctx)
+	case methodListen:
+		return s.listen(ctx, m, meta, out)
+	}
+	for k := kindTools; k < kinds; k++ {
+		if listing[k].method == m.Method {
+			return s.listModern(ctx, k, m)
+		}
+	}
+	serve, asks := s.modernMethod(m.Method)
+	if serve == nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))
+	}
+	request, err := core(m)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	p := &parley{
+		s: s, request: request, asks: asks, token: slices.Clone(meta.token), given: supplied{meta: meta},
+		done: make(chan jsonrpc.Answer, 1), asked: make(chan struct{}, 1),
+	}
+	p.tab.at = &round{meta, out}
+	if !asks {
+		ctx, p.cancel = context.WithCancelCause(ctx)
+		defer p.cancel(nil)
+		return p.finish(serve(withPeer(ctx, p), request))
+	}
+	if m.Param(paramState) != nil {
+		switch kind, payload, refusal := s.openState(p.subjectNow(), m); {
+		case refusal.Error != nil:
+			return refusal
+		case kind == stateParked:
+			return s.resume(ctx, string(payload), m, p.tab.at)
+		default:
+			if a, ok := p.take(kind, payload, m.Param(paramResponses)); !ok {
+				return a
+			}
+		}
+	}
+	if meta.level != 0 {
+		s.hear(ctx, meta.level)
+	}
+	var working context.Context
+	working, p.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if !p.work(withPeer(working, p), func(ctx context.Context) jsonrpc.Answer { return serve(ctx, request) }) {
+		p.cancel(nil)
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
+	}
+	return p.attend(ctx)
+}
+
+// modernMethod returns what serves a method of the modern era, nil for none.
+// asks: it can be answered with a question.
+func (s *Session) modernMethod(method string) (serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer, asks bool) {
+	switch mcp.MCPMethod(method) {
+	case mcp.MethodToolsCall:
+		return s.recording(s.callTool), true
+	case mcp.MethodPromptsGet:
+		return s.recording(s.getPrompt), true
+	case mcp.MethodResourcesRead:
+		return s.recording(s.readResource), true
+	case "completion/complete":
+		return s.recording(s.complete), false
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel: // of the extension
+		return s.aboutModernTask, false
+	case MethodExplain:
+		if s.hub.now().cfg.Inspect {
+			return s.explain, false
+		}
+	}
+	return nil, false
+}
+
+// discover answers server/discover.
+func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
+	s.awaitRecalled(ctx)
+	b := []byte(`{"supportedVersions":[`)
+	for i, v := range servedVersions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonrpc.AppendString(b, v)
+	}
+	b = append(b, `],"capabilities":`+modernCapabilities+`,"instructions":`...)
+	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
+	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.listTTL()}, false)
+}
+
+const modernCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
+
+// listModern answers one of the lists.
+func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
+	s.awaitOffers(ctx)
+	ttl := s.listTTL() // before the list is taken: what comes in between makes it shorter, not wrong
+	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &caching{ttl: ttl}, false)
+}
+
+// listTTL is how long a list of now may be kept: not at all where a child is
+// missing that may still come.
+func (s *Session) listTTL() int64 {
+	for _, name := range s.hub.now().names() {
+		if _, _, offered, _ := s.childStatus(name); !offered {
+			return 0
+		}
+	}
+	return listTTL
+}
+
+// resume goes on with a parked request: its client has come again.
+func (s *Session) resume(ctx context.Context, id string, m *jsonrpc.Message, r *round) jsonrpc.Answer {
+	p := s.modern.lot.find(id)
+	if p == nil {
+		return refuseState("it was answered already, or the request was given up")
+	}
+	responses := m.Param(paramResponses)
+	if responses != nil && !isObject(responses) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+	}
+	if err := p.check(responses); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	if s.modern.lot.take(id) != p {
+		return refuseState("it was answered already, or the request was given up")
+	}
+	p.proceed(responses, r)
+	return p.attend(ctx)
+}
+
+// check looks at the answers to what is open; others are nobody's business.
+func (p *parley) check(responses []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.tab.open {
+		a := jsonrpc.Get(responses, q.key)
+		if a == nil {
+			continue
+		}
+		if err := fitting(q.method, a); err != nil {
+			return fmt.Errorf("/params/inputResponses/%s: %w", pointerToken(q.key), err)
+		}
+	}
+	return nil
+}
+
+// fitting says what is wrong with the answer to a question.
+func fitting(method string, a []byte) error {
+	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
+	case method == methodRootsList:
+		_, err := readRoots(a)
+		return err
+	case !isObject(a):
+		return errors.New("it is no object")
+	case method == methodElicit && action != "accept" && action != "decline" && action != "cancel":
+		return errors.New("action is to be accept, decline or cancel")
+	case method == methodSample && (jsonrpc.Get(a, "role") == nil || jsonrpc.Get(a, "content") == nil || jsonrpc.Get(a, "model") == nil):
+		return errors.New("role, content and model are needed")
+	}
+	return nil
+}
+
+// proceed hands over what the client answered; what it left out is asked again.
+func (p *parley) proceed(responses []byte, r *round) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tab.expire != nil {
+		p.tab.expire.Stop()
+	}
+	p.tab.at = r
+	var open []*inquiry
+	for _, q := range p.tab.open {
+		if a := jsonrpc.Get(responses, q.key); a != nil {
+			q.answer <- &jsonrpc.Response{Result: a}
+		} else {
+			open = append(open, q)
+		}
+	}
+	if p.tab.open = open; len(open) > 0 {
+		poke(p.asked)
+	}
+}
+
+// take takes in what a client brings with a request that holds nothing here:
+// the roots, and for a child what it asked. ok false: the answer is why not.
+func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
+	if responses != nil && !isObject(responses) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses"), false
+	}
+	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
+		page, err := readRoots(raw)
+		if err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
+		}
+		var view rootsmgr.View
+		if p.s.standsAlone() {
+			view = p.s.roots.InlineOnce(page)
+		} else {
+			view = p.s.roots.Inline(page)
+		}
+		p.given.roots = &view
+	}
+	if kind == stateChild {
+		return p.takeChild(payload, responses)
+	}
+	return jsonrpc.Answer{}, true
+}

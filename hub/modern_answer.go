@@ -1,0 +1,163 @@
+package hub
+
+import (
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file gives answers the shape of the modern era: what the core and the
+// children of the other era say is spliced, never decoded.
+
+// Values of cacheScope.
+const (
+	scopePrivate = "private"
+	scopePublic  = "public"
+)
+
+// A caching says how long a result may be kept, and by whom (2026-07-28,
+// server/utilities/caching). The zero value is: not at all, and by nobody else.
+type caching struct {
+	ttl    int64 // milliseconds
+	public bool
+}
+
+// listTTL is how long a complete list may be kept without asking again, in
+// milliseconds: a client that listens is told of changes anyway.
+const listTTL = 60_000
+
+// modernResult makes a result one of the modern era: resultType, the hub as
+// the server that it came from, and where keep is not nil how long it may be
+// kept. typed: the result says of itself what it is, and may; else it is
+// complete, whatever a child put there.
+func (h *Hub) modernResult(a jsonrpc.Answer, keep *caching, typed bool) jsonrpc.Answer {
+	if a.Error != nil {
+		return modernError(a)
+	}
+	if !isObject(a.Result) {
+		if a.Release != nil {
+			a.Release()
+		}
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer of the server is no object")
+	}
+	var head resultHead
+	head.read(a.Result)
+	var edits []edit
+	b := []byte{'{'}
+	switch {
+	case head.kind == nil:
+		b = append(b, `"resultType":"complete",`...)
+	case !typed && string(head.kind) != `"complete"`:
+		edits = append(edits, edit{head.kind, []byte(`"complete"`)})
+	}
+	if keep != nil {
+		if head.ttl == nil {
+			b = append(strconv.AppendInt(append(b, `"ttlMs":`...), keep.ttl, 10), ',')
+		} else if !isCount(head.ttl) {
+			edits = append(edits, edit{head.ttl, []byte{'0'}})
+		}
+		if head.scope == nil {
+			b = append(jsonrpc.AppendString(append(b, `"cacheScope":`...), keep.scope()), ',')
+		} else if !keep.public && string(head.scope) != `"private"` {
+			edits = append(edits, edit{head.scope, []byte(`"private"`)})
+		}
+	}
+	switch {
+	case head.meta == nil:
+		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), h.serverInfo...), `},`...)
+	case isObject(head.meta):
+		edits = append(edits, edit{head.meta, h.namedMeta(head.meta)})
+	}
+	open := a.Result[:1]
+	rest := 1 // what follows the brace
+	for rest < len(a.Result) && isBlank(a.Result[rest]) {
+		rest++
+	}
+	if a.Result[rest] == '}' && len(b) > 1 {
+		b = b[:len(b)-1] // nothing follows
+	}
+	raw := join(splice(a.Result, append(edits, edit{open, b})...))
+	if a.Release != nil {
+		a.Release()
+	}
+	return jsonrpc.ResultAnswer(raw)
+}
+
+func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
+
+func (c caching) scope() string {
+	if c.public {
+		return scopePublic
+	}
+	return scopePrivate
+}
+
+// resultHead are the members of a result that the era gave a meaning, raw.
+type resultHead struct{ kind, ttl, scope, meta []byte }
+
+func (h *resultHead) read(result []byte) {
+	_ = jsonrpc.Members(result, func(name string, value []byte) bool {
+		switch name {
+		case "resultType":
+			h.kind = value
+		case "ttlMs":
+			h.ttl = value
+		case "cacheScope":
+			h.scope = value
+		case "_meta":
+			h.meta = value
+		}
+		return true
+	})
+}
+
+func isCount(raw []byte) bool {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil && n >= 0
+}
+
+// namedMeta is _meta of a result with the hub as its server: the name that a
+// child gave is of another hop.
+func (h *Hub) namedMeta(meta []byte) []byte {
+	b := append([]byte(`{"io.modelcontextprotocol/serverInfo":`), h.serverInfo...)
+	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
+		switch name {
+		case metaServer, metaVersion, metaSubscription:
+			return true
+		}
+		b = append(append(jsonrpc.AppendString(append(b, ','), name), ':'), value...)
+		return true
+	})
+	return append(b, '}')
+}
+
+// modernError gives an error that the era must not send another code: -32002
+// has become -32602, the rest of what is reserved to the specification is an
+// internal error of whoever said so (2026-07-28, basic/index, error codes).
+func modernError(a jsonrpc.Answer) jsonrpc.Answer {
+	e := jsonrpc.ParseError(a.Error)
+	code := e.Code
+	switch {
+	case code == mcp.RESOURCE_NOT_FOUND:
+		code = jsonrpc.CodeInvalidParams
+	case code == codeURLElicitation:
+		code = jsonrpc.CodeInternal
+	case code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY && isObject(jsonrpc.Get(e.Data, "requiredCapabilities")):
+		// A child says what the client would have to be able to do: it passes.
+	case code <= -32020 && code >= -32099:
+		code = jsonrpc.CodeInternal
+	}
+	if code == e.Code {
+		return a
+	}
+	out := jsonrpc.Answer{Error: (&jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}).Raw()}
+	if a.Release != nil {
+		a.Release()
+	}
+	return out
+}
+
+// codeURLElicitation is -32042 of 2025-11-25, which 2026-07-28 must not send.
+const codeURLElicitation = -32042

@@ -1,0 +1,164 @@
+package hub
+
+import (
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// requestMeta is what a modern request says of its client, for itself alone:
+// nothing of it is taken over to another request.
+type requestMeta struct {
+	caps  clientCaps
+	level logLevel // of the messages that the client wants; 0: none
+	token []byte   // for progress, raw; nil for none
+}
+
+// readMeta reads _meta of a modern request. A required member that is missing,
+// or a known one of an odd shape, is -32602; a version that is not served -32022
+// (2026-07-28, basic/index, _meta).
+func readMeta(m *jsonrpc.Message) (meta requestMeta, refusal jsonrpc.Answer, ok bool) {
+	refuse := func(format string, args ...any) (requestMeta, jsonrpc.Answer, bool) {
+		return requestMeta{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(format, args...)), false
+	}
+	raw := m.Param("_meta")
+	if !isObject(raw) {
+		return refuse("a request of %s needs an object at /params/_meta, with %s and %s", modernVersion, metaVersion, metaCapabilities)
+	}
+	found := map[string][]byte{}
+	twice := ""
+	err := jsonrpc.Members(raw, func(name string, value []byte) bool {
+		switch name {
+		case metaVersion, metaCapabilities, metaClient, metaLevel, "progressToken":
+			if found[name] != nil {
+				twice = name
+			}
+			found[name] = value
+		}
+		return twice == ""
+	})
+	if err != nil || twice != "" {
+		return refuse("_meta has the member %q twice, or cannot be read", twice)
+	}
+	version, isString := jsonrpc.String(found[metaVersion])
+	if !isString {
+		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", pointerToken(metaVersion))
+	}
+	if version != modernVersion {
+		return requestMeta{}, unsupportedVersion(version), false
+	}
+	if !isObject(found[metaCapabilities]) {
+		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", modernVersion, pointerToken(metaCapabilities))
+	}
+	meta.caps = clientCaps{known: true, protocol: version}
+	readCaps(found[metaCapabilities], &meta.caps)
+	// What this era does not have: such announcements, tasks of the client, and
+	// questions that are not of the protocol.
+	meta.caps.rootsChange, meta.caps.can.tasks, meta.caps.can.more = false, false, false
+	if info := found[metaClient]; info != nil {
+		if !isObject(info) {
+			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(metaClient))
+		}
+		meta.caps.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+		meta.caps.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+	}
+	if level := found[metaLevel]; level != nil {
+		if meta.level, ok = levelOf(level); !ok {
+			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", pointerToken(metaLevel))
+		}
+	}
+	meta.token = found["progressToken"]
+	return meta, jsonrpc.Answer{}, true
+}
+
+// pointerToken spells a name as a part of a JSON pointer (RFC 6901).
+func pointerToken(name string) string {
+	b := make([]byte, 0, len(name)+2)
+	for i := range len(name) {
+		switch name[i] {
+		case '~':
+			b = append(b, "~0"...)
+		case '/':
+			b = append(b, "~1"...)
+		default:
+			b = append(b, name[i])
+		}
+	}
+	return string(b)
+}
+
+// unsupportedVersion is -32022, which names what is served.
+func unsupportedVersion(version string) jsonrpc.Answer {
+	data := []byte(`{"supported":[`)
+	for i, v := range servedVersions {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = jsonrpc.AppendString(data, v)
+	}
+	data = jsonrpc.AppendString(append(data, `],"requested":`...), version)
+	e := &jsonrpc.Error{Code: mcp.UNSUPPORTED_PROTOCOL_VERSION, Message: "this version is not served", Data: append(data, '}')}
+	return jsonrpc.Answer{Error: e.Raw()}
+}
+
+// Members of the params of a modern request that are between it and the hub.
+const (
+	paramResponses = "inputResponses"
+	paramState     = "requestState"
+)
+
+// core is a modern request as the core of the hub takes it: without what
+// belongs to this hop alone. It is made anew, so what is judged and sent has
+// nothing of the rest in it.
+func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
+	frame := make([]byte, 0, len(m.Frame))
+	frame = append(append(frame, `{"jsonrpc":"2.0","id":`...), m.ID...)
+	frame = jsonrpc.AppendString(append(frame, `,"method":`...), m.Method)
+	frame = append(frame, `,"params":{`...)
+	first := true
+	for _, mb := range m.Members {
+		value := mb.Value
+		switch mb.Name {
+		case paramResponses, paramState, "task": // tasks of 2025-11-25 are of the other era
+			continue
+		case "_meta":
+			if value = ownMeta(value); value == nil {
+				continue
+			}
+		}
+		if !first {
+			frame = append(frame, ',')
+		}
+		first = false
+		frame = append(append(jsonrpc.AppendString(frame, mb.Name), ':'), value...)
+	}
+	frame = append(frame, `}}`...)
+	out := &jsonrpc.Message{}
+	if err := jsonrpc.Split(frame, true, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ownMeta is _meta without the members that are of one hop; nil where nothing
+// else is in it.
+func ownMeta(meta []byte) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
+		switch name {
+		case metaVersion, metaCapabilities, metaClient, metaLevel, metaServer, metaSubscription:
+			return true
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
+		return true
+	})
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,250 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// under puts a policy into a test's Config.
+func under(t testing.TB, cfg Config, p validate.Policy) Config {
+	t.Helper()
+	judged := validate.Config{FS: rootsmgr.OS{}, Home: cfg.Home, Policy: p}
+	for _, c := range cfg.Children {
+		judged.Children = append(judged.Children, validate.ChildConfig{Name: c.Spec.Name, Command: c.Spec.Command, CommandArgs: c.Spec.Args})
+	}
+	checker, err := validate.NewChecker(judged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Checker = checker
+	return cfg
+}
+
+// places makes directories, and a sandbox, by name.
+func places(t testing.TB, names ...string) map[string]string {
+	t.Helper()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, n := range names {
+		out[n] = filepath.Join(top, n)
+		if err := os.Mkdir(out[n], 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func (c *testClient) callText(tool, args string) (string, bool) {
+	c.t.Helper()
+	return text(c.raw("tools/call", call(tool, args)))
+}
+
+// TestPolicyDirectoriesAreServed is P2: which directories, in which order, to which children, however they learn of them.
+func TestPolicyDirectoriesAreServed(t *testing.T) {
+	d := places(t, "project", "box", "docs", "asked", "served", "private", "configured")
+	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{
+		{Name: "docs", Then: validate.Allow, Servers: []string{"own", "all", "same"}, Paths: &validate.PathRule{Within: d["docs"], Roles: []validate.Role{validate.RoleRead}}},
+		{Name: "again", Then: validate.Allow, Paths: &validate.PathRule{Within: d["project"]}},
+		{Name: "private", Then: validate.Deny, Paths: &validate.PathRule{Within: d["private"]}},
+		{Name: "asked", Then: validate.Escalate, Paths: &validate.PathRule{Within: d["asked"]}},
+		{Name: "served", Then: validate.Escalate, Serve: true, Servers: []string{"own"}, Paths: &validate.PathRule{Within: d["served"]}},
+		{Name: "anywhere", Then: validate.Allow, Paths: &validate.PathRule{Outside: true, Roles: []validate.Role{validate.RoleRead}}},
+	}}
+	specs := []children.Spec{
+		played("own", children.ShareSession, childtest.Script{AskRoots: true}), played("same", children.ShareRoots, childtest.Script{AskRoots: true}),
+		played("all", children.ShareAll, childtest.Script{AskRoots: true}), played("other", children.ShareSession, childtest.Script{AskRoots: true}),
+	}
+	cfg := under(t, testConfig(t, specs...), policy)
+	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: d["configured"]}}}
+	h := runHub(t, cfg)
+	c := connect(t, h, d["project"])
+	c.handshake(declared)
+	for child, want := range map[string][]string{
+		"own":   {"project", "box sandbox", "docs docs", "served served"},
+		"same":  {"project", "box sandbox", "docs docs"},
+		"all":   {"configured", "box sandbox", "docs docs", "project again"},
+		"other": {"project", "box sandbox"},
+	} {
+		msg, bad := c.callText(child+"__roots", `{}`)
+		var got []string
+		_ = jsonrpc.Elements(jsonrpc.Get([]byte(msg), "roots"), func(v []byte) bool {
+			uri, _ := jsonrpc.String(jsonrpc.Get(v, "uri"))
+			name, _ := jsonrpc.String(jsonrpc.Get(v, "name"))
+			got = append(got, strings.TrimSpace(filepath.Base(uri)+" "+name))
+			return true
+		})
+		// The first root keeps the name that the client gave, if any; a rule's name is no business of it.
+		if bad || len(got) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s is served %q, want %q: %s", child, got, want, msg)
+		}
+	}
+	env := c.raw("tools/call", call("own__env", `{}`))
+	if want := strings.Join([]string{d["project"], d["box"], d["docs"], d["served"]}, `\n`); !strings.Contains(env, want) {
+		t.Errorf("MCP_ROOTS_PATHS of own: want %s in %s", want, env)
+	}
+	report := c.raw("tools/call", call("get-roots", `{}`))
+	got := jsonrpc.Get([]byte(report), "structuredContent")
+	if string(jsonrpc.Get(got, "filePaths")) != fmt.Sprintf("[%q]", d["project"]) {
+		t.Errorf("the boundary took in what is only served: %s", jsonrpc.Get(got, "filePaths"))
+	}
+	if shown := string(jsonrpc.Get(got, "policy")); strings.Count(shown, `"then":`) != 6 || !strings.Contains(shown, d["box"]) {
+		t.Errorf("get-roots shows the policy as %s", shown)
+	}
+	// What is served is not open: the same directories to a tool that writes.
+	for path, want := range map[string]bool{"project": true, "box": true, "docs": false, "served": false, "asked": false, "private": false} {
+		if msg, bad := c.callText("own__echo", fmt.Sprintf(`{"path":%q}`, d[path]+"/x")); bad == want {
+			t.Errorf("writing to %s passes: %t, want %t: %s", path, !bad, want, msg)
+		}
+	}
+}
+
+// TestPolicyDirectoriesUnderACeiling: a token's ceiling holds for what is served too (H5).
+func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
+	d := places(t, "mine", "docs", "box")
+	inner := filepath.Join(d["docs"], "public")
+	if err := os.Mkdir(inner, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
+	h := runHub(t, under(t, testConfig(t, played("own", children.ShareSession, childtest.Script{AskRoots: true})), policy))
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: []string{d["mine"], inner}}, {Name: "bob", Secret: "b"}}})
+	for who, want := range map[string][]string{"a": {d["mine"], inner}, "b": {d["mine"], d["box"], d["docs"]}} {
+		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()
+		m := c.frames(c.request("tools/call", call("own__roots", `{}`)), c.answering(d["mine"]))
+		msg, _ := text(string(m.Result))
+		if strings.Count(msg, "uri") != len(want) || slices.ContainsFunc(want, func(p string) bool { return !strings.Contains(msg, `"`+rootsmgr.FormatURI(p)+`"`) }) {
+			t.Errorf("%s: served %s, want %v", who, msg, want)
+		}
+		for _, path := range []string{d["mine"], inner, d["docs"], d["box"]} {
+			m := c.frames(c.request("tools/call", call("own__echo", fmt.Sprintf(`{"path":%q}`, path+"/x"))), c.answering(d["mine"]))
+			_, bad := text(string(m.Result))
+			if want := who == "b" || path == d["mine"] || path == inner; bad == want {
+				t.Errorf("%s: %s passes: %t: %s", who, path, !bad, m.Result)
+			}
+		}
+	}
+}
+
+// TestRulesAboutCalls: a call without a path takes the short way; one that a rule denies or escalates must not, and must
+// not reach the child.
+func TestRulesAboutCalls(t *testing.T) {
+	d := places(t, "project")
+	rule := func(then validate.Decision) validate.Policy {
+		return validate.Policy{Rules: []validate.Rule{{Name: "no echo", Then: then, Tools: []string{"ech*"}, At: "/home/me/hub.json:7"}}}
+	}
+	for then, want := range map[validate.Decision]string{
+		validate.Allow:    "",
+		validate.Deny:     `Access denied: This call is refused by the rule "no echo" of the policy (hub.json:7).`,
+		validate.Escalate: `Access denied: This call needs the approval of a person by the rule "no echo" of the policy (hub.json:7)`,
+	} {
+		h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), rule(then)))
+		c := connect(t, h, d["project"])
+		c.handshake(declared)
+		c.callText("kid__roots", `{}`) // it is ready, so that the short way is open
+		for _, tool := range []string{call("kid__echo", `{"text":"x"}`), call("call-tool", `{"serverName":"kid","toolName":"echo","toolArgs":{"text":"x"}}`)} {
+			msg, bad := text(c.raw("tools/call", tool))
+			if bad != (want != "") || !strings.HasPrefix(msg, want) {
+				t.Errorf("%v: %s: %t %s", then, tool, bad, msg)
+			}
+			if strings.Contains(msg, "/home/me") {
+				t.Errorf("a denial tells the folder of hub.json: %s", msg)
+			}
+		}
+		if msg, bad := c.callText("kid__roots", `{}`); bad {
+			t.Errorf("%v: another tool is refused: %s", then, msg)
+		}
+	}
+}
+
+// TestRulesOfRequestsThroughTheHub: V7. Other requests are judged by the rules too, and refused with an error.
+func TestRulesOfRequestsThroughTheHub(t *testing.T) {
+	d := places(t, "project")
+	for _, e := range []struct {
+		name   string
+		policy validate.Policy
+		denied bool
+	}{
+		{"none", validate.Policy{}, false},
+		{"the method", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Deny, Tools: []string{"resources/read"}}}}, true},
+		{"the server", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Escalate, Servers: []string{"lib"}}}}, true},
+		{"tools", validate.Policy{Rules: []validate.Rule{{Name: "r", Then: validate.Deny, Tools: []string{"read_*"}}}}, false},
+	} {
+		h := runHub(t, under(t, testConfig(t, scripted("lib", childtest.Script{Library: true, Books: 1})), e.policy))
+		c := connect(t, h, d["project"])
+		c.handshake(declared)
+		c.raw("resources/list", `{}`)
+		if !e.denied {
+			c.raw("resources/read", `{"uri":"book://0"}`)
+			continue
+		}
+		if err := c.refused("resources/read", `{"uri":"book://0"}`); err.Code != jsonrpc.CodeInvalidParams || !strings.Contains(err.Message, `the rule "r" of the policy`) {
+			t.Errorf("%s: %v", e.name, err)
+		}
+	}
+}
+
+// TestPolicyReload: other rules take effect for the next call, and other directories are served to a child that lives on.
+func TestPolicyReload(t *testing.T) {
+	d := places(t, "project", "docs")
+	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+	allow := validate.Policy{Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
+	h := runHub(t, under(t, cfg, validate.Policy{}))
+	c := connect(t, h, d["project"])
+	c.handshake(declared)
+	pid := func() string {
+		t.Helper()
+		return string(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("kid__env", `{}`))), "structuredContent"), "pid"))
+	}
+	first := pid()
+	look := func(open bool, served int) {
+		t.Helper()
+		if msg, bad := c.callText("kid__echo", fmt.Sprintf(`{"path":%q}`, d["docs"]+"/x")); bad == open {
+			t.Errorf("docs open: %t, want %t: %s", !bad, open, msg)
+		}
+		if msg, _ := c.callText("kid__roots", `{}`); strings.Count(msg, "uri") != served {
+			t.Errorf("served %s, want %d roots", msg, served)
+		}
+	}
+	look(false, 1)
+	for _, p := range []struct {
+		policy validate.Policy
+		open   bool
+		served int
+	}{{allow, true, 2}, {validate.Policy{}, false, 1}} {
+		if _, err := h.Apply(context.Background(), under(t, cfg, p.policy)); err != nil {
+			t.Fatal(err)
+		}
+		look(p.open, p.served)
+	}
+	if now := pid(); now != first {
+		t.Errorf("the child was replaced: %s, then %s", first, now)
+	}
+}
+
+// TestInsideWhatThePolicyOpens: a hub.json in a directory that a tool may be let write to is not read by itself (H6).
+func TestInsideWhatThePolicyOpens(t *testing.T) {
+	d := places(t, "box", "docs", "private", "elsewhere")
+	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{
+		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}, {Name: "private", Then: validate.Deny, Paths: &validate.PathRule{Within: d["private"]}},
+	}}
+	h := runHub(t, under(t, testConfig(t, scripted("kid", childtest.Script{})), policy))
+	for name, want := range map[string]bool{"box": true, "docs": true, "private": false, "elsewhere": false} {
+		if _, got := h.Inside(filepath.Join(d[name], "hub.json")); got != want {
+			t.Errorf("%s: inside %t, want %t", name, got, want)
+		}
+	}
+}

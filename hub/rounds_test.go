@@ -1,0 +1,422 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+// modernKid is a child that speaks without a handshake only.
+var modernKid = childtest.Script{Era: "modern", Library: true}
+
+// inputs are inputRequests that ask for one of each kind.
+const inputs = `{"q 1":{"method":"elicitation/create","params":{"mode":"form","message":"?","requestedSchema":{"z":{},"a":{}},"n":12345678901234567890}},` +
+	`"q2":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1.0}},"r":{"method":"roots/list"}}`
+
+// answering lets a client answer what it is asked by the method.
+func answering(c *testClient) *atomic.Int32 {
+	n := new(atomic.Int32)
+	c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+		n.Add(1)
+		if m.Method == methodElicit {
+			return jsonrpc.ResultAnswer([]byte(`{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`))
+		}
+		return jsonrpc.ResultAnswer([]byte(`{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`))
+	}
+	return n
+}
+
+// wasGiven is what the child was given, as its tool tells it.
+func wasGiven(result, member string) string {
+	return string(jsonrpc.Get(jsonrpc.Get([]byte(result), "structuredContent"), member))
+}
+
+// rounds counts how often the child was sent a request that may ask.
+func (c *testClient) rounds(child string) int { return len(c.noticed(child, "round")) }
+
+// both runs a test over children in this process, where calls go the long way,
+// and over processes, where they go the short one.
+func both(t *testing.T, script childtest.Script, test func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient)) {
+	spec := played("kid", children.ShareSession, script)
+	t.Run("long way", func(t *testing.T) {
+		play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			test(t, h, func(dirs ...string) *testClient {
+				c, _ := enter(t, h, dirs...)
+				return c
+			})
+		})
+	})
+	t.Run("short way", func(t *testing.T) {
+		h := newTestHub(t, spec)
+		test(t, h, func(dirs ...string) *testClient { return connect(t, h, dirs...) })
+	})
+}
+
+func TestModernChildIsGivenWhatItAsksFor(t *testing.T) {
+	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
+		root := t.TempDir()
+		c := enter(root)
+		asked := answering(c)
+		c.handshake(everything)
+		c.raw("tools/list", `{}`)
+		elicited, sampled := `"q 1":{"action":"accept","content":{"z":1.0,"n":12345678901234567890}}`, `"q2":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}`
+		for range 3 { // the last ones with everything there, so that a call may go the short way
+			got := c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s \"1\" ","rounds":3}`))
+			responses := wasGiven(got, "given")
+			for _, want := range []string{elicited, sampled, `"r":{"roots":[{"uri":"file://` + root + `"`} {
+				if !strings.Contains(responses, want) {
+					t.Errorf("the child was given %s, want %s", responses, want)
+				}
+			}
+			if state := wasGiven(got, "state"); state != `"s \"1\" +++"` {
+				t.Errorf("its state came back as %s", state)
+			}
+			if caps := wasGiven(got, "caps"); !strings.HasPrefix(caps, `{"roots":{},"sampling":{"tools":{},"x":1.0},"elicitation":`) || strings.Contains(caps, `"tasks"`) {
+				t.Errorf("it was shown %s", caps)
+			}
+		}
+		if n := asked.Load(); n != 3*3*2 {
+			t.Errorf("the client was asked %d times", n)
+		}
+		if got := c.raw("prompts/get", fmt.Sprintf(`{"name":"kid__greet","arguments":{"path":%q}}`, `{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(wasGiven(got, "given"), sampled) {
+			t.Errorf("prompts/get: %s", got)
+		}
+		if got := c.raw("resources/read", fmt.Sprintf(`{"uri":%q}`, `ask:{"ask":`+inputs+`,"state":"s"}`)); !strings.Contains(wasGiven(got, "given"), sampled) {
+			t.Errorf("resources/read: %s", got)
+		}
+	})
+}
+
+// TestModernChildThatAsksTooMuch plays the ways in which what a child asks is not
+// for anybody to answer. None reaches the client but those that are its own, the
+// call fails and says why, and the next one works.
+func TestModernChildThatAsksTooMuch(t *testing.T) {
+	const form = `{"q":{"method":"elicitation/create","params":{"message":"?"}}}`
+	many := "{"
+	for i := range mostInputs + 1 {
+		many += fmt.Sprintf(`"k%d":{"method":"roots/list"},`, i)
+	}
+	for name, test := range map[string]struct {
+		declared, args string
+		want           string // in the refusal; "": a control, which must work
+		asked, rounds  int
+	}{
+		"a form":                           {`{"elicitation":{}}`, `{"ask":` + form + `}`, "", 1, 2},
+		"a form that was not declared":     {`{"sampling":{}}`, `{"ask":` + form + `}`, "did not declare elicitation", 0, 1},
+		"a URL that was not declared":      {`{"elicitation":{}}`, `{"ask":{"q":{"method":"elicitation/create","params":{"mode":"url"}}}}`, "did not declare elicitation.url", 0, 1},
+		"sampling with tools":              {`{"sampling":{}}`, `{"ask":{"q":{"method":"sampling/createMessage","params":{"tools":[]}}}}`, "did not declare sampling.tools", 0, 1},
+		"one declared, one not":            {`{"elicitation":{}}`, `{"ask":` + inputs + `}`, "did not declare sampling", 0, 1},
+		"another method":                   {everything, `{"ask":{"q":{"method":"odd/question","params":{}}}}`, "not for a server to ask", 0, 1},
+		"a task of the client":             {everything, `{"ask":{"q":{"method":"tasks/list","params":{}}}}`, "not for a server to ask", 0, 1},
+		"a form as a task":                 {everything, `{"ask":{"q":{"method":"elicitation/create","params":{"task":{}}}}}`, "is to be a task", 0, 1},
+		"params that are none":             {everything, `{"ask":{"q":{"method":"elicitation/create","params":[]}}}`, "params that are no object", 0, 1},
+		"no params":                        {everything, `{"ask":{"q":{"method":"elicitation/create"}}}`, "has no params", 0, 1},
+		"inputs that are none":             {everything, `{"ask":[]}`, "inputRequests are no object", 0, 1},
+		"nothing at all":                   {everything, `{}`, "without saying what for", 0, 1},
+		"the same key twice":               {everything, `{"instead":` + strconv.Quote(`{"resultType":"input_required","inputRequests":{"q":{"method":"roots/list"},"\u0071":{"method":"roots/list"}}}`) + `}`, "under the same key", 0, 1},
+		"many":                             {everything, `{"ask":` + strings.TrimSuffix(many, ",") + `}}`, "more than 32 things", 0, 1},
+		"a state that is none":             {everything, `{"instead":` + strconv.Quote(`{"resultType":"input_required","requestState":{"a":1}}`) + `}`, "no string", 0, 1},
+		"a long state":                     {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", 10<<10) + `"}`, "", 0, 2},
+		"a state that is too long":         {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"` + strings.Repeat("s", maxState) + `"}`, "more than 262144", 0, 1},
+		"many rounds":                      {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":20}`, "", 0, 21},
+		"endless rounds":                   {everything, `{"ask":{"r":{"method":"roots/list"}},"state":"s","rounds":-1}`, "given up", 0, mostRounds + 1},
+		"come again":                       {everything, `{"state":"s","rounds":5}`, "", 0, 6},
+		"come again, for ever":             {everything, `{"state":"s","rounds":-1}`, "come again", 0, mostIdle + 1},
+		"come again, for ever, and a form": {everything, `{"ask":` + form + `,"state":"s","rounds":-1}`, "given up", mostRounds, mostRounds + 1},
+		"input for a list":                 {everything, `{"instead":` + strconv.Quote(`{"resultType":"odd"}`) + `}`, "resultType", 0, 1},
+		"a task without the extension":     {everything, `{"instead":` + strconv.Quote(`{"resultType":"task","taskId":"t"}`) + `}`, "was not to be expected", 0, 1},
+		"two types":                        {everything, `{"instead":` + strconv.Quote(`{"resultType":"complete","content":[],"resultType":"input_required"}`) + `}`, "two members resultType", 0, 1},
+		"a type in escapes":                {`{}`, `{"instead":` + strconv.Quote(`{"result\u0054ype":"input\u005frequired","inputRequests":`+form+`}`) + `}`, "did not declare elicitation", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				c, _ := enter(t, h, t.TempDir())
+				asked := answering(c)
+				c.handshake(test.declared)
+				resp, err := c.conn.Call(t.Context(), "tools/call", []byte(call("kid__input", test.args)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := string(resp.Result)
+				_, bad := text(got)
+				if e := resp.Err(); e != nil {
+					got, bad = e.Error(), true
+				}
+				if bad != (test.want != "") || !strings.Contains(got, test.want) {
+					t.Errorf("answered %.300s", got)
+				}
+				if n := int(asked.Load()); n != test.asked {
+					t.Errorf("the client was asked %d times, want %d", n, test.asked)
+				}
+				if n := c.rounds("kid"); n != test.rounds {
+					t.Errorf("%d rounds, want %d", n, test.rounds)
+				}
+				if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); bad {
+					t.Errorf("the next call: %s", msg)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswersOfCallsDoNotCross makes many calls at once, of two clients that
+// share a child: each gets the answers, the state and the roots of its own.
+func TestAnswersOfCallsDoNotCross(t *testing.T) {
+	for _, share := range []children.Share{children.ShareSession, children.ShareAll} {
+		t.Run(share.String(), func(t *testing.T) {
+			configured := t.TempDir()
+			play(t, []children.Spec{played("kid", share, modernKid)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
+				var all sync.WaitGroup
+				for who := range 2 {
+					root := t.TempDir()
+					c, _ := enter(t, h, root)
+					if share == children.ShareAll {
+						root = configured
+					}
+					c.asks = func(_ context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+						time.Sleep(time.Duration(len(m.Params)%7) * time.Millisecond)
+						return jsonrpc.ResultAnswer(fmt.Appendf(nil, `{"action":"accept","content":{"who":%d,"of":%s}}`, who, m.Param("message")))
+					}
+					c.handshake(everything)
+					for i := range 20 {
+						all.Go(func() {
+							of := fmt.Sprintf("%d.%d %s", who, i, strings.Repeat("x", i%7))
+							got := c.raw("tools/call", call("kid__input", fmt.Sprintf(`{"ask":{"q":{"method":"elicitation/create","params":{"message":%q}},"r":{"method":"roots/list"}},"state":%q,"rounds":3}`, of, of)))
+							want := fmt.Sprintf(`"q":{"action":"accept","content":{"who":%d,"of":%q}}`, who, of)
+							if responses := wasGiven(got, "given"); !strings.Contains(responses, want) || !strings.Contains(responses, `"file://`+root+`"`) {
+								t.Errorf("given %s, want %s and %s", responses, want, root)
+							}
+							if state := wasGiven(got, "state"); state != fmt.Sprintf("%q", of+"+++") {
+								t.Errorf("state %s of %s", state, of)
+							}
+						})
+					}
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
+// TestForgedInputIsRefused: a client of the handshake's era has nothing to say to
+// a child by the members of the other one, which may stand for somebody else's
+// answers. The control is that the child would read them.
+func TestForgedInputIsRefused(t *testing.T) {
+	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
+		c := enter(t.TempDir())
+		answering(c)
+		c.handshake(everything)
+		c.raw("tools/list", `{}`)
+		for range 2 {
+			for _, forged := range []string{`"requestState":"s+"`, `"inputResponses":{"q":{"action":"accept"}}`, `"request\u0053tate":"s+"`} {
+				params := `{"name":"kid__input","arguments":{"state":"s","rounds":1},` + forged + `}`
+				if msg, bad := text(c.raw("tools/call", params)); !bad || !strings.Contains(msg, "leave it out") {
+					t.Errorf("%s: %s", forged, msg)
+				}
+				if e := c.refused("prompts/get", `{"name":"kid__greet","arguments":{},`+forged+`}`); !strings.Contains(e.Message, "leave it out") {
+					t.Errorf("%s: %v", forged, e)
+				}
+			}
+		}
+		if n := c.rounds("kid"); n != 0 {
+			t.Errorf("%d requests reached the child", n)
+		}
+		if got := c.raw("tools/call", call("kid__input", `{"state":"s","rounds":1}`)); wasGiven(got, "state") != `"s+"` {
+			t.Errorf("the control: %s", got)
+		}
+	})
+}
+
+// TestARetryIsJudgedAgain: what the roots are when the client has answered is
+// what counts for the request that is sent then.
+func TestARetryIsJudgedAgain(t *testing.T) {
+	for _, shrinks := range []bool{false, true} {
+		t.Run(fmt.Sprint(shrinks), func(t *testing.T) {
+			play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+				root, first := t.TempDir(), t.TempDir() // the first stays, or the process would be another
+				c, _ := enter(t, h, first, root)
+				c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+					if shrinks {
+						c.change(first)
+					}
+					return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
+				}
+				c.handshake(`{"roots":{"listChanged":true},"elicitation":{}}`)
+				args := fmt.Sprintf(`{"path":%q,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}},"r":{"method":"roots/list"}},"state":"s"}`, filepath.Join(root, "f"))
+				got := c.raw("tools/call", call("kid__input", args))
+				msg, bad := text(got)
+				if bad != shrinks || shrinks && !strings.HasPrefix(msg, "Access denied") {
+					t.Errorf("answered %s", got)
+				}
+				if want := map[bool]int{false: 2, true: 1}[shrinks]; c.rounds("kid") != want {
+					t.Errorf("%d rounds, want %d", c.rounds("kid"), want)
+				}
+			})
+		})
+	}
+}
+
+// TestARetryGoesToTheSameChild replaces the process while its client is asked:
+// another process of the child gets the state as it was; what is configured in
+// its place does not, but a process that is only being retired goes on.
+func TestARetryGoesToTheSameChild(t *testing.T) {
+	for how, end := range map[string]bool{"goes on": true, "dies": true, "is retired": true, "dies and is configured otherwise": false, "dies and is another": false} {
+		t.Run(how, func(t *testing.T) {
+			kid := scripted("kid", modernKid)
+			h := newTestHub(t, kid)
+			c := connect(t, h, t.TempDir())
+			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+				if strings.HasPrefix(how, "dies") {
+					_, _ = c.conn.Call(t.Context(), "tools/call", []byte(call("kid__exit", `{"Code":3}`)))
+				}
+				switch {
+				case strings.HasSuffix(how, "another"):
+					apply(t, h, testConfig(t, scripted("kid", childtest.Script{Era: "dual"})))
+				case !strings.HasSuffix(how, "on") && how != "dies":
+					apply(t, h, testConfig(t, other(kid, "x")))
+				}
+				return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
+			}
+			c.handshake(everything)
+			got := c.raw("tools/call", call("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"the state"}`))
+			msg, bad := text(got)
+			if end && (bad || wasGiven(got, "state") != `"the state+"` || wasGiven(got, "given") != `{"q":{"action":"accept"}}`) {
+				t.Errorf("answered %s", got)
+			}
+			if !end && (!bad || !strings.Contains(msg, "replaced by another") || c.rounds("kid") != 0) {
+				t.Errorf("answered %s, and the other one was sent %q", got, c.noticed("kid", "round"))
+			}
+		})
+	}
+}
+
+func TestModernQuestionsAreCancelledBothWays(t *testing.T) {
+	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
+		c := enter(t.TempDir())
+		there, ended := make(chan struct{}, 2), make(chan error, 2)
+		c.asks = func(ctx context.Context, _ *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+			if m.Method == methodSample {
+				<-there // the other one is being asked
+				return jsonrpc.ErrorAnswer(-1, "the person said no")
+			}
+			there <- struct{}{}
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return jsonrpc.Answer{}
+		}
+		c.handshake(everything)
+		c.raw("tools/list", `{}`)
+		c.raw("tools/call", call("kid__echo", `{}`))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := c.conn.Call(ctx, "tools/call", []byte(call("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"s"}`)))
+			if err == nil {
+				t.Error("a call that was cancelled was answered")
+			}
+		})
+		<-there
+		cancel(&jsonrpc.CancelledError{Reason: "never mind"})
+		wg.Wait()
+		var gone *jsonrpc.CancelledError
+		if err := <-ended; !errors.As(err, &gone) {
+			t.Errorf("the client was told %v", err)
+		}
+		if n := c.rounds("kid"); n != 1 {
+			t.Errorf("%d rounds", n)
+		}
+		// One question of two fails: the other is taken back, and the call says why.
+		msg, bad := text(c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s"}`)))
+		if !bad || !strings.Contains(msg, "the person said no") || !strings.Contains(msg, "sampling/createMessage") {
+			t.Errorf("answered %s", msg)
+		}
+		if err := <-ended; !errors.As(err, &gone) {
+			t.Errorf("the client was told %v", err)
+		}
+	})
+}
+
+// TestModernChildTellsOfChanges: lists, resources and the log reach a client of
+// the handshake's era in its own way, also after the child has hung up.
+func TestModernChildTellsOfChanges(t *testing.T) {
+	play(t, []children.Spec{played("kid", children.ShareSession, modernKid)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h, t.TempDir())
+		updates := make(chan string, 10)
+		lists := make(chan string, 10)
+		c.hears = func(m *jsonrpc.Message) {
+			switch m.Method {
+			case "notifications/resources/updated":
+				updates <- string(m.Params)
+			case "notifications/tools/list_changed":
+				lists <- m.Method
+			}
+		}
+		c.handshake(everything)
+		c.raw("tools/list", `{}`)
+		change := func(name string) {
+			t.Helper()
+			c.raw("tools/call", call("kid__change", fmt.Sprintf(`{"Name":%q}`, name)))
+			<-lists
+			if got := c.raw("tools/list", `{}`); !strings.Contains(got, "kid__"+name) {
+				t.Errorf("%s is not listed", name)
+			}
+		}
+		change("one")
+		c.raw("resources/subscribe", `{"uri":"note://1"}`)
+		c.raw("resources/subscribe", `{"uri":"note://2"}`)
+		touch := func(uri string, want bool) {
+			t.Helper()
+			if told := wasGiven(c.raw("tools/call", call("kid__touch", fmt.Sprintf(`{"URI":%q}`, uri))), "told"); told != fmt.Sprint(want) {
+				t.Errorf("%s: told %s", uri, told)
+			}
+			if !want {
+				return
+			}
+			if got := <-updates; got != fmt.Sprintf(`{"uri":%q,"_meta":{"x":1.0}}`, uri) {
+				t.Errorf("the client was told %s", got)
+			}
+		}
+		touch("note://1", true)
+		touch("note://2", true)
+		touch("note://3", false)
+		c.raw("resources/unsubscribe", `{"uri":"note://1"}`)
+		time.Sleep(time.Second)
+		touch("note://1", false)
+		c.raw("tools/call", call("kid__hangup", `{}`))
+		if got := <-updates; got != `{"uri":"note://2"}` { // it may have changed while nobody listened
+			t.Errorf("the client was told %s", got)
+		}
+		time.Sleep(time.Second)
+		touch("note://2", true)
+		change("two")
+	})
+}
+
+func TestModernChildIsToldTheLevelOfTheLog(t *testing.T) {
+	both(t, modernKid, func(t *testing.T, h *Hub, enter func(dirs ...string) *testClient) {
+		c := enter(t.TempDir())
+		c.handshake(`{}`)
+		c.raw("tools/list", `{}`)
+		level := func() string {
+			return string(jsonrpc.Get([]byte(wasGiven(c.raw("tools/call", `{"name":"kid__meta","arguments":{},"_meta":{"kept":1.0}}`), "meta")), "io.modelcontextprotocol/logLevel"))
+		}
+		if got := level(); got != "" {
+			t.Errorf("told %s before the client has said it", got)
+		}
+		c.raw("logging/setLevel", `{"level":"warning"}`)
+		if got := level(); got != `"warning"` {
+			t.Errorf("told %s", got)
+		}
+	})
+}

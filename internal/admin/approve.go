@@ -1,0 +1,134 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"mcphub/hub"
+)
+
+// This file lets a person answer what the hub asks on a terminal. What it hands
+// out, questions with their ids and codes, is for a program that talks to
+// somebody at a terminal: [Server.person] keeps out who cannot be that, as far
+// as the kernel can tell.
+
+// Approvals is what a hub has for a terminal; *[hub.Hub] is one.
+type Approvals interface {
+	PendingApprovals() []hub.PendingApproval
+	ApprovalCode(id string) (string, error)
+	AnswerApproval(id, code string, allow bool) error
+}
+
+type connKey struct{}
+
+// An approvalAnswer is the body of POST /approvals/answer.
+type approvalAnswer struct {
+	ID    string `json:"id"`
+	Code  string `json:"code"`
+	Allow bool   `json:"allow"`
+}
+
+type issuedCode struct {
+	Code string `json:"code"`
+}
+
+type pendingApprovals struct {
+	Approvals []hub.PendingApproval `json:"approvals"`
+}
+
+// person lets only those in who may be a person at a terminal.
+func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.cfg.Approvals == nil {
+			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
+			return
+		}
+		c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
+		if !ok {
+			answer(w, http.StatusForbidden, outcome{Error: "who asks cannot be told"})
+			return
+		}
+		pid, known, err := s.speaker(c)
+		if err == nil && known {
+			err = mayApprove(pid, s.pid, s.cfg.Client)
+		}
+		if err != nil {
+			s.cfg.Log.Warn().Err(err).Int("process", pid).Msg("a process may not approve calls")
+			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
+			return
+		}
+		serve(w, r)
+	}
+}
+
+func (s *Server) listApprovals(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, pendingApprovals{s.cfg.Approvals.PendingApprovals()})
+}
+
+func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
+	code, err := s.cfg.Approvals.ApprovalCode(r.URL.Query().Get("id"))
+	if err != nil {
+		answer(w, refusedStatus(err), outcome{Error: err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, issuedCode{code})
+}
+
+func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
+	var a approvalAnswer
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
+		return
+	}
+	if err := s.cfg.Approvals.AnswerApproval(a.ID, a.Code, a.Allow); err != nil {
+		answer(w, refusedStatus(err), outcome{Error: err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, outcome{OK: true})
+}
+
+func refusedStatus(err error) int {
+	switch {
+	case errors.Is(err, hub.ErrNoQuestion):
+		return http.StatusNotFound
+	case errors.Is(err, hub.ErrTooManyAsks):
+		return http.StatusTooManyRequests
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// PendingApprovals lists what waits for a terminal.
+func (h Hub) PendingApprovals(ctx context.Context) ([]hub.PendingApproval, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var p pendingApprovals
+	err := h.do(ctx, http.MethodGet, "/approvals", nil, &p)
+	return p.Approvals, err
+}
+
+// ApprovalCode has the hub make a code, which is for the terminal only.
+func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var c issuedCode
+	err := h.do(ctx, http.MethodPost, "/approvals/code?id="+url.QueryEscape(id), nil, &c)
+	return c.Code, err
+}
+
+// AnswerApproval answers one question.
+func (h Hub) AnswerApproval(ctx context.Context, id, code string, allow bool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	body, err := json.Marshal(approvalAnswer{id, code, allow})
+	if err != nil {
+		return fmt.Errorf("the answer cannot be sent: %w", err)
+	}
+	return h.do(ctx, http.MethodPost, "/approvals/answer", body, &outcome{})
+}

@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+)
+
+// counter is the Approvals of a test.
+type counter struct {
+	asked []string
+	err   error
+}
+
+func (c *counter) PendingApprovals() []hub.PendingApproval {
+	c.asked = append(c.asked, "list")
+	return []hub.PendingApproval{{ID: "the id", Text: "the text", Until: time.Now().Add(time.Minute)}}
+}
+
+func (c *counter) ApprovalCode(id string) (string, error) {
+	c.asked = append(c.asked, "code "+id)
+	return "THECODE", c.err
+}
+
+func (c *counter) AnswerApproval(id, code string, allow bool) error {
+	word := "deny"
+	if allow {
+		word = "allow"
+	}
+	c.asked = append(c.asked, word+" "+id+" "+code)
+	return c.err
+}
+
+// approving serves a hub whose speaker is known to be nobody in particular.
+func approving(t *testing.T, a Approvals, speaker func(*net.UnixConn) (int, bool, error)) Hub {
+	t.Helper()
+	dir := folder(t)
+	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Approvals: a})
+	s.speaker = speaker
+	serve(t, s)
+	return await(t, 1, dir)[0]
+}
+
+func anybody(*net.UnixConn) (int, bool, error) { return 0, false, nil }
+
+func TestApprovals(t *testing.T) {
+	c := &counter{}
+	h := approving(t, c, anybody)
+	list, err := h.PendingApprovals(t.Context())
+	if err != nil || len(list) != 1 || list[0].ID != "the id" || list[0].Text != "the text" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if code, err := h.ApprovalCode(t.Context(), "a&id=b"); err != nil || code != "THECODE" {
+		t.Errorf("%q, %v", code, err)
+	}
+	if err := h.AnswerApproval(t.Context(), "i", "c", true); err != nil {
+		t.Error(err)
+	}
+	if err := h.AnswerApproval(t.Context(), "i", "", false); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; allow i c; deny i " {
+		t.Errorf("asked %q", got)
+	}
+	for _, want := range []error{hub.ErrNoQuestion, hub.ErrWrongCode, hub.ErrTooMany, hub.ErrTooManyAsks} {
+		c.err = want
+		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil || err.Error() != want.Error() {
+			t.Errorf("%v came as %v", want, err)
+		}
+	}
+	// The status tells neither an id nor a code.
+	r, err := h.client.Get("http://mcphub/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if raw, err := io.ReadAll(r.Body); err != nil || bytes.Contains(raw, []byte("the id")) || bytes.Contains(raw, []byte("THECODE")) {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+func TestBadApprovals(t *testing.T) {
+	c := &counter{}
+	h := approving(t, c, anybody)
+	for _, bad := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/approvals", "", 405},
+		{"GET", "/approvals/answer", "", 405},
+		{"GET", "/approvals/code?id=x", "", 405},
+		{"POST", "/approvals/answer", "", 400},
+		{"POST", "/approvals/answer", `{"id":"i","code":"c","allow":"yes"}`, 400},
+		{"POST", "/approvals/answer", `{"id":"i","code":"c","allow":true,"all":true}`, 400},
+		{"POST", "/approvals/answer", `{"id":"` + strings.Repeat("x", bodySize) + `"}`, 400},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), bad.method, "http://mcphub"+bad.path, strings.NewReader(bad.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := h.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != bad.status {
+			t.Errorf("%s %s %.60s: %d, want %d", bad.method, bad.path, bad.body, resp.StatusCode, bad.status)
+		}
+	}
+	if len(c.asked) != 0 {
+		t.Errorf("asked %q", c.asked)
+	}
+}
+
+// Who may not approve sees nothing of it, and a hub without approvals says so.
+func TestStrangersApproveNothing(t *testing.T) {
+	c := &counter{}
+	for name, h := range map[string]Hub{
+		"cannot be told": approving(t, c, func(*net.UnixConn) (int, bool, error) { return 0, true, errors.New("no answer") }),
+		"no approvals":   approving(t, nil, anybody),
+	} {
+		if _, err := h.PendingApprovals(t.Context()); err == nil {
+			t.Errorf("%s: it lists", name)
+		}
+		if code, err := h.ApprovalCode(t.Context(), "i"); err == nil || code != "" {
+			t.Errorf("%s: a code", name)
+		}
+		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil {
+			t.Errorf("%s: an answer", name)
+		}
+	}
+	if runtime.GOOS == "linux" {
+		// The hub itself, which is this process, is not a person either.
+		h := approving(t, c, func(*net.UnixConn) (int, bool, error) { return os.Getpid(), true, nil })
+		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil {
+			t.Error("the hub has approved its own call")
+		}
+	}
+	if len(c.asked) != 0 {
+		t.Errorf("asked %q", c.asked)
+	}
+}

@@ -1,0 +1,80 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// checkedChain checks lines one after the other.
+type checkedChain struct {
+	file   string
+	number uint64
+	head   string
+	torn   []byte // a line that is none, and has to be accounted for by the next
+	tornAt int
+	cut    bool // it is the last of the file
+	broken bool
+	r      *Report
+}
+
+func (c *checkedChain) problem(line int, text string) {
+	c.broken = true
+	c.r.Problems = append(c.r.Problems, Problem{c.file, line, text})
+}
+
+// next checks one line. ok is false for one that is no entry; after the first
+// problem nothing that follows can be told.
+func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, bool) {
+	e, err := readLine(b)
+	switch {
+	case err != nil && c.torn == nil:
+		// Cut off, perhaps: the next line, or that there is none, tells.
+		c.torn, c.tornAt, c.cut = slices.Clone(b), n, !whole
+		if c.torn == nil {
+			c.torn = []byte{}
+		}
+		return e, false
+	case err != nil:
+		c.problem(c.tornAt, "it is not as it was written")
+		return e, false
+	case c.torn != nil:
+		sum := sha256.Sum256(c.torn)
+		if e.Kind != KindTorn || e.Bytes != uint64(len(c.torn)) || e.SHA256 != hex.EncodeToString(sum[:]) {
+			_, why := readLine(c.torn)
+			c.problem(c.tornAt, why.Error())
+			return e, false
+		}
+		c.torn = nil
+		c.r.Torn++
+	case e.Kind == KindTorn:
+		c.problem(n, "it says that a line before it was cut off, and there is none")
+		return e, false
+	}
+	switch {
+	case log != "" && e.Number == 1 && (e.Kind != KindOpen || e.Log != log):
+		c.problem(n, "it belongs to another log")
+	case e.Number != c.number+1:
+		c.problem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))
+	case e.Prev != c.head:
+		c.problem(n, "it does not follow from the line before")
+	default:
+		c.number, c.head = e.Number, e.Hash
+		return e, true
+	}
+	return e, false
+}
+
+// done checks what the end of the file leaves open: a last line without its
+// line end was cut off by a crash, or is being written.
+func (c *checkedChain) done() {
+	switch {
+	case c.torn == nil || c.broken:
+	case c.cut:
+		c.r.Torn++
+	default:
+		_, why := readLine(c.torn)
+		c.problem(c.tornAt, why.Error())
+	}
+}

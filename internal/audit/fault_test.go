@@ -1,0 +1,355 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestEveryLineCounts changes, removes, swaps, doubles and inserts every line
+// of every file of a folder, one at a time: all of it is found, and named.
+func TestEveryLineCounts(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		l, stop := running(t, Options{Dir: dir})
+		for i := range 4 {
+			n, err := l.Append(context.Background(), sample(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Outcome(Outcome{Of: n, Result: ResultOK})
+		}
+		stop()
+	}
+	whole(t, dir)
+	elsewhere := t.TempDir()
+	l, stop := running(t, Options{Dir: elsewhere})
+	stop()
+	foreign, err := os.ReadFile(filepath.Join(elsewhere, l.ID()+logEnding))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign = foreign[:bytes.IndexByte(foreign, '\n')+1]
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+logEnding))
+	tries := 0
+	for _, name := range names {
+		before, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(bytes.TrimSuffix(before, []byte("\n")), []byte("\n"))
+		lines[len(lines)-1] = append(slices.Clone(lines[len(lines)-1]), '\n')
+		broken := func(what string, lines [][]byte) {
+			t.Helper()
+			tries++
+			if err := os.WriteFile(name, bytes.Join(lines, nil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Verify(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.OK() || r.Problems[0].File == "" {
+				t.Errorf("%s: %s: nobody noticed", filepath.Base(name), what)
+			}
+		}
+		for i := range lines {
+			for _, at := range []int{0, len(lines[i]) / 3, len(lines[i]) / 2, len(lines[i]) - 4} {
+				other := slices.Clone(lines)
+				other[i] = slices.Clone(lines[i])
+				other[i][at] ^= 1
+				broken("changed", other)
+			}
+			broken("removed", slices.Delete(slices.Clone(lines), i, i+1))
+			broken("inserted", slices.Insert(slices.Clone(lines), i, foreign))
+			for j := range lines {
+				broken("doubled", slices.Insert(slices.Clone(lines), j, lines[i]))
+				if i < j {
+					other := slices.Clone(lines)
+					other[i], other[j] = other[j], other[i]
+					broken("swapped", other)
+				}
+			}
+		}
+		if err := os.WriteFile(name, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole(t, dir)
+	if tries < 200 {
+		t.Errorf("%d tries are too few to mean anything", tries)
+	}
+}
+
+// TestAProblemIsNamed: the file and the line of the first thing wrong.
+func TestAProblemIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir})
+	for i := range 5 {
+		if _, err := l.Append(context.Background(), sample(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	name := l.ID() + logEnding
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"request":2`), []byte(`"request":3`), 1)
+	if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(dir)
+	if err != nil || r.OK() || !strings.HasPrefix(r.Problems[0].String(), name+":4: ") {
+		t.Errorf("%v, %v", r.Problems, err)
+	}
+}
+
+// TestTheClockMayGoBack: the names of rotated files hold times, and do not tell
+// their order.
+func TestTheClockMayGoBack(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for range 60 {
+		if _, err := l.Append(context.Background(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	files, err := logFiles(dir)
+	if err != nil || len(files[l.ID()]) < 4 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	rotated := files[l.ID()][:len(files[l.ID()])-1]
+	for i, name := range rotated {
+		later := l.ID() + "-2001-01-0" + string(rune('9'-i)) + "T00-00-00.000-size" + logEnding
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, later)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole(t, dir)
+	var last uint64
+	if err := Read(dir, func(e Event) bool {
+		if e.Number != last+1 {
+			t.Fatalf("%d comes after %d", e.Number, last)
+		}
+		last = e.Number
+		return true
+	}); err != nil || last != 62 {
+		t.Errorf("%d, %v", last, err)
+	}
+}
+
+func TestTwoHubsInOneFolder(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for range 2 {
+		l, stop := running(t, Options{Dir: dir, Checkpoint: time.Millisecond})
+		wg.Go(func() {
+			defer stop()
+			for i := range 200 {
+				if _, err := l.Append(context.Background(), sample(i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r := whole(t, dir); r.Logs != 2 || r.Open != 0 || r.Lines != 404 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestALineThatLacksItsEnd: cut off just before the line end by a full disk.
+func TestALineThatLacksItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	full := false
+	l, err := Open(Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+		if full {
+			n, _ := f.Write(b[:len(b)-1])
+			return n, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	if _, err := l.Append(context.Background(), sample(1)); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := l.let(); err != nil { // as if it were killed
+		t.Fatal(err)
+	}
+	whole(t, dir)
+	_, stop := running(t, Options{Dir: dir})
+	stop()
+	if r := whole(t, dir); r.Torn != 0 || r.Open != 0 || r.Lines != 4 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	full := false
+	l, stop := running(t, Options{Dir: dir, retry: 1, Write: func(f io.Writer, b []byte) (int, error) {
+		if full {
+			return 0, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}})
+	full = true
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for {
+		if _, err := l.Put(big, nil, time.Now()); err != nil {
+			break
+		}
+	}
+	for range 3 {
+		if _, err := l.Append(context.Background(), big); err == nil {
+			t.Fatal("there was room")
+		}
+	}
+	full = false
+	l.sweep()
+	if _, err := l.Append(context.Background(), sample(2)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	whole(t, dir)
+	lost := uint64(0)
+	_ = Read(dir, func(e Event) bool { lost += e.Lines; return true })
+	if lost != 4 {
+		t.Errorf("%d lines are said to be lost, want 4", lost)
+	}
+}
+
+// A Recorder goes on with another log where the folder is taken away, and says so.
+func TestTheFolderIsTakenAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "audit")
+	states := make(chan State, 100)
+	r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+	if err := r.Open(); err != nil {
+		t.Fatal(err)
+	}
+	stop := runRecorder(t, r)
+	append1 := func() error { _, err := r.Append(context.Background(), sample(1)); return err }
+	if err := append1(); err != nil {
+		t.Fatal(err)
+	}
+	first := r.State().Log
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for append1() == nil {
+	}
+	if s := <-states; s.Error == "" {
+		t.Errorf("%+v", s)
+	}
+	for s := range states {
+		if s.Error == "" && s.Log != first && s.Log != "" {
+			break
+		}
+	}
+	if err := append1(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if r := whole(t, dir); r.Logs != 1 || r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAFolderThatCannotBeMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	states := make(chan State, 100)
+	r := NewRecorder(Options{Dir: filepath.Join(file, "audit")}, func(s State) { states <- s })
+	if err := r.Open(); err == nil {
+		t.Fatal("it was made below a file")
+	}
+	stop := runRecorder(t, r)
+	if _, err := r.Append(context.Background(), sample(1)); err == nil {
+		t.Error("recorded nowhere")
+	}
+	if s := r.State(); s.Error == "" || s.Unrecorded != 1 {
+		t.Errorf("%+v", s)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	for s := range states {
+		if s.Error == "" {
+			break
+		}
+	}
+	if _, err := r.Append(context.Background(), sample(1)); err != nil {
+		t.Error(err)
+	}
+	stop()
+}
+
+func runRecorder(t *testing.T, r *Recorder) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestAFollowerMissesNothing(t *testing.T) {
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir, MaxSize: 1})
+	if _, err := l.Append(context.Background(), sample(0)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	events, begun, done := make(chan Event, 1000), make(chan struct{}), make(chan error, 1)
+	go func() { done <- Follow(ctx, dir, func() { close(begun) }, func(e Event) { events <- e }) }()
+	<-begun
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for range 20 { // one rotation
+		if _, err := l.Append(context.Background(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want := uint64(3); want < 23; want++ {
+		if e := <-events; e.Number != want {
+			t.Fatalf("%d, want %d", e.Number, want)
+		}
+	}
+	other, stopOther := running(t, Options{Dir: dir})
+	if e := <-events; e.LogID != other.ID() || e.Kind != KindOpen {
+		t.Errorf("%+v", e)
+	}
+	stopOther()
+	stop()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// followEvery is how often a Follower looks for news.
+const followEvery = 200 * time.Millisecond
+
+// Follow hands out what is written to a folder's logs from now on, those of
+// hubs that begin later as well, until ctx ends. begun is called once, when
+// nothing that is written from then on is missed.
+func Follow(ctx context.Context, dir string, begun func(), each func(Event)) error {
+	f := follower{dir: dir, each: each, logs: map[string]*followed{}}
+	defer f.close()
+	if err := f.look(true); err != nil {
+		return err
+	}
+	begun()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := f.look(false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+type follower struct {
+	dir  string
+	each func(Event)
+	logs map[string]*followed
+}
+
+// followed is one log that is being read.
+type followed struct {
+	file *os.File
+	rest []byte // of a line that is not whole yet
+}
+
+// look reads what is new; the first time it passes over what there is.
+func (f *follower) look(first bool) error {
+	files, err := logFiles(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a hub may make it
+	}
+	if err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(files))
+	for id := range files {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		if err := f.read(id, first); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for id, l := range f.logs {
+		if files[id] == nil {
+			_ = l.file.Close()
+			delete(f.logs, id)
+		}
+	}
+	return nil
+}
+
+func (f *follower) read(id string, first bool) error {
+	path := filepath.Join(f.dir, id+logEnding)
+	l := f.logs[id]
+	if l == nil {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		l = &followed{file: file}
+		f.logs[id] = l
+		if first {
+			_, err := file.Seek(0, io.SeekEnd)
+			return err
+		}
+	}
+	for {
+		now, err := os.Stat(path) // before the rest is read: a rotation after it is for the next time
+		if err != nil {
+			return err
+		}
+		if err := l.drain(id, f.each); err != nil {
+			return err
+		}
+		had, err := l.file.Stat()
+		if err != nil || os.SameFile(had, now) {
+			return err
+		}
+		next, err := os.Open(path) // it was rotated
+		if err != nil {
+			return err
+		}
+		_ = l.file.Close()
+		l.file = next
+	}
+}
+
+// drain reads to the end of a file.
+func (l *followed) drain(id string, each func(Event)) error {
+	b, err := io.ReadAll(l.file)
+	if err != nil {
+		return err
+	}
+	l.rest = append(l.rest, b...)
+	for {
+		at := bytes.IndexByte(l.rest, '\n')
+		if at < 0 {
+			return nil
+		}
+		if e, err := ParseEvent(id, slices.Clone(l.rest[:at])); err == nil {
+			each(e)
+		}
+		l.rest = l.rest[at+1:]
+	}
+}
+
+func (f *follower) close() {
+	for _, l := range f.logs {
+		_ = l.file.Close()
+	}
+}

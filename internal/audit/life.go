@@ -1,0 +1,127 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// Run writes what was left to it, and checkpoints, until ctx ends; then it
+// closes the log. Later Appends fail. It returns ErrGone, before that, when the
+// file was taken away.
+func (l *Log) Run(ctx context.Context) error {
+	tick := time.NewTicker(l.o.Checkpoint)
+	defer tick.Stop()
+	var late <-chan time.Time
+	for {
+		select {
+		case <-l.news:
+			late = time.After(lateness)
+		case <-late:
+			late = nil
+			l.mu.Lock()
+			l.tab.soon, l.tab.overdue = false, true
+			l.mu.Unlock()
+			l.sweep()
+		case <-tick.C:
+			l.mu.Lock()
+			l.tab.overdue = true
+			l.mu.Unlock()
+			l.sweep()
+			// The next one tries again where it fails; who appends is told of the file itself.
+			_ = l.checkpoint()
+		case <-l.gone:
+			return errors.Join(ErrGone, l.let())
+		case <-ctx.Done():
+			return l.close()
+		}
+	}
+}
+
+// sweep writes what nobody waits for.
+func (l *Log) sweep() {
+	if l.turn.TryLock() {
+		_ = l.flush()
+	}
+}
+
+// checkpoint notes the state of the log in the folder's chain, where it has
+// changed, with everything before on the disk.
+func (l *Log) checkpoint() error {
+	l.mu.Lock()
+	news := l.tab.written.number != l.tab.marked
+	l.mu.Unlock()
+	if !news {
+		return nil
+	}
+	return l.mark(KindCheckpoint)
+}
+
+// mark writes a line about this log to the folder's chain, after what it tells
+// of is on the disk.
+func (l *Log) mark(kind string) error {
+	l.mu.Lock()
+	at := l.tab.written
+	l.mu.Unlock()
+	if kind != KindOpen { // opening holds up nobody: there is nothing to lose yet
+		if err := syncFile(l.path); err != nil {
+			return err
+		}
+	}
+	err := withChain(l.o.Dir, func(c *chain) error {
+		err := c.add(kind, l.id, at.number, string(at.head[:]))
+		if err == nil && kind != KindOpen {
+			err = c.file.Sync()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.tab.marked = at.number
+	l.mu.Unlock()
+	return nil
+}
+
+// syncFile puts on the disk what was written to a file, by a descriptor of its
+// own: nobody who writes has to wait for it.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// close writes the last line and lets the file go.
+func (l *Log) close() error {
+	l.mu.Lock()
+	l.tab.failedAt = time.Time{} // it is the last attempt, whenever the one before was
+	l.mu.Unlock()
+	err := l.write(KindClose, func(b line) line { return b })
+	l.end(ErrClosed)
+	if err == nil {
+		err = l.mark(KindClose)
+	}
+	if err = errors.Join(err, l.let()); err != nil {
+		return err
+	}
+	return os.Remove(l.lock.Path())
+}
+
+// end lets nobody append any more, and tells who waits.
+func (l *Log) end(why error) {
+	l.turn.Lock()
+	l.mu.Lock()
+	l.tab.end = why
+	waiting := l.tab.waiting
+	l.tab.waiting = nil
+	l.mu.Unlock()
+	l.turn.Unlock()
+	_ = told(waiting, why)
+}
+
+// let lets go of the file and its lock.
+func (l *Log) let() error { return errors.Join(l.file.Close(), l.lock.Unlock()) }

@@ -1,0 +1,228 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Times of a Recorder.
+const (
+	reopenFirst = 100 * time.Millisecond // until a log that could not be opened is tried again
+	reopenMost  = 10 * time.Second
+	warnEvery   = 30 * time.Second // while nothing can be recorded
+)
+
+var errNotOpen = errors.New("no audit log is open")
+
+// A Recorder keeps one Log at work: it opens it, and another one where that
+// could not be done or its file was taken away, and knows how that stands.
+type Recorder struct {
+	o    Options
+	tell func(State) // when that has changed, and now and then while nothing can be recorded
+	log  atomic.Pointer[Log]
+	ill  atomic.Bool // tab.err != nil: what goes well need not look
+
+	mu  sync.Mutex
+	tab recorderTables
+}
+
+type recorderTables struct {
+	err        error
+	since      time.Time
+	told       time.Time
+	unrecorded uint64
+}
+
+// A State is how the record stands. JSON.
+type State struct {
+	Dir        string     `json:"dir"`             // "" where none is kept
+	Log        string     `json:"log,omitempty"`   // id of this process's log
+	Error      string     `json:"error,omitempty"` // why nothing can be recorded now
+	Since      *time.Time `json:"since,omitempty"` // of the error
+	Unrecorded uint64     `json:"unrecorded"`      // decisions whose line was not in the file when it had to be
+}
+
+// A Ticket is the place of a decision, for its outcome.
+type Ticket struct {
+	log    *Log
+	number uint64
+	call   int // as in an Outcome
+	at     time.Time
+}
+
+// NewRecorder makes the Recorder of a folder; tell may be nil. Nothing is
+// opened before Open or Run.
+func NewRecorder(o Options, tell func(State)) *Recorder {
+	if tell == nil {
+		tell = func(State) {}
+	}
+	return &Recorder{o: o, tell: tell}
+}
+
+// Open opens the log. Where that fails Run tries again.
+func (r *Recorder) Open() error {
+	l, err := Open(r.o)
+	if err != nil {
+		r.failed(err, 0)
+		return err
+	}
+	r.log.Store(l)
+	r.well()
+	return nil
+}
+
+// Run keeps a log open until ctx ends, and closes it.
+func (r *Recorder) Run(ctx context.Context) error {
+	wait := reopenFirst
+	for {
+		if l := r.log.Load(); l != nil {
+			err := l.Run(ctx)
+			if ctx.Err() != nil {
+				return err
+			}
+			r.log.Store(nil)
+			r.failed(err, 0)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if r.Open() == nil {
+			wait = reopenFirst
+			continue
+		}
+		again := time.NewTimer(wait)
+		wait = min(2*wait, reopenMost)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+		}
+	}
+}
+
+// Append records a decision: when it returns without an error the line is with
+// the operating system. With an error there is a ticket where the line is with
+// the next that can be written.
+func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
+	l := r.log.Load()
+	if l == nil {
+		return Ticket{}, r.failed(errNotOpen, 1)
+	}
+	now := time.Now()
+	n, err := l.Put(rec, nil, now)
+	if err != nil {
+		return Ticket{}, r.failed(err, 1)
+	}
+	return Ticket{l, n, 0, now}, r.commit(ctx, l, 1)
+}
+
+// Question is Append for what a human is asked, and answers.
+func (r *Recorder) Question(ctx context.Context, rec *Record) error {
+	l := r.log.Load()
+	if l == nil {
+		return r.failed(errNotOpen, 1)
+	}
+	if _, err := l.Question(ctx, rec); err != nil {
+		return r.failed(err, 1)
+	}
+	r.well()
+	return nil
+}
+
+// AppendCalls is Append for calls of one session that were decided together, at
+// now. It appends their tickets to those that it is given, unless they have none.
+func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, session string, calls []Call, now time.Time) ([]Ticket, error) {
+	l := r.log.Load()
+	if l == nil {
+		return to, r.failed(errNotOpen, len(calls))
+	}
+	n, err := l.PutCalls(session, calls, now)
+	if err != nil {
+		return to, r.failed(err, len(calls))
+	}
+	for i := range calls {
+		t := Ticket{l, n, i + 1, now}
+		if len(calls) == 1 {
+			t.call = 0
+		}
+		to = append(to, t)
+	}
+	return to, r.commit(ctx, l, len(calls))
+}
+
+func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
+	err := l.Commit(ctx)
+	switch {
+	case err == nil:
+		r.well()
+	case ctx.Err() == nil:
+		return r.failed(err, of)
+	}
+	return err
+}
+
+// Outcome notes what became of a request. The zero Ticket is of none.
+func (t Ticket) Outcome(result string) {
+	if t.log != nil {
+		t.log.Outcome(Outcome{Of: t.number, Call: t.call, Result: result, Duration: time.Since(t.at)})
+	}
+}
+
+// State tells how the record stands.
+func (r *Recorder) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state()
+}
+
+// state is State for callers that hold mu.
+func (r *Recorder) state() State {
+	st := State{Dir: r.o.Dir, Unrecorded: r.tab.unrecorded}
+	if l := r.log.Load(); l != nil {
+		st.Log = l.ID()
+	}
+	if r.tab.err != nil {
+		since := r.tab.since
+		st.Error, st.Since = r.tab.err.Error(), &since
+	}
+	return st
+}
+
+// failed notes that so many decisions could not be recorded.
+func (r *Recorder) failed(err error, of int) error {
+	now := time.Now()
+	r.mu.Lock()
+	r.tab.unrecorded += uint64(of)
+	first := r.tab.err == nil
+	if first {
+		r.tab.since = now
+	}
+	r.tab.err = err
+	r.ill.Store(true)
+	loud := first || now.Sub(r.tab.told) >= warnEvery
+	if loud {
+		r.tab.told = now
+	}
+	st := r.state()
+	r.mu.Unlock()
+	if loud {
+		r.tell(st)
+	}
+	return err
+}
+
+// well notes that lines can be written.
+func (r *Recorder) well() {
+	if !r.ill.Load() {
+		return
+	}
+	r.mu.Lock()
+	r.tab.err = nil
+	r.ill.Store(false)
+	st := r.state()
+	r.mu.Unlock()
+	r.tell(st)
+}

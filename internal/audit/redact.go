@@ -1,0 +1,154 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Redacted stands in a record in the place of what may be a secret.
+const Redacted = "[redacted]"
+
+// secretWords make a key one whose value is not recorded, whatever it is.
+// Words are told apart by case and by what is no letter: apiKey, API_KEY.
+var secretWords = map[string]bool{
+	"token": true, "password": true, "passwd": true, "passphrase": true, "pwd": true, "secret": true, "secrets": true,
+	"authorization": true, "cookie": true, "cookies": true, "credential": true, "credentials": true, "bearer": true,
+	"jwt": true, "apikey": true, "accesskey": true, "privatekey": true, "secretkey": true, "otp": true, "pin": true,
+}
+
+// secretPairs are two words that do so together.
+var secretPairs = map[[2]string]bool{
+	{"api", "key"}: true, {"access", "key"}: true, {"private", "key"}: true, {"signing", "key"}: true, {"encryption", "key"}: true,
+	{"auth", "key"}: true, {"session", "key"}: true, {"account", "key"}: true, {"ssh", "key"}: true,
+}
+
+// harmlessEnds are last words of keys that tell where a secret is, or of one.
+var harmlessEnds = map[string]bool{
+	"file": true, "path": true, "dir": true, "directory": true, "folder": true, "name": true, "type": true, "count": true,
+	"limit": true, "length": true, "size": true, "env": true, "expiry": true, "expires": true,
+}
+
+// SecretKey reports whether what stands under a key is not recorded.
+func SecretKey(key string) bool {
+	w := words(key)
+	if len(w) == 0 || harmlessEnds[w[len(w)-1]] {
+		return false
+	}
+	for i, word := range w {
+		if secretWords[word] || i > 0 && secretPairs[[2]string{w[i-1], word}] {
+			return true
+		}
+	}
+	return false
+}
+
+// words splits a key: api_key, apiKey, APIKey and api-key are two each.
+func words(key string) []string {
+	var out []string
+	rs := []rune(key)
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			out = append(out, strings.ToLower(string(rs[from:to])))
+		}
+	}
+	for i, r := range rs {
+		switch {
+		case !unicode.IsLetter(r):
+			cut(i)
+			from = i + 1
+		case i > from && unicode.IsUpper(r) && (unicode.IsLower(rs[i-1]) || i+1 < len(rs) && unicode.IsLower(rs[i+1])):
+			cut(i)
+			from = i
+		}
+	}
+	cut(len(rs))
+	return out
+}
+
+// secretPointer is SecretKey for the last key of a JSON pointer.
+func secretPointer(pointer string) bool {
+	return SecretKey(pointer[strings.LastIndexByte(pointer, '/')+1:])
+}
+
+// shape is one form of a secret. marks are what every text holds that may have
+// it: a text without one of them is not looked at closer.
+type shape struct {
+	name  string // as docs/audit-format.md calls it
+	marks []string
+	is    *regexp.Regexp
+	with  string
+}
+
+var shapes = []shape{
+	{"GitHub", []string{"gh", "github_pat_"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}`), Redacted},
+	{"GitLab", []string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`), Redacted},
+	{"OpenAI, Anthropic", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), Redacted},
+	{"Stripe", []string{"_live_", "_test_"}, regexp.MustCompile(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`), Redacted},
+	{"Slack", []string{"xox"}, regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), Redacted},
+	{"AWS", []string{"AKIA", "ASIA"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Redacted},
+	{"Google", []string{"AIza", "ya29."}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}`), Redacted},
+	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Redacted},
+	{"JSON Web Token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Redacted},
+	{"private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Redacted},
+	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Redacted},
+	{"user and password in a URL", []string{"@"}, regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`), "://" + Redacted + "@"},
+	{"parameter or variable", []string{"="}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Redacted},
+	{"option", []string{"--"}, regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Redacted},
+}
+
+// Redact replaces what looks like a secret in a text.
+func Redact(text string) string {
+	for i := range shapes {
+		sh := &shapes[i]
+		for _, mark := range sh.marks {
+			if strings.Contains(text, mark) {
+				text = sh.is.ReplaceAllString(text, sh.with)
+				break
+			}
+		}
+	}
+	return text
+}
+
+// redactJSON redacts the strings of a JSON value, and whatever stands under a
+// key that SecretKey knows. What is no JSON becomes a string.
+func redactJSON(raw []byte) []byte {
+	in := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var out bytes.Buffer
+	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		t, err := in.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return bytes.TrimSpace(out.Bytes())
+		}
+		key := ""
+		if err == nil && t.Kind() == '"' {
+			depth := in.StackDepth()
+			kind, n := in.StackIndex(depth)
+			if text := t.String(); kind == '{' && n%2 == 1 {
+				key = text
+				err = enc.WriteToken(jsontext.String(Redact(text)))
+			} else {
+				err = enc.WriteToken(jsontext.String(Redact(text)))
+			}
+		} else if err == nil {
+			err = enc.WriteToken(t)
+		}
+		if err == nil && key != "" && SecretKey(key) {
+			if err = in.SkipValue(); err == nil {
+				err = enc.WriteToken(jsontext.String(Redacted))
+			}
+		}
+		if err != nil {
+			quoted, _ := jsontext.AppendQuote(nil, Redact(string(raw)))
+			return quoted
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package audit
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestSecretsAreRedacted(t *testing.T) {
+	secrets := map[string]string{
+		"GitHub":                     "ghp_" + strings.Repeat("a1B2", 9),
+		"GitLab":                     "glpat-" + strings.Repeat("a1B2", 5),
+		"OpenAI, Anthropic":          "sk-ant-api03-" + strings.Repeat("a1B2", 10),
+		"Stripe":                     "sk_live_" + strings.Repeat("a1B2", 6),
+		"Slack":                      "xoxb-" + strings.Repeat("1234", 5),
+		"AWS":                        "AKIAIOSFODNN7EXAMPLE",
+		"Google":                     "AIza" + strings.Repeat("a1B2x", 7),
+		"npm, PyPI, Hugging Face":    "npm_" + strings.Repeat("a1B2", 9),
+		"JSON Web Token":             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefgh",
+		"private key":                "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+		"Authorization":              "Bearer abcdefgh12345678",
+		"user and password in a URL": "https://bob:hunter2hunter2@example.com/x",
+		"parameter or variable":      "DB_PASSWORD=hunter2hunter2",
+		"option":                     "--api-key hunter2hunter2",
+	}
+	for _, sh := range shapes {
+		secret, ok := secrets[sh.name]
+		if !ok {
+			t.Errorf("no example of %q", sh.name)
+			continue
+		}
+		got := Redact("before " + secret + " after")
+		if !strings.Contains(got, Redacted) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
+			t.Errorf("%s: %q", sh.name, got)
+		}
+		for _, part := range []string{secret, "hunter2", "abcdefgh12345678", "MIIE"} {
+			if strings.Contains(got, part) {
+				t.Errorf("%s: %q is left in %q", sh.name, part, got)
+			}
+		}
+	}
+	for _, harmless := range []string{
+		"/home/user/project/file.txt", "/srv/token/list=1/x", "/home/u/task-sk-list/a.txt", "a=b", "https://example.com/a@b", "/tmp/ghost_story.txt",
+		"basic instinct", "bearer of news", "--password-file /run/secret", "/var/lib/tokens/readme",
+	} {
+		if got := Redact(harmless); got != harmless {
+			t.Errorf("%q became %q", harmless, got)
+		}
+	}
+}
+
+// TestTheDocumentNamesEveryShape keeps docs/audit-format.md complete.
+func TestTheDocumentNamesEveryShape(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/audit-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sh := range shapes {
+		if !strings.Contains(string(doc), sh.name) {
+			t.Errorf("docs/audit-format.md does not name %q", sh.name)
+		}
+	}
+	for word := range secretWords {
+		if !strings.Contains(string(doc), "`"+word+"`") {
+			t.Errorf("docs/audit-format.md does not name the key %q", word)
+		}
+	}
+	for pair := range secretPairs {
+		if !strings.Contains(string(doc), "`"+pair[0]+" "+pair[1]+"`") {
+			t.Errorf("docs/audit-format.md does not name the key %q", pair)
+		}
+	}
+	for word := range harmlessEnds {
+		if !strings.Contains(string(doc), "`"+word+"`") {
+			t.Errorf("docs/audit-format.md does not name the ending %q", word)
+		}
+	}
+}
+
+func TestSecretKeys(t *testing.T) {
+	for _, key := range []string{"token", "Token", "access_token", "accessToken", "API-KEY", "apiKey", "APIKey", "x-api-key", "dbPassword", "client_secret", "Authorization", "private_key"} {
+		if !SecretKey(key) {
+			t.Errorf("%q passes", key)
+		}
+	}
+	for _, key := range []string{"path", "max_tokens", "tokens", "key", "keyboard", "token_file", "password_path", "secretary", "monkey", "", "keys", "api"} {
+		if SecretKey(key) {
+			t.Errorf("%q is redacted", key)
+		}
+	}
+}
+
+func TestArgumentsAreRedacted(t *testing.T) {
+	in := `{"path":"/a","token":"hunter2","nested":{"apiKey":{"deep":["hunter2"]},"list":[1,"hunter2=x"," Bearer hunter2hunter2"],"password":12345},"url":"https://a:hunter2@h/","n":1e3,"same":1,"same":2}`
+	out := redactJSON([]byte(in))
+	if strings.Contains(string(out), "12345") || strings.Count(string(out), Redacted) != 5 {
+		t.Errorf("%s", out)
+	}
+	if !json.Valid(out) {
+		t.Errorf("no JSON: %s", out)
+	}
+	if got := redactJSON([]byte(`{"broken":`)); !json.Valid(got) {
+		t.Errorf("no JSON: %s", got)
+	}
+	if got := redactJSON([]byte("{\"a\":\"\xff\"}")); !json.Valid(got) {
+		t.Errorf("no JSON: %s", got)
+	}
+	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
+	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
+		t.Errorf("%s", b)
+	}
+}

@@ -1,0 +1,122 @@
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	format    = 1  // first byte of a token
+	saltSize  = 24 // bytes
+	keySize   = 32
+	stampSize = 8 // of the time at which it expires, Unix milliseconds
+	tagSize   = 16
+
+	// MinSecret is how long a secret for [New] must be, in bytes.
+	MinSecret = 32
+	// MaxToken is the longest token that is opened, in bytes.
+	MaxToken = 1 << 20
+)
+
+var (
+	// ErrForged is a token that this Sealer did not make for this purpose and
+	// binding, or that was altered.
+	ErrForged = errors.New("it was not given out here, was altered, or belongs to something else")
+	// ErrExpired is a token whose time is over.
+	ErrExpired = errors.New("its time is over")
+	// ErrTooLong is a payload that no token can hold.
+	ErrTooLong = errors.New("it is too long to be sealed")
+)
+
+// A Sealer makes tokens and opens them. The zero Sealer opens nothing and panics
+// when it is to make one.
+type Sealer struct{ key []byte }
+
+// New makes a Sealer from a secret that several hubs may share.
+func New(secret []byte) (*Sealer, error) {
+	if len(secret) < MinSecret {
+		return nil, fmt.Errorf("a key needs %d bytes at least and has %d", MinSecret, len(secret))
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, "mcphub seal 1 key", keySize)
+	if err != nil {
+		return nil, err
+	}
+	return &Sealer{key}, nil
+}
+
+// NewRandom makes a Sealer whose tokens open nowhere else.
+func NewRandom() *Sealer {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails: crypto/rand
+	return &Sealer{key}
+}
+
+// Seal makes a token. It opens until expires, to the millisecond.
+func (s *Sealer) Seal(purpose string, binding []byte, expires time.Time, payload []byte) (string, error) {
+	if base64.RawURLEncoding.EncodedLen(1+saltSize+stampSize+len(payload)+tagSize) > MaxToken {
+		return "", ErrTooLong
+	}
+	head := make([]byte, 1+saltSize, 1+saltSize+stampSize+len(payload)+tagSize)
+	head[0] = format
+	_, _ = rand.Read(head[1:])
+	plain := make([]byte, stampSize, stampSize+len(payload))
+	binary.BigEndian.PutUint64(plain, uint64(expires.UnixMilli()))
+	token := s.aead(head).Seal(head, make([]byte, 12), append(plain, payload...), bound(purpose, binding))
+	return base64.RawURLEncoding.EncodeToString(token), nil
+}
+
+// Open returns what Seal was given. The error is [ErrForged], or [ErrExpired]
+// where the token is genuine in all else.
+func (s *Sealer) Open(purpose string, binding []byte, now time.Time, token string) ([]byte, error) {
+	// The decoder would pass over line ends: one token must have one spelling.
+	if s == nil || len(s.key) == 0 || len(token) > MaxToken || strings.ContainsAny(token, "\r\n") {
+		return nil, ErrForged
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(raw) < 1+saltSize+stampSize+tagSize || raw[0] != format {
+		return nil, ErrForged
+	}
+	head := raw[:1+saltSize]
+	plain, err := s.aead(head).Open(nil, make([]byte, 12), raw[len(head):], bound(purpose, binding))
+	if err != nil || len(plain) < stampSize {
+		return nil, ErrForged
+	}
+	if expires := time.UnixMilli(int64(binary.BigEndian.Uint64(plain))); !now.Before(expires) {
+		return nil, ErrExpired
+	}
+	return plain[stampSize:], nil
+}
+
+// aead is the cipher of the one token that begins with head; its key is used
+// for that token alone, so the nonce may be all zero.
+func (s *Sealer) aead(head []byte) cipher.AEAD {
+	key, err := hkdf.Key(sha256.New, s.key, head, "mcphub seal 1 token", keySize)
+	if err != nil {
+		panic(err) // of lengths that are constants here
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
+}
+
+// bound is what is authenticated beside the token: the length keeps a purpose
+// from running into a binding.
+func bound(purpose string, binding []byte) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(purpose)+len(binding)), uint64(len(purpose)))
+	return append(append(b, purpose...), binding...)
+}

@@ -1,0 +1,186 @@
+package rootsmgr
+
+import (
+	"errors"
+	"slices"
+)
+
+// Area is a directory that paths are compared with, and that opens nothing by
+// itself. Unlike a root it need not be there.
+type Area struct {
+	Given  string // absolute, cleaned, before symlinks were resolved
+	Path   string // where it leads; Given where that could not be looked up
+	Exists bool
+	Number int // its bit in the sets of Compare; that of an earlier one for the same directory
+}
+
+// Areas are directories that paths are compared with as a [Guard] compares them
+// with roots: by component, as text and through symlinks, asking the filesystem
+// about case. The cost does not depend on their number. Immutable.
+type Areas struct {
+	eyes  eyes
+	index *index
+	count int
+}
+
+// NewAreas looks at directories as the filesystem is now. There is one Area and
+// one error for each: an error says in plain words why it can be none, and an
+// Area whose directory may not be looked at is compared as text alone.
+func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
+	if fsys == nil {
+		fsys = noFS{}
+	}
+	a := &Areas{eyes: newEyes(fsys), index: newIndex()}
+	list, errs := make([]Area, len(dirs)), make([]error, len(dirs))
+	homeGiven, homePath := "", ""
+	if home := homeOf(fsys); home != "" {
+		homeGiven, homePath, _ = a.eyes.canonical(home)
+	}
+	for i, dir := range dirs {
+		if list[i], errs[i] = a.eyes.area(dir); errs[i] != nil {
+			continue
+		}
+		area, p := &list[i], a.eyes.platform
+		area.Number = a.known(area.Path)
+		if area.Number < 0 {
+			area.Number = a.count
+			a.count++
+			a.index.add(p, area.Path, int32(area.Number), true)
+			for _, alias := range a.eyes.aliases(area.Path, homeGiven, homePath) {
+				a.index.add(p, alias, int32(area.Number), false)
+			}
+		}
+		a.index.add(p, area.Given, int32(area.Number), false)
+	}
+	return a, list, errs
+}
+
+// known is the number of the area that is the directory path already, or -1.
+func (a *Areas) known(path string) int {
+	at, ok := a.index.find(a.eyes.platform, path, true)
+	if !ok || at.end != len(path) {
+		at, ok = a.index.findFolded(&a.eyes, path, true)
+	}
+	if !ok || at.end != len(path) {
+		return -1
+	}
+	return at.root
+}
+
+// area is canonical for a directory that need not exist, and that this process
+// need not be allowed to read.
+func (e *eyes) area(raw string) (Area, error) {
+	p := e.platform
+	given, path, err := e.canonical(raw)
+	if err == nil {
+		return Area{Given: given, Path: path, Exists: true}, nil
+	}
+	slashed := p.slashed(p.fromMSYS(raw))
+	place, why := e.resolve(slashed)
+	var stuck *UnresolvableError
+	switch {
+	case errors.As(why, &stuck) && stuck.Cause == CausePermission && !hasControl(slashed):
+		clean := p.Clean(slashed)
+		return Area{Given: clean, Path: clean}, nil
+	case why != nil, hasControl(slashed), hasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
+		return Area{}, err
+	case place.Exists && !place.Dir:
+		return Area{}, errors.New("it is not a directory")
+	}
+	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists}, nil
+}
+
+// Words is the length of the sets that Compare fills.
+func (a *Areas) Words() int { return (a.count + 63) / 64 }
+
+// AreaSets are sets of areas, bit n for the Area with Number n.
+type AreaSets struct {
+	// Of each reading by itself, generously: an area in any spelling, and in any
+	// letter case where the system ignores it. For what must not be missed.
+	Lexical, Physical, Cleaned []uint64
+	// Of all readings at once, exactly as a Guard decides. For what may be opened.
+	Every []uint64
+}
+
+// NewSets makes sets for Compare to fill.
+func (a *Areas) NewSets() *AreaSets {
+	n := a.Words()
+	all := make([]uint64, 4*n)
+	return &AreaSets{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]}
+}
+
+// Compare says in which areas the readings lie.
+func (a *Areas) Compare(r *Readings, out *AreaSets) {
+	a.mark(r.Lexical, false, true, out.Lexical)
+	copy(out.Physical, out.Lexical)
+	if r.Physical != r.Lexical {
+		a.mark(r.Physical, false, true, out.Physical)
+	}
+	copy(out.Cleaned, out.Physical)
+	if r.Cleaned != r.Physical {
+		a.mark(r.Cleaned, false, true, out.Cleaned)
+	}
+	a.mark(r.Physical, true, false, out.Every)
+	if !slices.ContainsFunc(out.Every, func(w uint64) bool { return w != 0 }) {
+		return
+	}
+	set := make([]uint64, len(out.Every))
+	a.mark(r.Lexical, false, false, set)
+	meet(out.Every, set)
+	if r.Cleaned != r.Physical {
+		a.mark(r.Cleaned, true, false, set)
+		meet(out.Every, set)
+	}
+}
+
+func meet(a, b []uint64) {
+	for i := range a {
+		a[i] &= b[i]
+	}
+}
+
+// mark sets the bits of the areas at or above a clean path.
+func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
+	clear(set)
+	p := a.eyes.platform
+	generous = generous && p != Linux
+	hit := func(i int32) {
+		if i != noRoot {
+			set[i/64] |= 1 << (i % 64)
+		}
+	}
+	a.index.prefixes(p, path, func(end int) {
+		if at, ok := a.index.byText[path[:end]]; ok {
+			hit(at.physical)
+			if !physical {
+				hit(at.text)
+			}
+		}
+		if a.eyes.same == nil && !generous {
+			return
+		}
+		for _, f := range a.index.byFold[foldKey(path[:end])] {
+			if f.spelling == path[:end] || physical && !f.physical {
+				continue
+			}
+			if generous || a.eyes.sameDir(path[:end], f.spelling) {
+				hit(f.root)
+			}
+		}
+	})
+}
+
+// Inside says which of the readings lie inside a root. The zero and the nil
+// Guard contain nothing.
+func (g *Guard) Inside(r *Readings) (lexical, physical, cleaned bool) {
+	if g.Empty() {
+		return false, false, false
+	}
+	_, _, lexical = g.find(r.Lexical, false)
+	_, _, physical = g.find(r.Physical, true)
+	cleaned = physical
+	if r.Cleaned != r.Physical {
+		_, _, cleaned = g.find(r.Cleaned, true)
+	}
+	return lexical, physical, cleaned
+}

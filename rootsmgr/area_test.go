@@ -1,0 +1,102 @@
+package rootsmgr_test
+
+import (
+	"slices"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// TestAreas: what must not be missed is found in any spelling, what may be opened only as a Guard would have it.
+func TestAreas(t *testing.T) {
+	lines := []string{"/u/Docs/f", "/u/Docs/out => /u/other", "/u/other/s", "/u/Docs2/s", "/short => /u/Docs", "/u/file", "/loop => /loop"}
+	exact, folding := rootstest.NewFS(t, Linux, lines), rootstest.NewFS(t, Darwin, lines, rootstest.Folding())
+	for _, e := range []struct {
+		fs          *rootstest.FS
+		dir, path   string
+		some, every bool
+	}{
+		{exact, "/u/Docs", "/u/Docs", true, true},
+		{exact, "/u/Docs", "/u/Docs/f", true, true},
+		{exact, "/u/Docs", "/u/Docs/new/x", true, true},
+		{exact, "/u/Docs", "/short/f", true, false}, // as it is written it is elsewhere, and that name is not the rule's
+		{exact, "/short", "/short/f", true, true},
+		{exact, "/short", "/u/Docs/f", true, true},
+		{exact, "/u/Docs", "/u/Docs/out/s", true, false},
+		{exact, "/u/Docs", "/u/Docs/../other/s", false, false},
+		{exact, "/u/Docs", "/u/Docs/out/../Docs2/s", true, false}, // to the kernel it is /u/Docs2/s
+		{exact, "/u/Docs", "/u/Docs2/s", false, false},
+		{exact, "/u/Docs", "/u/docs/f", false, false},
+		{exact, "/u/none", "/u/none/x", true, true},
+		{exact, "/", "/u/Docs2/s", true, true},
+		{folding, "/u/Docs", "/u/docs/f", true, true},
+		{folding, "/u/docs", "/U/DOCS/F", true, true},
+		{folding, "/u/None", "/u/NONE/x", true, false}, // it is not there: nobody can say that they are one
+		{folding, "/u/Docs", "/u/docs2/s", false, false},
+	} {
+		a, list, errs := NewAreas(e.fs, []string{e.dir})
+		if errs[0] != nil || list[0].Number != 0 {
+			t.Fatalf("%s: %v %v", e.dir, list, errs)
+		}
+		place, err := Resolve(e.fs, e.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets := a.NewSets()
+		a.Compare(&place.Readings, sets)
+		if some, every := sets.Lexical[0]|sets.Physical[0]|sets.Cleaned[0] != 0, sets.Every[0] != 0; some != e.some || every != e.every {
+			t.Errorf("%s in %s: some %t every %t, want %t %t (%+v)", e.path, e.dir, some, every, e.some, e.every, place.Readings)
+		}
+	}
+	_, list, errs := NewAreas(exact, []string{"/u/Docs", "/u/file", "/loop", "/short", "/u/none", "rel", "/u/Docs/out/../x"})
+	bad := make([]bool, len(errs))
+	for i := range errs {
+		bad[i] = errs[i] != nil
+	}
+	if want := []bool{false, true, true, false, false, true, true}; !slices.Equal(bad, want) {
+		t.Errorf("errors %v", errs)
+	}
+	if list[3].Number != list[0].Number || list[4].Number == list[0].Number || list[4].Exists {
+		t.Errorf("areas %+v", list)
+	}
+}
+
+// TestSnapshotWith: client roots first, then each further directory once, and nothing beyond a ceiling.
+func TestSnapshotWith(t *testing.T) {
+	f := rootstest.NewFS(t, Linux, []string{"/p/sub/f", "/docs/pub/f", "/alias => /docs", "/box/f", "/file"})
+	s := NewSnapshot(f, 1, OriginAsked, []Entry{{URI: "file:///p", Name: "Project"}, {URI: "file:///box"}})
+	guard := func(dirs ...string) *Guard {
+		var list []Entry
+		for _, d := range dirs {
+			list = append(list, Entry{URI: d})
+		}
+		return NewSnapshot(f, 1, OriginCeiling, list).Guard()
+	}
+	more := []Entry{{URI: "/box", Name: "sandbox"}, {URI: "/docs", Name: "docs"}, {URI: "/alias", Name: "again"}, {URI: "/none", Name: "none"}, {URI: "/file", Name: "file"}, {URI: "/p/sub", Name: "sub"}}
+	for _, e := range []struct {
+		name    string
+		of      *Snapshot
+		ceiling *Guard
+		entries []Entry
+		want    []string
+	}{
+		{"nothing more", s, nil, nil, []string{"/p Project", "/box "}},
+		{"more", s, nil, more, []string{"/p Project", "/box ", "/docs docs", "/p/sub sub"}},
+		{"no roots", nil, nil, more, []string{"/box sandbox", "/docs docs", "/p/sub sub"}},
+		{"narrowed", s, guard("/p", "/box", "/docs/pub"), more, []string{"/p Project", "/box ", "/docs/pub docs", "/p/sub sub"}},
+		{"beyond", s, guard("/p", "/box"), more, []string{"/p Project", "/box ", "/p/sub sub"}},
+		{"an empty ceiling", nil, guard(), more, nil},
+	} {
+		var got []string
+		for _, r := range e.of.With(f, e.ceiling, e.entries) {
+			got = append(got, r.Path+" "+r.Name)
+			if r.URI != "file://"+r.Path || r.Redundant != (r.Path == "/p/sub" && e.of != nil) {
+				t.Errorf("%s: %+v", e.name, r)
+			}
+		}
+		if !slices.Equal(got, e.want) {
+			t.Errorf("%s: %q, want %q", e.name, got, e.want)
+		}
+	}
+}

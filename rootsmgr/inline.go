@@ -1,0 +1,164 @@
+package rootsmgr
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// This file is about clients that are never asked: they give their roots with
+// their calls, or not at all (R8, protocol version 2026-07-28).
+
+// errInline is why nothing is known of such a client before its first roots.
+var errInline = errors.New("the client gives its roots with its calls, and has given none yet")
+
+// Stateless tells that the client is one that gives its roots with its calls.
+// What was configured stands in for them until then; with nothing configured
+// nothing is known, which is the failed case. A client that says Initialized
+// afterwards is asked all the same. Only the first call counts.
+func (m *Manager) Stateless() {
+	m.calls.met.Do(func() {
+		m.calls.known.Store(true)
+		m.hello <- greeting{inline: true}
+	})
+}
+
+// withCalls is what a Manager has for clients that give roots with their calls.
+type withCalls struct {
+	met    sync.Once
+	known  atomic.Bool
+	roots  chan *inlined // capacity 1: the newest that came
+	stands atomic.Pointer[standIns]
+}
+
+// inlined are roots that came with a call.
+type inlined struct {
+	snapshot, top *Snapshot
+	view          View
+}
+
+// Inline takes in the roots that came with a call and returns what that call
+// is judged by. From now on they are also what the session goes by, unless
+// newer ones have come. It waits for nothing but the filesystem.
+func (m *Manager) Inline(p Page) View {
+	t := m.terms.Load()
+	in := m.read(t, p)
+	now := m.pub.Load()
+	if last := now.inline; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
+		return last.view // nothing has changed: no news for anybody
+	}
+	m.weigh(t, in)
+	m.hand(in)
+	return in.view
+}
+
+// InlineOnce is Inline for a call whose roots are nobody else's: the session goes
+// by what it had.
+func (m *Manager) InlineOnce(p Page) View {
+	t := m.terms.Load()
+	in := m.read(t, p)
+	m.weigh(t, in)
+	return in.view
+}
+
+func (m *Manager) read(t *terms, p Page) *inlined {
+	generation := m.generation.Add(1)
+	top := t.settings.ceiling(m.fsys, generation)
+	return &inlined{snapshot: newSnapshot(m.fsys, generation, OriginInline, p.Entries, top, p.Skipped), top: top}
+}
+
+func (m *Manager) weigh(t *terms, in *inlined) {
+	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
+}
+
+// hand gives roots to Run. Of several that wait for it the newest counts.
+func (m *Manager) hand(in *inlined) {
+	for {
+		select {
+		case m.calls.roots <- in:
+			return
+		default:
+		}
+		select {
+		case old := <-m.calls.roots:
+			if old.snapshot.generation > in.snapshot.generation {
+				in = old
+			}
+		default:
+		}
+	}
+}
+
+// Given reports whether roots have come with a call.
+func (m *Manager) Given() bool { return m.pub.Load().inline != nil || len(m.calls.roots) > 0 }
+
+// Undeclared is the View for a call whose client does not declare roots.
+func (m *Manager) Undeclared() View { return m.standIn().undeclared }
+
+// StandIn is the View for what cannot ask for roots and has none.
+func (m *Manager) StandIn() View { return m.standIn().waiting }
+
+// standIns are views that need no client; they are made once for each terms.
+type standIns struct {
+	terms               *terms
+	undeclared, waiting View
+}
+
+func (m *Manager) standIn() *standIns {
+	t := m.terms.Load()
+	if s := m.calls.stands.Load(); s != nil && s.terms == t {
+		return s
+	}
+	s := &standIns{
+		terms:      t,
+		undeclared: t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseUnsupported, nil),
+		waiting:    t.settings.fallbackView(m.fsys, m.generation.Add(1), t.fallback, CaseFailed, errInline),
+	}
+	s.waiting.Assumed = true
+	m.calls.stands.Store(s)
+	return s
+}
+
+// greetInline is greet for a client that gives its roots with its calls.
+func (l *loop) greetInline() {
+	if l.greeted {
+		return // the handshake came first: the client is asked
+	}
+	l.greeted, l.greeting = true, greeting{inline: true}
+	if l.inline == nil {
+		l.view = l.m.standIn().waiting
+	}
+	l.settle()
+	l.publish()
+}
+
+// heardInline takes in roots that came with a call.
+func (l *loop) heardInline(in *inlined) {
+	if l.inline != nil && in.snapshot.generation < l.inline.snapshot.generation {
+		return
+	}
+	l.inline = in
+	l.asked, l.askedUnder = in.snapshot, in.top
+	l.keptSince = time.Time{}
+	l.view = in.view
+	l.settle()
+	l.publish()
+}
+
+// reckon makes the view of an answer: where none of its roots can be used, what
+// was configured counts. unusable is how many there were then.
+func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, unusable int) {
+	v = answeredView(s, t.settings.When).under(top)
+	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
+		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)
+		v.unusable = unusable
+	}
+	return v, unusable
+}
+
+// same reports whether two snapshots tell the same, but for when they were made.
+func (s *Snapshot) same(o *Snapshot) bool {
+	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped)
+}

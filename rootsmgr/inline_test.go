@@ -1,0 +1,171 @@
+package rootsmgr
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// neverAsked is the Source of a client that is never asked.
+type neverAsked struct{ t *testing.T }
+
+func (n neverAsked) ListRoots(context.Context, string) (Page, error) {
+	n.t.Error("the client was asked")
+	return Page{}, ErrMalformed
+}
+
+// inlineManager runs a Manager of a client that gives its roots with its calls.
+func inlineManager(t *testing.T, src Source, f Fallback, s Settings, test func(m *Manager)) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(src, f, s, OS{}, zerolog.Nop())
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = m.Run(ctx)
+		}()
+		m.Stateless()
+		synctest.Wait()
+		test(m)
+		cancel()
+		<-done
+	})
+}
+
+func page(dirs ...string) Page {
+	var p Page
+	for _, d := range dirs {
+		p.Entries = append(p.Entries, Entry{URI: FormatURI(d)})
+	}
+	return p
+}
+
+func real(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestInlineRoots(t *testing.T) {
+	a, b, own := real(t), real(t), real(t)
+	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
+	inlineManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
+		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.State().Word != "inline" || m.Given() {
+			t.Errorf("before any came: %+v, state %s", v, m.State().Word)
+		}
+		select {
+		case <-m.First():
+		default:
+			t.Error("who waits for the first roots waits in vain")
+		}
+		one := m.Inline(page(a))
+		synctest.Wait()
+		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginInline || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.Given() {
+			t.Errorf("the first: %+v, the session goes by %v", one, m.View().Snapshot.Paths())
+		}
+		news := m.Updates()
+		if again := m.Inline(page(a)); again.Snapshot != one.Snapshot {
+			t.Error("the same roots again are other ones")
+		}
+		synctest.Wait()
+		select {
+		case <-news:
+			t.Error("the same roots again are news")
+		default:
+		}
+		two := m.Inline(page(b))
+		synctest.Wait()
+		if two.Snapshot.Paths()[0] != b || two.Snapshot.Generation() <= one.Snapshot.Generation() || m.View().Snapshot != two.Snapshot {
+			t.Errorf("others: %+v", two)
+		}
+		if one.Snapshot.Paths()[0] != a {
+			t.Error("what a call is judged by has changed under it")
+		}
+		if v := m.Inline(Page{}); v.Case != CaseEmpty || v.Open || v.Snapshot.Len() != 0 {
+			t.Errorf("an empty list: %+v", v)
+		}
+		// None can be used: what was configured counts, as for one that was asked.
+		if v := m.Inline(Page{Entries: []Entry{{URI: "https://example.com"}}}); v.Case != CaseKnown || v.Snapshot.Origin() != OriginConfig {
+			t.Errorf("none can be used: %+v", v)
+		}
+		if v := m.Undeclared(); v.Case != CaseKnown || v.Snapshot.Paths()[0] != own {
+			t.Errorf("not declared: %+v", v)
+		}
+		if v := m.InlineOnce(page(a)); v.Snapshot.Paths()[0] != a {
+			t.Errorf("for one call: %+v", v)
+		}
+		synctest.Wait()
+		if m.View().Snapshot.Origin() == OriginInline {
+			t.Error("what one call brought for itself became the session's")
+		}
+	})
+}
+
+func TestInlineWithoutFallback(t *testing.T) {
+	inlineManager(t, neverAsked{t}, Fallback{}, DefaultSettings(), func(m *Manager) {
+		if v := m.Undeclared(); v.Case != CaseUnsupported || !v.Open {
+			t.Errorf("a client that cannot give roots: %+v", v)
+		}
+		// One that can and has not yet is another thing: nothing is open.
+		for _, v := range []View{m.View(), m.StandIn()} {
+			if v.Case != CaseFailed || v.Open {
+				t.Errorf("a client that can: %+v", v)
+			}
+		}
+	})
+}
+
+func TestInlineUnderACeiling(t *testing.T) {
+	top := real(t)
+	in, out := filepath.Join(top, "in"), real(t)
+	if err := os.Mkdir(in, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := DefaultSettings()
+	s.Ceiling = []Entry{{URI: top}}
+	inlineManager(t, neverAsked{t}, Fallback{}, s, func(m *Manager) {
+		v := m.Inline(page(in, out))
+		if paths := v.Snapshot.Paths(); len(paths) != 1 || paths[0] != in || v.Ceiling == nil {
+			t.Errorf("%v", paths)
+		}
+		if v := m.Inline(page(filepath.Dir(top))); len(v.Snapshot.Paths()) != 1 || v.Snapshot.Paths()[0] != top {
+			t.Errorf("above it: %v", v.Snapshot.Paths())
+		}
+		if v := m.Undeclared(); v.Open || v.Snapshot.Origin() != OriginCeiling {
+			t.Errorf("not declared: %+v", v)
+		}
+	})
+}
+
+// A handshake after modern requests: its calls wait for its own answer.
+func TestHandshakeAfterInline(t *testing.T) {
+	a, b := real(t), real(t)
+	src := sourceFunc(func(ctx context.Context) (Page, error) {
+		time.Sleep(time.Second)
+		return page(b), nil
+	})
+	inlineManager(t, src, Fallback{}, DefaultSettings(), func(m *Manager) {
+		m.Inline(page(a))
+		synctest.Wait()
+		m.Initialized(true, true)
+		v, err := m.Await(context.Background())
+		if err != nil || v.Snapshot.Origin() != OriginAsked || v.Snapshot.Paths()[0] != b {
+			t.Errorf("%v %v: %v", v.Snapshot.Origin(), v.Snapshot.Paths(), err)
+		}
+		if v := m.Inline(page(a)); v.Snapshot.Paths()[0] != a {
+			t.Errorf("a modern call after that: %v", v.Snapshot.Paths())
+		}
+	})
+}
+
+type sourceFunc func(ctx context.Context) (Page, error)
+
+func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { return f(ctx) }

@@ -1,0 +1,251 @@
+package validate
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mcphub/rootsmgr"
+)
+
+// forest makes disks with directories, files and links among them, some of which lead nowhere, up, or in a circle.
+func forest(t *testing.T, trees int) [][]string {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var out [][]string
+	for range trees {
+		top, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs := []string{top}
+		for range 9 {
+			d := filepath.Join(dirs[rng.IntN(len(dirs))], string(rune('a'+rng.IntN(4))))
+			if os.Mkdir(d, 0o755) == nil {
+				dirs = append(dirs, d)
+			}
+		}
+		for i := range 4 {
+			_ = os.WriteFile(filepath.Join(dirs[rng.IntN(len(dirs))], fmt.Sprintf("f%d", i%2)), nil, 0o644)
+		}
+		all := slices.Clone(dirs)
+		for i := range 6 {
+			link := filepath.Join(dirs[rng.IntN(len(dirs))], fmt.Sprintf("l%d", i%3))
+			target := dirs[rng.IntN(len(dirs))]
+			switch rng.IntN(6) {
+			case 0:
+				target = "../" + filepath.Base(target)
+			case 1:
+				target += "/new"
+			case 2:
+				target = filepath.Join(target, fmt.Sprintf("l%d", rng.IntN(3)))
+			}
+			if os.Symlink(target, link) == nil {
+				all = append(all, link)
+			}
+		}
+		out = append(out, all)
+	}
+	return out
+}
+
+// isPlace reports that a path may be the directory of a rule or a root: it is none of the odd links.
+func isPlace(p string, missing bool) bool {
+	real, err := refFollow(p)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(real)
+	return err == nil && info.IsDir() || err != nil && missing
+}
+
+var refNames = []string{"a", "b", "c", "d", "l0", "l1", "l2", "f0", "new", "..", "."}
+
+type refDraw struct {
+	t    *rapid.T
+	tree []string
+}
+
+func (d refDraw) place(label string, missing bool) string {
+	return rapid.Custom(func(t *rapid.T) string {
+		p := rapid.SampledFrom(d.tree).Draw(t, "dir")
+		if missing && rapid.IntRange(0, 4).Draw(t, "further") == 0 {
+			p += "/" + rapid.SampledFrom([]string{"a", "b", "l1", "new"}).Draw(t, "name")
+		}
+		return p
+	}).Filter(func(p string) bool { return isPlace(p, missing) }).Draw(d.t, label)
+}
+
+func (d refDraw) places(label string, least, most int) []string {
+	var out []string
+	for range rapid.IntRange(least, most).Draw(d.t, label) {
+		out = append(out, d.place(label, false))
+	}
+	return out
+}
+
+func (d refDraw) rule(i int) Rule {
+	t := d.t
+	r := Rule{Name: fmt.Sprintf("rule %d", i+1), Then: rapid.SampledFrom([]Decision{Allow, Deny, Escalate}).Draw(t, "then"), Serve: rapid.Bool().Draw(t, "serve")}
+	r.Servers = rapid.SampledFrom([][]string{nil, nil, {"child"}, {"other", "ch*"}, {"other"}}).Draw(t, "servers")
+	r.Tools = rapid.SampledFrom([][]string{nil, nil, {"do_it"}, {"do_*"}, {"x*"}}).Draw(t, "tools")
+	if rapid.IntRange(0, 7).Draw(t, "paths") > 0 {
+		r.Paths = &PathRule{Roles: rapid.SampledFrom([][]Role{nil, nil, {RoleRead}, {RoleWrite, RoleDelete}, {RoleDelete}}).Draw(t, "roles")}
+		if rapid.IntRange(0, 3).Draw(t, "in") > 0 {
+			r.Paths.Within = d.place("within", true)
+		}
+		r.Paths.Outside = rapid.IntRange(0, 3).Draw(t, "out") == 0
+	}
+	return r
+}
+
+func (d refDraw) world() *refWorld {
+	t := d.t
+	w := &refWorld{roots: d.places("roots", 0, 2)}
+	for i := range rapid.IntRange(0, 5).Draw(t, "rules") {
+		w.rules = append(w.rules, d.rule(i))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "sandboxed") == 0 {
+		w.sandbox = refMust(d.place("sandbox", false))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "shielded") == 0 {
+		w.protected = []string{refMust(d.place("protected", false))}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "capped") == 0 && (len(w.rules) > 0 || w.sandbox != "") {
+		w.ceiling = d.places("ceiling", 1, 2)
+	}
+	w.open = len(w.roots) == 0 && w.ceiling == nil && rapid.Bool().Draw(t, "open")
+	for range rapid.IntRange(0, 3).Draw(t, "grants") {
+		g := Grant{Path: refMust(d.place("grant", false)), Roles: Roles(rapid.SampledFrom([][]Role{{RoleRead}, {RoleWrite}, {RoleRead, RoleWrite, RoleDelete}}).Draw(t, "granted")...)}
+		if rapid.Bool().Draw(t, "file") {
+			g.Path, g.File = g.Path+"/f0", true
+		}
+		w.grants = append(w.grants, g)
+	}
+	w.cwd = refMust(d.place("cwd", false))
+	return w
+}
+
+func entries(dirs []string) []rootsmgr.Entry {
+	var out []rootsmgr.Entry
+	for _, d := range dirs {
+		out = append(out, rootsmgr.Entry{URI: d})
+	}
+	return out
+}
+
+// TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
+// grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
+func TestPolicyReference(t *testing.T) {
+	checks := flag.Lookup("rapid.checks")
+	was := checks.Value.String()
+	if err := checks.Value.Set(cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "1500")); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = checks.Value.Set(was) }()
+	trees := forest(t, 20)
+	got := map[Decision]int{}
+	opened, fired := 0, map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		d := refDraw{t, rapid.SampledFrom(trees).Draw(t, "tree")}
+		ref := d.world()
+		roles := map[string]Role{"p0": RoleRead, "p1": RoleWrite, "p2": RoleDelete}
+		args := map[string]map[string]ArgRule{"*": {}}
+		for key, role := range roles {
+			args["*"]["/"+key] = ArgRule{Role: role}
+		}
+		c, err := NewChecker(Config{
+			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: ModeDeclared, ModeSet: true}}, Protected: ref.protected,
+			Home: "/nonexistent/home", Getenv: func(string) string { return "" }, Policy: Policy{Sandbox: ref.sandbox, Rules: ref.rules},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := c.Tool("child", "", []byte(anyTool))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := rapid.Custom(func(t *rapid.T) string {
+			p := rapid.SampledFrom(d.tree).Draw(t, "start")
+			for range rapid.IntRange(0, 3).Draw(t, "length") {
+				p += "/" + rapid.SampledFrom(refNames).Draw(t, "name")
+			}
+			return p
+		})
+		call := map[string]string{}
+		if rapid.IntRange(0, 3).Draw(t, "relative") == 0 {
+			p := rapid.SampledFrom(refNames).Draw(t, "first")
+			for range rapid.IntRange(0, 2).Draw(t, "more") {
+				p += "/" + rapid.SampledFrom(refNames).Draw(t, "name")
+			}
+			call[rapid.SampledFrom([]string{"p0", "p1", "p2"}).Draw(t, "key")] = p
+		} else {
+			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"p0", "p1", "p2"}), 1, 3, rapid.ID[string]).Draw(t, "keys") {
+				call[key] = value.Draw(t, "value")
+			}
+		}
+		raw := "{"
+		for key, v := range call {
+			raw += fmt.Sprintf("%q:%q,", key, v)
+		}
+		raw = raw[:len(raw)-1] + "}"
+		scan, err := c.Scan(tool, []byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge := func(grants []Grant) (*Verdict, Decision) {
+			ref.grants = grants
+			snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
+			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
+			if ref.ceiling != nil {
+				view.Ceiling = rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginCeiling, entries(ref.ceiling)).Guard()
+			}
+			ref.served = snap.Paths()
+			for _, dir := range c.Directories("child", grants) {
+				ref.served = append(ref.served, dir.Path)
+			}
+			want := Allow
+			for key, v := range call {
+				want = min(want, ref.finding("child", "do_it", roles[key], v))
+			}
+			return c.Judge(scan, Where{Cwd: ref.cwd, Served: ref.served, Grants: grants}, view), want
+		}
+		grants := ref.grants
+		v, want := judge(grants)
+		if v.Decision != want {
+			t.Fatalf("%s: %v by %q, the reference says %v\nworld %+v\nrules %s\nfindings %+v", raw, v.Decision, v.Rule, want, ref, showRules(ref.rules), v.Findings)
+		}
+		bare, want := judge(nil)
+		if bare.Decision != want {
+			t.Fatalf("without grants %s: %v by %q, the reference says %v\nworld %+v\nrules %s", raw, bare.Decision, bare.Rule, want, ref, showRules(ref.rules))
+		}
+		if bare.Decision == Deny && v.Decision != Deny {
+			t.Fatalf("%s: a grant lifts the denial by %q, now %v by %q:\nworld %+v\ngrants %+v\nrules %s\nbefore %+v\nafter %+v", raw, bare.Rule, v.Decision, v.Rule, ref, grants, showRules(ref.rules), bare.Findings, v.Findings)
+		}
+		if bare.Decision == Escalate && v.Decision == Allow {
+			opened++
+		}
+		got[v.Decision]++
+		if v.Fired != nil {
+			fired[v.Fired.Then.String()]++
+		}
+	})
+	t.Logf("decisions %v, opened by a grant %d, fired %v", got, opened, fired)
+	if got[Deny] == 0 || got[Allow] == 0 || got[Escalate] == 0 || opened == 0 || len(fired) != 3 {
+		t.Error("something was never tested")
+	}
+}
+
+func showRules(rules []Rule) string {
+	s := ""
+	for _, r := range rules {
+		s += fmt.Sprintf("\n  %s %v servers %v tools %v paths %+v", r.Name, r.Then, r.Servers, r.Tools, r.Paths)
+	}
+	return s
+}

@@ -1,0 +1,74 @@
+package validate
+
+import (
+	"io/fs"
+	"os"
+
+	"mcphub/rootsmgr"
+)
+
+// watched is a protected path, and what is there now.
+type watched struct {
+	spellings []string
+	info      fs.FileInfo // of a file, nil otherwise
+}
+
+// protected is V10's stage: everything at or below a protected path, and writing to or deleting a directory above one.
+func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
+	var mine fs.FileInfo
+	for i := range j.watched {
+		w := &j.watched[i]
+		for _, own := range w.spellings {
+			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
+				if _, ok := j.c.below(own, p); ok {
+					return CodeProtected
+				}
+				if _, ok := j.c.below(p, own); ok && j.reaches(f) {
+					return CodeProtectedAbove
+				}
+			}
+		}
+		if w.info == nil || !where.Exists || where.Dir {
+			continue
+		}
+		if mine == nil {
+			var err error
+			if mine, err = j.c.fs.Lstat(where.Path); err != nil {
+				return CodeProtected // it was there a moment ago
+			}
+		}
+		if j.c.sameFile(mine, w.info) {
+			return CodeProtected
+		}
+	}
+	return ""
+}
+
+// reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
+// tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
+func (j *judge) reaches(f *Finding) bool {
+	if f.context || f.form == formWord || f.operand && f.relative() {
+		return f.Role == RoleDelete
+	}
+	return f.Role >= RoleWrite
+}
+
+func (c *Checker) below(dir, p string) (string, bool) {
+	if p == "" || dir == "" {
+		return "", false
+	}
+	if c.folds {
+		dir, p = foldName(dir), foldName(p)
+	}
+	if c.windows {
+		dir, p = slashed(dir), slashed(p)
+	}
+	return below(dir, p)
+}
+
+func (c *Checker) sameFile(a, b fs.FileInfo) bool {
+	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+		return s.SameFile(a, b)
+	}
+	return os.SameFile(a, b)
+}

@@ -1,0 +1,380 @@
+package validate
+
+import (
+	"slices"
+
+	"mcphub/rootsmgr"
+)
+
+// This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
+// protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says.
+
+// A unit is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
+// kernel follows it, and cleaned before it is followed.
+type unit struct {
+	place rootsmgr.Place
+	known bool     // place is: the path could be resolved
+	hard  bool     // denied before any rule
+	alone Decision // by the boundary
+}
+
+// tally is what the units of one finding mean to the rules.
+type tally struct {
+	hard  bool // a unit is denied before any rule
+	many  bool // more kinds than are kept, which denies
+	kinds []unitKind
+}
+
+// unitKind is all that the rules can tell units apart by.
+type unitKind struct {
+	id      int    // its index
+	hits    []bool // by rule of the ruling
+	alone   Decision
+	granted bool
+	leads   string // where the first one leads
+}
+
+const maxKinds = 256
+
+// weigh takes a unit into the tally of its finding.
+func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
+	t := out.tally
+	if t == nil {
+		t = &tally{}
+		out.tally = t
+	}
+	if t.hard = t.hard || u.hard; t.hard {
+		return
+	}
+	var facts pathFacts
+	if u.known {
+		facts = j.facts(&u.place)
+	}
+	j.hits = j.hits[:0]
+	for _, at := range j.ruling.rules {
+		rule := &j.c.policy.rules[at]
+		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || j.takesAlong(rule, out, u))
+	}
+	r.kind = t.keep(unitKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
+}
+
+// keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
+func (t *tally) keep(k unitKind) int {
+	for i := range t.kinds {
+		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
+			return i
+		}
+	}
+	if len(t.kinds) == maxKinds {
+		t.many = true
+		return -1
+	}
+	k.id, k.hits = len(t.kinds), slices.Clone(k.hits)
+	t.kinds = append(t.kinds, k)
+	return k.id
+}
+
+// join takes in what was found when the same finding was read from other directories: more, which is of no use then.
+func (out *Judged) join(more *Judged) {
+	if out.tally == nil || more.tally == nil {
+		return
+	}
+	out.tally.hard, out.tally.many = out.tally.hard || more.tally.hard, out.tally.many || more.tally.many
+	for i := range more.Readings {
+		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.tally.kinds) {
+			r.kind = out.tally.keep(more.tally.kinds[r.kind])
+		}
+	}
+	for _, k := range more.tally.kinds { // of readings that were not kept
+		out.tally.keep(k)
+	}
+}
+
+// ruled is what the rules say of some units.
+type ruled struct {
+	decision Decision
+	code     string
+	by       *Rule // nil: the boundary
+	leads    string
+}
+
+// rule decides a finding by its rules; where none is about it, it stays as the boundary has it.
+func (j *judge) rule(out *Judged) {
+	t := out.tally
+	switch {
+	case t == nil || t.hard:
+	case t.many:
+		out.Decision, out.Code = Deny, CodeBudget
+	default:
+		asks := make([]bool, len(t.kinds))
+		d := j.decide(t.kinds, asks)
+		if d.by == nil {
+			return
+		}
+		for i := range out.Readings {
+			r := &out.Readings[i]
+			r.Asks = d.decision == Escalate && r.kind >= 0 && r.kind < len(asks) && asks[r.kind]
+		}
+		out.Decision, out.Code, out.fired, out.Rule = d.decision, d.code, d.by, d.by.Name
+		if d.leads != "" {
+			out.Leads = d.leads
+		}
+	}
+}
+
+// decide is P1: the first rule that matches. One that denies or escalates matches where any unit does, one that allows
+// where all do. A rule that escalates asks about the units that it matches; the others are decided without it, and where
+// they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
+// where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
+// kinds of units that a grant is missing for.
+func (j *judge) decide(units []unitKind, asks []bool) ruled {
+	for i, at := range j.ruling.rules {
+		r := j.c.policy.rules[at].Rule
+		first := slices.IndexFunc(units, func(u unitKind) bool { return u.hits[i] })
+		if first < 0 {
+			continue
+		}
+		leads := units[first].leads
+		switch r.Then {
+		case Allow:
+			if !slices.ContainsFunc(units, func(u unitKind) bool { return !u.hits[i] }) {
+				return ruled{Allow, CodeRuleAllow, r, leads}
+			}
+		case Escalate:
+			var rest []unitKind
+			out := ruled{Allow, CodeGranted, r, leads}
+			for _, u := range units {
+				switch {
+				case !u.hits[i]:
+					rest = append(rest, u)
+				case r.Paths == nil && j.w.Approved != r.Name:
+					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+				case r.Paths != nil && !u.granted:
+					out = ruled{Escalate, CodeRuleEscalate, r, u.leads}
+					asks[u.id] = true
+				}
+			}
+			if len(rest) == 0 {
+				return out
+			}
+			others := j.decide(rest, asks)
+			if others.decision == Deny || others.decision == Escalate && out.decision == Allow {
+				return others
+			}
+			return out
+		default:
+			return ruled{Deny, CodeRuleDeny, r, leads}
+		}
+	}
+	return j.decideEach(units)
+}
+
+// decideEach decides units of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
+func (j *judge) decideEach(units []unitKind) ruled {
+	out := ruled{decision: Allow}
+	for _, u := range units {
+		if u.alone == Allow {
+			continue
+		}
+		i := slices.Index(u.hits, true)
+		if i < 0 {
+			return ruled{decision: Deny}
+		}
+		if out.by == nil {
+			out = ruled{Allow, CodeRuleAllow, j.c.policy.rules[j.ruling.rules[i]].Rule, u.leads}
+		}
+	}
+	return out
+}
+
+// pathFacts is what rules ask of one path.
+type pathFacts struct {
+	readings *rootsmgr.Readings
+	sets     *rootsmgr.AreaSets
+	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
+}
+
+// facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
+func (j *judge) facts(p *rootsmgr.Place) pathFacts {
+	if j.sets == nil {
+		j.sets = j.c.policy.areas.NewSets()
+	}
+	j.c.policy.areas.Compare(&p.Readings, j.sets)
+	f := pathFacts{readings: &p.Readings, sets: j.sets}
+	if j.ruling.outside && !(j.v.Open && j.boundless()) && p.Path != "/dev/null" {
+		lexical, physical, cleaned := j.guard.Inside(&p.Readings)
+		f.outside = [3]bool{!lexical, !physical, !cleaned}
+	}
+	return f
+}
+
+// boundless reports that no boundary is known: a sandbox alone makes none.
+func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
+
+// isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
+// let pass for want of a boundary, and confined has been asked about that.
+func (j *judge) isAbout(r *compiled, f *pathFacts, known bool) bool {
+	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
+		return true
+	}
+	if !known {
+		return false
+	}
+	has := func(set []uint64) bool { return r.area < 0 || set[r.area/64]&(1<<(r.area%64)) != 0 }
+	if r.Then == Allow {
+		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
+	}
+	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
+	if r.late() {
+		for i, also := range j.lateArea(r, f.readings) {
+			in[i] = in[i] || also
+		}
+	}
+	for i := range in {
+		if in[i] && (!r.Paths.Outside || f.outside[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
+func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
+	now, ok := j.late[r]
+	if !ok {
+		now = r.dir.Path
+		if place, err := rootsmgr.Resolve(j.c.fs, r.dir.Given); err == nil {
+			now = place.Path
+		}
+		if j.late == nil {
+			j.late = make(map[*compiled]string)
+		}
+		j.late[r] = now
+	}
+	return [3]bool{j.c.holds(now, readings.Lexical), j.c.holds(now, readings.Physical), j.c.holds(now, readings.Cleaned)}
+}
+
+// takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
+// the rule is about would be gone, or somewhere else, where no rule is about it.
+func (j *judge) takesAlong(r *compiled, f *Judged, u *unit) bool {
+	return f.Role == RoleDelete && u.known && u.place.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+		(j.c.holds(u.place.Readings.Physical, r.dir.Path) || j.c.holds(u.place.Readings.Cleaned, r.dir.Path))
+}
+
+// granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
+func (j *judge) granted(role Role, p *rootsmgr.Place) bool {
+	return slices.ContainsFunc(j.w.Grants, func(g Grant) bool {
+		return g.Roles.Has(role) && g.Path != "" && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
+	})
+}
+
+func (j *judge) covers(g *Grant, p string) bool {
+	if g.File {
+		return p == g.Path
+	}
+	_, ok := below(g.Path, p)
+	return ok
+}
+
+// sandbox adds the sandbox to the boundary, as long as it is what it was when the policy was read.
+func (j *judge) sandbox() {
+	if j.c.policy == nil || j.c.policy.sandbox == nil {
+		return
+	}
+	if s := j.c.policy.sandbox; j.c.ownDir(s.path) == nil {
+		j.guard = rootsmgr.Union(j.guard, s.guard)
+	}
+}
+
+// capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
+func (j *judge) capped(p *rootsmgr.Place) bool {
+	if j.v.Ceiling == nil || j.c.policy == nil || p.Path == "/dev/null" {
+		return false // the roots are below it already
+	}
+	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
+	return !lexical || !physical || !cleaned
+}
+
+// confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
+func (j *judge) confined(role Role) bool {
+	return j.ruling != nil && j.ruling.confines && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
+	})
+}
+
+// touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
+// not count inside the boundary, where everything else is allowed.
+func (j *judge) touches(role Role, p *rootsmgr.Place) bool {
+	if !j.confined(role) || p.Path == "" {
+		return false
+	}
+	facts := j.facts(p)
+	return slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && j.isAbout(r, &facts, true)
+	})
+}
+
+// touchesName is touches for a name without a slash in a directory.
+func (j *judge) touchesName(f *Finding, s spelled) bool {
+	if !f.operand || !j.confined(f.Role) {
+		return false
+	}
+	if j.looked.checks++; j.looked.checks > maxChecks {
+		return true // and is then refused for it
+	}
+	place, err := rootsmgr.Resolve(j.c.fs, s.path)
+	return err == nil && j.touches(f.Role, &place)
+}
+
+// beside reports a directory that is served beside the roots: outside the boundary, not where the child works, and not
+// named by the call. A
+// relative path is read from there only where something is there to be opened, or the directory to make it in is: a
+// child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
+// asked about.
+func (j *judge) beside(base string) bool {
+	if base == "" || base == j.w.Cwd || j.named[base] {
+		return false
+	}
+	served := j.c.policy != nil && j.c.policy.dirs[base] || slices.ContainsFunc(j.w.Grants, func(g Grant) bool { return !g.File && g.Path == base })
+	if !served {
+		return false
+	}
+	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	return !inside
+}
+
+// passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
+// that it is served. One that climbs out of that is looked for in the others.
+func (j *judge) passesBy(s spelled) bool {
+	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
+		return false
+	}
+	_, stays := below(j.c.platform.Clean(s.base), j.c.platform.Clean(s.path))
+	return stays
+}
+
+// idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
+// server never comes to.
+func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
+	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if j.passesBy(s) {
+		return true
+	}
+	if p.Exists {
+		return false
+	}
+	if f.Role == RoleRead {
+		return true
+	}
+	parent := j.c.parent(p.Path)
+	if j.c.holds(parent, s.base) {
+		return true
+	}
+	info, err := j.c.fs.Lstat(parent)
+	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
+}
