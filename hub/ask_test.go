@@ -41,13 +41,15 @@ func TestEraOfARequest(t *testing.T) {
 		return &m
 	}
 	for params, want := range map[string]bool{
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`: true,
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}`: true,
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`:            true,
-		`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`:        false,
-		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}`: false,
-		`{"_meta":{"progressToken":1}}`:                                      false,
-		`{"name":"x"}`:                                                       false,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`:      true,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}`:      true,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`:                 true,
+		`{"_meta":{"io.\u006dodelcontextprotocol/protocolVersion":"2026-07-28"}}`: true,
+		`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28"}}`:     true,
+		`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`:             false,
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}`:      false,
+		`{"_meta":{"progressToken":1}}`:                                           false,
+		`{"name":"x"}`:                                                            false,
 	} {
 		if got := isModern(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)); got != want {
 			t.Errorf("%s: modern %t", params, got)

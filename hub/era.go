@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -44,7 +45,7 @@ func isModern(m *jsonrpc.Message) bool {
 	if m.Method == methodDiscover || m.Method == methodListen {
 		return true
 	}
-	version := jsonrpc.Get(m.Param("_meta"), metaVersion)
+	version := inMeta(m, metaVersion)
 	if version == nil {
 		return false
 	}
@@ -56,5 +57,18 @@ func isModern(m *jsonrpc.Message) bool {
 // modern ones say. Of a client that has said initialize it is a handshake's with
 // something odd in it.
 func isNearlyModern(m *jsonrpc.Message) bool {
-	return jsonrpc.Get(m.Param("_meta"), metaCapabilities) != nil
+	return inMeta(m, metaCapabilities) != nil
+}
+
+// metaPrefix is in the names of all members of _meta that are of one hop.
+var metaPrefix = []byte("io.modelcontextprotocol/")
+
+// inMeta finds a member of a request's _meta. Most requests have none of these,
+// which is seen without reading it: a name is spelled out, or has an escape in it.
+func inMeta(m *jsonrpc.Message, name string) []byte {
+	meta := m.Param("_meta")
+	if bytes.IndexByte(meta, '\\') < 0 && !bytes.Contains(meta, metaPrefix) {
+		return nil
+	}
+	return jsonrpc.Get(meta, name)
 }
