@@ -61,3 +61,22 @@ func TestEraOfARequest(t *testing.T) {
 		}
 	}
 }
+
+// What belongs to the hop between a modern client and the hub goes no further;
+// the answers that tasks/update carries are what it is about.
+func TestCoreOfAModernRequest(t *testing.T) {
+	const params = `{"taskId":"t","name":"n","inputResponses":{"q":{"action":"accept"}},"requestState":"s","task":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","kept":1.0}}`
+	for method, want := range map[string]string{
+		"tools/call":   `{"taskId":"t","name":"n","_meta":{"kept":1.0}}`,
+		"tasks/update": `{"taskId":"t","name":"n","inputResponses":{"q":{"action":"accept"}},"_meta":{"kept":1.0}}`,
+	} {
+		var m jsonrpc.Message
+		if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`), true, &m); err != nil {
+			t.Fatal(err)
+		}
+		got, err := core(&m)
+		if err != nil || string(got.Params) != want {
+			t.Errorf("%s: %s, %v", method, got.Params, err)
+		}
+	}
+}

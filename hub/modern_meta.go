@@ -121,7 +121,11 @@ func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	for _, mb := range m.Members {
 		value := mb.Value
 		switch mb.Name {
-		case paramResponses, paramState, "task": // tasks of 2025-11-25 are of the other era
+		case paramResponses:
+			if m.Method != methodTaskUpdate { // where they are what the request is about
+				continue
+			}
+		case paramState, "task": // tasks of 2025-11-25 are of the other era
 			continue
 		case "_meta":
 			if value = ownMeta(value); value == nil {
