@@ -36,7 +36,6 @@ func (l leg) inapplicable(scenario string) (string, bool) {
 }
 
 const (
-	whyJSON    = "a request without a handshake is answered with plain JSON where nothing is said before its result, so that an error can have its status"
 	whyNull    = "the scenario sends null where the tool's own schema wants a boolean, which the hub refuses before anything is sent"
 	whyState   = "the scenario leaves out the requestState of the hub, without which a request begins anew"
 	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not carry"
@@ -49,7 +48,6 @@ var legs = []leg{
 		{[]string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 			"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition"}, whyNoTasks},
 	}, through: []exception{
-		{[]string{"server-sse-multiple-streams:server-sse-streams-functional"}, whyJSON},
 		{[]string{"input-required-result-ignore-extra-params:sep-2322-ignore-unexpected-params"}, whyState},
 	}},
 	{role: "client", revision: "2025-11-25", never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},

@@ -197,6 +197,9 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	if !over && late.refusal.Error != nil {
 		a = late.refusal // as it is: of a child nobody would believe it
 	}
+	if !over && a.Error == nil && prefersEvents(r.Header) {
+		x.flow() // not before: an error has its status
+	}
 	if !x.finish(a, over) {
 		f.plainModern(w, x, a, statusOf(c.s, m, a), over)
 	}
