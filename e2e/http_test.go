@@ -104,12 +104,20 @@ type caller func(t *testing.T, tool string, args obj) (text string, isError bool
 // dialGoSDK connects the official Go SDK's client.
 func dialGoSDK(t testing.TB, url string, o *gosdk.ClientOptions, dirs ...string) *gosdk.ClientSession {
 	t.Helper()
+	return dialGoSDKAt(t, url, o, handshakeVersion, dirs...)
+}
+
+// handshakeVersion is what the Go SDK is held to where a test is about the era of the handshake: it would take the newest.
+const handshakeVersion = "2025-11-25"
+
+func dialGoSDKAt(t testing.TB, url string, o *gosdk.ClientOptions, version string, dirs ...string) *gosdk.ClientSession {
+	t.Helper()
 	c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, o)
 	for _, d := range dirs {
 		c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
 	}
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	s, err := c.Connect(context.Background(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+	s, err := c.Connect(context.Background(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: version})
 	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -122,7 +130,7 @@ func dialGoSDK(t testing.TB, url string, o *gosdk.ClientOptions, dirs ...string)
 
 func callGoSDK(t testing.TB, s *gosdk.ClientSession, tool string, args obj, token any) (string, bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 	defer cancel()
 	p := &gosdk.CallToolParams{Name: tool, Arguments: args}
 	if token != nil {
@@ -374,20 +382,22 @@ func TestHTTPPlaywrightByURL(t *testing.T) {
 	}
 	w.listening(exec.Command(n.program, args...), regexp.MustCompile(`(?i)(listening)`), "TMPDIR="+w.home)
 	url := w.serveHTTP(w.config(obj{"playwright": obj{"url": fmt.Sprintf("http://localhost:%s/mcp", port)}}))
-	s := dialGoSDK(t, url, nil, w.project)
-	list, err := s.ListTools(t.Context(), nil)
-	must(t, err)
-	if len(list.Tools) < 10 {
-		t.Errorf("%d tools", len(list.Tools))
-	}
-	if chromium() == "" {
-		noChromium(t)
-	}
-	if got, bad := callGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
-		t.Errorf("%s", got)
-	}
-	if got, bad := callGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.path("project", "shot.png"), "scale": "css"}, nil); bad {
-		t.Errorf("%s", got)
+	for _, version := range []string{handshakeVersion, "2026-07-28"} {
+		s := dialGoSDKAt(t, url, nil, version, w.project)
+		list, err := s.ListTools(t.Context(), nil)
+		must(t, err)
+		if len(list.Tools) < 10 {
+			t.Errorf("%d tools", len(list.Tools))
+		}
+		if chromium() == "" {
+			noChromium(t)
+		}
+		if got, bad := callGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
+			t.Errorf("%s", got)
+		}
+		if got, bad := callGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.path("project", "shot.png"), "scale": "css"}, nil); bad {
+			t.Errorf("%s", got)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (w *world) runGoSDK(config string, o *gosdk.ClientOptions, dirs ...string) 
 	}
 	cmd := exec.Command(mcphub(w.t), "serve", "--config", config)
 	cmd.Env, cmd.Dir = w.env(), w.home
-	s, err := c.Connect(context.Background(), &gosdk.CommandTransport{Command: cmd}, nil)
+	s, err := c.Connect(context.Background(), &gosdk.CommandTransport{Command: cmd}, &gosdk.ClientSessionOptions{ProtocolVersion: handshakeVersion})
 	must(w.t, err)
 	w.t.Cleanup(func() {
 		if err := s.Close(); err != nil {
