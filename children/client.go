@@ -28,15 +28,5 @@ func (n *nest) shown(s Spec, k Key) []byte {
 	if s.Roots != RootsNone {
 		b = append(b, `"roots":{"listChanged":true}`...)
 	}
-	_ = jsonrpc.Members(n.client(k).Capabilities, func(name string, value []byte) bool {
-		if name == "roots" {
-			return true
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
-		return true
-	})
-	return append(b, '}')
+	return append(jsonrpc.AppendMembers(b, n.client(k).Capabilities, func(name string) bool { return name != "roots" }), '}')
 }

@@ -134,16 +134,8 @@ func (m *modern) meta(c Client) *shownMeta {
 	}
 	s := &shownMeta{caps: c.Capabilities, level: c.Level}
 	b := append(jsonrpc.AppendString(bytes.Clone(m.pre), mcp.MetaKeyClientCapabilities), ':', '{')
-	first := true
-	add := func(name string, value []byte) {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
-	}
 	if m.c.spec.Roots != RootsNone {
-		add("roots", []byte(`{}`))
+		b = jsonrpc.AppendMember(b, "roots", []byte(`{}`))
 	}
 	_ = jsonrpc.Members(c.Capabilities, func(name string, value []byte) bool {
 		if name == "roots" || name == "tasks" { // tasks are of the handshake's era: here they are an extension
@@ -152,7 +144,7 @@ func (m *modern) meta(c Client) *shownMeta {
 		if name == "extensions" {
 			s.tasks = jsonrpc.Get(value, extensionTasks) != nil
 		}
-		add(name, value)
+		b = jsonrpc.AppendMember(b, name, value)
 		return true
 	})
 	b = append(b, '}')
@@ -201,29 +193,12 @@ func (s *shownMeta) params(parts [][]byte) ([]byte, error) {
 	}
 	at := cap(raw) - cap(old)
 	out = append(append(out, raw[:at]...), '{')
-	out = appendMembers(out, old, func(name string) bool { return !hopMeta[name] })
+	out = jsonrpc.AppendMembers(out, old, func(name string) bool { return !hopMeta[name] })
 	if out[len(out)-1] != '{' {
 		out = append(out, ',')
 	}
 	out = append(append(out, s.meta...), '}')
 	return append(out, raw[at+len(old):]...), nil
-}
-
-// appendMembers appends the members of a raw object whose names pass.
-func appendMembers(b, object []byte, pass func(name string) bool) []byte {
-	first := true
-	_ = jsonrpc.Members(object, func(name string, value []byte) bool {
-		if !pass(name) {
-			return true
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
-		return true
-	})
-	return b
 }
 
 // asksBack are the requests whose result may ask for input.
@@ -346,7 +321,7 @@ func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
 	}
 	at := cap(n.Params) - cap(meta)
 	raw := append(bytes.Clone(n.Params[:at]), '{')
-	raw = append(appendMembers(raw, meta, func(name string) bool { return name != metaSubscription }), '}')
+	raw = append(jsonrpc.AppendMembers(raw, meta, func(name string) bool { return name != metaSubscription }), '}')
 	raw = append(raw, n.Params[at+len(meta):]...)
 	raw = raw[:len(raw):len(raw)]
 	out := &jsonrpc.Message{Method: n.Method, Params: raw}

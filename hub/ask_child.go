@@ -55,7 +55,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.tasks.answered(k, m, jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release})
+	return s.tasks.answered(k, m, resp.Answer())
 }
 
 // able is what the client can be asked for on the way that a question of a

@@ -68,7 +68,7 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 }
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task", paramResponses, paramState}
+var knownMembers = []string{"name", "arguments", "_meta", "task", memberResponses, memberState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -100,7 +100,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", paramResponses, paramState}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", memberResponses, memberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}

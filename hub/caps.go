@@ -57,10 +57,7 @@ func readCaps(caps []byte, c *clientCaps) {
 			return true
 		}
 		c.can.note(name, value, ok)
-		if len(shown) > 1 {
-			shown = append(shown, ',')
-		}
-		shown = append(append(jsonrpc.AppendString(shown, name), ':'), value...)
+		shown = jsonrpc.AppendMember(shown, name, value)
 		return true
 	})
 	c.shown = append(shown, '}')

@@ -110,14 +110,14 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 		defer p.cancel(nil)
 		return p.finish(serve(withPeer(ctx, p), request))
 	}
-	if m.Param(paramState) != nil {
+	if m.Param(memberState) != nil {
 		switch kind, payload, refusal := s.openState(p.subjectNow(), m); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateParked:
 			return s.resume(ctx, string(payload), m, p.tab.at)
 		default:
-			if a, ok := p.take(kind, payload, m.Param(paramResponses)); !ok {
+			if a, ok := p.take(kind, payload, m.Param(memberResponses)); !ok {
 				return a
 			}
 		}
@@ -197,7 +197,7 @@ func (s *Session) resume(ctx context.Context, id string, m *jsonrpc.Message, r *
 	if p == nil {
 		return refuseState("it was answered already, or the request was given up")
 	}
-	responses := m.Param(paramResponses)
+	responses := m.Param(memberResponses)
 	if responses != nil && !isObject(responses) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
 	}

@@ -118,19 +118,16 @@ func isCount(raw []byte) bool {
 	return err == nil && n >= 0
 }
 
+// notOfHop passes what a child says in _meta that is not of its own hop.
+func notOfHop(name string) bool {
+	return name != metaServer && name != metaVersion && name != metaSubscription
+}
+
 // namedMeta is _meta of a result with the hub as its server: the name that a
 // child gave is of another hop.
 func (h *Hub) namedMeta(meta []byte) []byte {
 	b := append([]byte(`{"io.modelcontextprotocol/serverInfo":`), h.serverInfo...)
-	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
-		switch name {
-		case metaServer, metaVersion, metaSubscription:
-			return true
-		}
-		b = append(append(jsonrpc.AppendString(append(b, ','), name), ':'), value...)
-		return true
-	})
-	return append(b, '}')
+	return append(jsonrpc.AppendMembers(b, meta, notOfHop), '}')
 }
 
 // modernError gives an error that the era must not send another code: -32002

@@ -17,7 +17,7 @@ import (
 // likewise where the child asks for roots that the client has not given (roots). The
 // child has asked for nothing that the client did not declare: see refuses.
 func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
-	requests, state := jsonrpc.Get(result, "inputRequests"), jsonrpc.Get(result, paramState)
+	requests, state := jsonrpc.Get(result, memberRequests), jsonrpc.Get(result, memberState)
 	sealed, err := p.s.sealState(p.subjectNow(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+quotedName(child)+": "+err.Error())
@@ -27,16 +27,7 @@ func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
 	if roots || p.given.roots != nil {
 		all = append(all, `"`+rootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
-	_ = jsonrpc.Members(requests, func(name string, value []byte) bool {
-		if name == rootsKey {
-			return true
-		}
-		if len(all) > 1 {
-			all = append(all, ',')
-		}
-		all = append(append(jsonrpc.AppendString(all, name), ':'), value...)
-		return true
-	})
+	all = jsonrpc.AppendMembers(all, requests, notRoots)
 	if len(all) > 1 {
 		b = append(append(append(b, `,"inputRequests":`...), all...), '}')
 	}
@@ -47,6 +38,9 @@ func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
 	p.isTyped()
 	return jsonrpc.ResultAnswer(append(b, '}'))
 }
+
+// notRoots passes the keys of what is the child's to ask.
+func notRoots(key string) bool { return key != rootsKey }
 
 // behalf is what a child of the same era is shown of the client of this request.
 func (p *parley) behalf() (abilities, children.Client) {
@@ -69,17 +63,7 @@ func (p *parley) takeChild(payload, responses []byte) (jsonrpc.Answer, bool) {
 	if !ok {
 		return refuseState("it is none of this version"), false
 	}
-	own := []byte{'{'}
-	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
-		if key == rootsKey {
-			return true
-		}
-		if len(own) > 1 {
-			own = append(own, ',')
-		}
-		own = append(append(jsonrpc.AppendString(own, key), ':'), value...)
-		return true
-	})
+	own := jsonrpc.AppendMembers([]byte{'{'}, responses, notRoots)
 	p.given.child = &childState{child: string(name), state: bytes.Clone(state), responses: append(own, '}')}
 	return jsonrpc.Answer{}, true
 }

@@ -315,22 +315,8 @@ func (l *listener) acknowledge(ctx context.Context, honoured []string) {
 // there of its own hop is left out.
 func (l *listener) tagged(params []byte) []byte {
 	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
-	_ = jsonrpc.Members(jsonrpc.Get(params, "_meta"), func(name string, value []byte) bool {
-		switch name {
-		case metaSubscription, metaServer, metaVersion:
-		default:
-			b = append(append(jsonrpc.AppendString(append(b, ','), name), ':'), value...)
-		}
-		return true
-	})
-	b = append(b, '}')
-	_ = jsonrpc.Members(params, func(name string, value []byte) bool {
-		if name != "_meta" {
-			b = append(append(jsonrpc.AppendString(append(b, ','), name), ':'), value...)
-		}
-		return true
-	})
-	return append(b, '}')
+	b = append(jsonrpc.AppendMembers(b, jsonrpc.Get(params, "_meta"), notOfHop), '}')
+	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 
 // told passes on a notification where there is room. It never blocks on the

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -103,12 +104,6 @@ func unsupportedVersion(version string) jsonrpc.Answer {
 	return jsonrpc.Answer{Error: e.Raw()}
 }
 
-// Members of the params of a modern request that are between it and the hub.
-const (
-	paramResponses = "inputResponses"
-	paramState     = "requestState"
-)
-
 // core is a modern request as the core of the hub takes it: without what
 // belongs to this hop alone. It is made anew, so what is judged and sent has
 // nothing of the rest in it.
@@ -117,26 +112,21 @@ func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 	frame = append(append(frame, `{"jsonrpc":"2.0","id":`...), m.ID...)
 	frame = jsonrpc.AppendString(append(frame, `,"method":`...), m.Method)
 	frame = append(frame, `,"params":{`...)
-	first := true
 	for _, mb := range m.Members {
 		value := mb.Value
 		switch mb.Name {
-		case paramResponses:
+		case memberResponses:
 			if m.Method != methodTaskUpdate { // where they are what the request is about
 				continue
 			}
-		case paramState, "task": // tasks of 2025-11-25 are of the other era
+		case memberState, "task": // tasks of 2025-11-25 are of the other era
 			continue
 		case "_meta":
 			if value = ownMeta(value); value == nil {
 				continue
 			}
 		}
-		if !first {
-			frame = append(frame, ',')
-		}
-		first = false
-		frame = append(append(jsonrpc.AppendString(frame, mb.Name), ':'), value...)
+		frame = jsonrpc.AppendMember(frame, mb.Name, value)
 	}
 	frame = append(frame, `}}`...)
 	out := &jsonrpc.Message{}
@@ -149,18 +139,12 @@ func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 // ownMeta is _meta without the members that are of one hop; nil where nothing
 // else is in it.
 func ownMeta(meta []byte) []byte {
-	b := []byte{'{'}
-	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
-		switch name {
-		case metaVersion, metaCapabilities, metaClient, metaLevel, metaServer, metaSubscription:
-			return true
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
-		return true
-	})
+	return without(meta, metaVersion, metaCapabilities, metaClient, metaLevel, metaServer, metaSubscription)
+}
+
+// without is a raw object without these members; nil where nothing else is in it.
+func without(object []byte, names ...string) []byte {
+	b := jsonrpc.AppendMembers([]byte{'{'}, object, func(name string) bool { return !slices.Contains(names, name) })
 	if len(b) == 1 {
 		return nil
 	}

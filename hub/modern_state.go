@@ -34,7 +34,7 @@ func (s *Session) subject(m *jsonrpc.Message) []byte {
 	put(h, 's', []byte(s.modern.bearer))
 	put(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
-		return mb.Name == "_meta" || mb.Name == paramResponses || mb.Name == paramState
+		return mb.Name == "_meta" || mb.Name == memberResponses || mb.Name == memberState
 	})
 	digestMembers(h, members)
 	return h.Sum(nil)
@@ -98,7 +98,7 @@ const stateTime = 10 * time.Minute
 
 // openState reads a requestState; the answer is why it is refused.
 func (s *Session) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
-	token, ok := jsonrpc.String(m.Param(paramState))
+	token, ok := jsonrpc.String(m.Param(memberState))
 	if !ok {
 		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
 	}

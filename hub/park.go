@@ -234,36 +234,13 @@ func modernInquiry(method string, params []byte) []byte {
 				return true
 			}
 		case "_meta":
-			if value = withoutToken(value); value == nil {
+			if value = without(value, "progressToken"); value == nil {
 				return true
 			}
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
+		b = jsonrpc.AppendMember(b, name, value)
 		return true
 	})
-	return append(b, '}')
-}
-
-// withoutToken is _meta of a question without its progress token; nil where
-// nothing else is in it.
-func withoutToken(meta []byte) []byte {
-	b := []byte{'{'}
-	_ = jsonrpc.Members(meta, func(name string, value []byte) bool {
-		if name == "progressToken" {
-			return true
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, name), ':'), value...)
-		return true
-	})
-	if len(b) == 1 {
-		return nil
-	}
 	return append(b, '}')
 }
 

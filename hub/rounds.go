@@ -111,7 +111,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
+		return resp.Answer(), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
 	var add *retry
@@ -141,7 +141,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}, nil
+				return resp.Answer(), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -277,10 +277,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 func object(keys []string, values [][]byte) []byte {
 	b := []byte{'{'}
 	for i, key := range keys {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, key), ':'), values[i]...)
+		b = jsonrpc.AppendMember(b, key, values[i])
 	}
 	return append(b, '}')
 }

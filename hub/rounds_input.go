@@ -112,11 +112,8 @@ func pushed(m *jsonrpc.Message) error {
 // answer itself. The state has the child's, and under which keys the roots go.
 func passed(asked demand, others []input) []byte {
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for i, in := range others {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(jsonrpc.AppendString(b, in.key), ':'), in.raw...)
+	for _, in := range others {
+		b = jsonrpc.AppendMember(b, in.key, in.raw)
 	}
 	b = append(b, `},"requestState":[`...)
 	if asked.state == nil {

@@ -191,7 +191,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
 	}
-	return jsonrpc.Answer{Result: resp.Result, Error: resp.Error, Release: resp.Release}
+	return resp.Answer()
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task:

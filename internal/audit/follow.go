@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,12 +61,7 @@ func (f *follower) look(first bool) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(files))
-	for id := range files {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(files)) {
 		if err := f.read(id, first); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -123,12 +124,7 @@ func Read(dir string, each func(Event) bool) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(files))
-	for id := range files {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(files)) {
 		paths := make([]string, len(files[id]))
 		for i, f := range files[id] {
 			paths[i] = filepath.Join(dir, f)

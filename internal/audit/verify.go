@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,12 +137,7 @@ func verifyOnce(dir string, heads []string) (*Report, error) {
 			r.Problems = append(r.Problems, Problem{id + logEnding, 0, "it is missing"})
 		}
 	}
-	ids := make([]string, 0, len(files))
-	for id := range files {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(files)) {
 		if err := verifyLog(dir, id, files[id], marks[id], r); err != nil {
 			return nil, err
 		}

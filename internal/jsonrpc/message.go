@@ -146,6 +146,26 @@ func AppendString(b []byte, s string) []byte {
 	return b
 }
 
+// AppendMember appends a member, its value raw, to b, which ends inside of an
+// object: behind the brace that opens it, or behind another member.
+func AppendMember(b []byte, name string, value []byte) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(append(AppendString(b, name), ':'), value...)
+}
+
+// AppendMembers is AppendMember for the members of a raw object whose names pass.
+func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
+	_ = Members(object, func(name string, value []byte) bool {
+		if pass(name) {
+			b = AppendMember(b, name, value)
+		}
+		return true
+	})
+	return b
+}
+
 // A Response is what a peer answered to a Call: exactly one of Result and
 // Error is set, raw.
 type Response struct {
