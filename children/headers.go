@@ -8,18 +8,15 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/internal/jsonrpc"
 )
 
 // This file mirrors parts of a request into HTTP headers (2026-07-28,
 // basic/transports/streamable-http, Request Metadata).
 
-const (
-	headerMethod = "Mcp-Method"
-	headerName   = "Mcp-Name"
-	headerParam  = "Mcp-Param-"
-	mirrorMark   = "x-mcp-header"
-)
+const mirrorMark = "x-mcp-header"
 
 // A mirrored argument goes into a header: the one at path, where there is one.
 type mirrored struct {
@@ -149,7 +146,7 @@ func (w *markWalk) mark(schema, value []byte, path []string, reached bool) error
 		return fmt.Errorf("there are more than %d", maxMarks)
 	}
 	w.names[strings.ToLower(name)] = true
-	w.found = append(w.found, mirrored{headerParam + name, path})
+	w.found = append(w.found, mirrored{mcp.HeaderParamPrefix + name, path})
 	return nil
 }
 
@@ -168,7 +165,7 @@ func isToken(s string) bool {
 // headersOf returns the headers of a request, computed from the very params that
 // are sent.
 func (m *mirror) headersOf(method string, params []byte) map[string]string {
-	out := map[string]string{headerMethod: headerValue(method)}
+	out := map[string]string{mcp.HeaderMethod: headerValue(method)}
 	name := "name"
 	switch method {
 	case "resources/read":
@@ -183,7 +180,7 @@ func (m *mirror) headersOf(method string, params []byte) map[string]string {
 	if !ok {
 		return out
 	}
-	out[headerName] = headerValue(text)
+	out[mcp.HeaderName] = headerValue(text)
 	if method != "tools/call" {
 		return out
 	}

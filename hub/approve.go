@@ -134,6 +134,19 @@ func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why s
 	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, key: digestOf(p.digest[:], []byte(text))}, ""
 }
 
+// seekApproval is appeal for a request that is sent next: what was allowed is
+// used up by it. The caller ends the warrant with the request.
+func (s *Session) seekApproval(ctx context.Context, p *petition, j *judgement) (*judgement, error) {
+	j, err := s.appeal(ctx, p, j)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.redeem(p.digest); err != nil {
+		j.refusal = err.Error()
+	}
+	return j, nil
+}
+
 // appeal asks a human about a request that a rule escalates. What comes back is
 // as from consider: where it was allowed, a judgement made afresh after the
 // answer, under its warrant; else one with the reason that it was not. The lease

@@ -210,6 +210,9 @@ func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answ
 // dispatch judges a call and, where it is allowed, has the child run it.
 func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 	j, err := s.consider(ctx, c)
+	if err == nil && j.verdict.Decision == validate.Escalate {
+		j, err = s.seekApproval(ctx, s.petitionOf(c), j)
+	}
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
 		return c.again(ctx) // nothing was sent yet
 	}
@@ -217,21 +220,7 @@ func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
 		s.refusedFor(ctx, c.subject(), err)
 		return refuse(ctx, c.tool, err)
 	}
-	if j.verdict.Decision == validate.Escalate {
-		p := s.petitionOf(c)
-		j, err = s.appeal(ctx, p, j)
-		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
-			return c.again(ctx)
-		}
-		if err != nil {
-			s.refusedFor(ctx, c.subject(), err)
-			return refuse(ctx, c.tool, err)
-		}
-		defer s.consent.over(j.warrant)
-		if err := j.redeem(p.digest); err != nil {
-			j.refusal = err.Error()
-		}
-	}
+	defer s.consent.over(j.warrant)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
 	ticket, err := s.record(ctx, c.subject(), j)
 	if j.verdict.Decision != validate.Allow || j.refusal != "" {

@@ -63,6 +63,9 @@ var errDenied = errors.New("the request was denied")
 // is not for any other child either.
 func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) {
 	j, err := s.considerErrand(ctx, e)
+	if err == nil && j.verdict.Decision == validate.Escalate {
+		j, err = s.seekApproval(s.withNotice(ctx, e.token), s.petitionFor(e), j)
+	}
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
 		return refuseErrand(ctx, e, err), errSuperseded
 	}
@@ -70,21 +73,7 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		s.refusedFor(ctx, e.subject(), err)
 		return refuseErrand(ctx, e, err), nil
 	}
-	if j.verdict.Decision == validate.Escalate {
-		p := s.petitionFor(e)
-		j, err = s.appeal(s.withNotice(ctx, e.token), p, j)
-		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
-			return refuseErrand(ctx, e, err), errSuperseded
-		}
-		if err != nil {
-			s.refusedFor(ctx, e.subject(), err)
-			return refuseErrand(ctx, e, err), nil
-		}
-		defer s.consent.over(j.warrant)
-		if err := j.redeem(p.digest); err != nil {
-			j.refusal = err.Error()
-		}
-	}
+	defer s.consent.over(j.warrant)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
 	denied := func(v *validate.Verdict) (jsonrpc.Answer, error) {
 		j.verdict = v

@@ -90,7 +90,7 @@ func nameMember(method string) string {
 		return "name"
 	case string(mcp.MethodResourcesRead):
 		return "uri"
-	case methodTaskGet, methodTaskCancel, "tasks/update": // the extension for tasks, Routing Headers
+	case methodTaskGet, methodTaskCancel, methodTaskUpdate: // the extension for tasks, Routing Headers
 		return "taskId"
 	}
 	return ""
