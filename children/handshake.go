@@ -37,6 +37,11 @@ type Offer struct {
 
 	// Both: it was greeted by a handshake because it was slow, and can do without.
 	Both bool
+
+	// cut are the lists that were not had whole for a reason that the child did not
+	// give itself: it ended, or was too slow. Bits by their place in lists. Such an
+	// offer is good for this run, and is not remembered.
+	cut uint32
 }
 
 // handshake introduces the hub to a child. Versions and their negotiation are
@@ -175,7 +180,7 @@ func (l *list) whole(ctx context.Context, link Link) (all catalogue, err error) 
 		case err != nil && at == 0:
 			return all, err
 		case err != nil:
-			all.note = fmt.Sprintf("page %d of %s failed: %v", at+1, l.method, err)
+			all.note, all.cut = fmt.Sprintf("page %d of %s failed: %v", at+1, l.method, err), errors.As(err, new(*unansweredError))
 			return all, nil
 		}
 		for _, e := range p.entries {
@@ -206,16 +211,25 @@ type catalogue struct {
 	entries [][]byte
 	next    []byte // raw cursor of the next page; nil at the end
 	note    string // what was wrong with it
+	cut     bool   // the rest may come another time
 	fresh   time.Duration
 	private bool
 }
+
+// An unansweredError says that the child has not answered, be it with an error.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string { return e.err.Error() }
+
+// Unwrap returns what became of the request.
+func (e *unansweredError) Unwrap() error { return e.err }
 
 // allLists picks every list, as bits by their place in lists.
 const allLists = 1<<len(lists) - 1
 
 // listed returns a copy of base with those lists as they are now that the bits
 // of which pick. What is wrong with any but the first spoils only that one: it stays as
-// it was in base, and a note says so.
+// it was in base, and a note says so. Nothing is returned of a child that has ended.
 func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, []string, error) {
 	o := *base
 	var all [len(lists)]catalogue
@@ -233,11 +247,18 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 		l := &lists[i]
 		switch {
 		case !asked(i):
-		case errs[i] != nil && i == 0:
+		case errs[i] != nil && (i == 0 || errors.Is(errs[i], jsonrpc.ErrClosed)):
 			return nil, nil, errs[i]
 		case errs[i] != nil:
 			told = append(told, errs[i].Error())
+			if errors.As(errs[i], new(*unansweredError)) {
+				o.cut |= 1 << i
+			}
 		default:
+			o.cut &^= 1 << i
+			if all[i].cut {
+				o.cut |= 1 << i
+			}
 			entries := all[i].entries
 			if m, ok := link.(*modern); ok && i == 0 {
 				var odd []string
@@ -267,7 +288,7 @@ func listPage(ctx context.Context, link Link, method, member string, cursor []by
 	}
 	res, err := link.Call(ctx, method, params...)
 	if err != nil {
-		return p, fmt.Errorf("%s: %w", method, err)
+		return p, fmt.Errorf("%s: %w", method, &unansweredError{err})
 	}
 	if e := res.Err(); e != nil {
 		if e.Code == jsonrpc.CodeMethodNotFound {

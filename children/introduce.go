@@ -94,6 +94,9 @@ func (c *child) introduce(r *run, release func()) error {
 	}
 	r.level.tell(ctx, c, r.way(), base)
 	offer, notes, err := listed(ctx, r.way(), base, allLists)
+	if err == nil {
+		err = context.Cause(c.ctx) // what is left of its lists when it is not wanted any more is no offer
+	}
 	if err != nil {
 		return err
 	}

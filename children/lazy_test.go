@@ -235,3 +235,59 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 		})
 	})
 }
+
+// What is read of a child while it ends, or is too slow, is not all that it
+// offers: who starts it next must not be shown that.
+func TestHalfAnOfferIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		withheld := k.defs + ".withheld"
+		k.spec.Env = childtest.Script{Defs: k.defs, Library: true, Withheld: withheld}.Env()
+		k.spec.StartTimeout, k.spec.Start = time.Minute, children.StartEager
+		withhold := func(how string) {
+			if err := os.WriteFile(withheld, []byte(how), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recalled := func(s *children.Supervisor) *children.Offer { return s.Recall(children.Key{Child: "kid"}) }
+
+		withhold("")
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			s.Ensure(one, nil)
+			synctest.Wait() // the list of prompts is asked for
+			s.Drop(one.Instance)
+			synctest.Wait()
+			if o := recalled(s); o != nil {
+				t.Errorf("after its session had ended: %d tools, %d prompts are remembered", len(o.Tools), len(o.Prompts))
+			}
+		})
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Ensure(one, nil)
+			<-s.Settled(one)
+			w.mu.Lock()
+			if o := w.offers[one.String()]; o == nil || len(o.Tools) != 1 {
+				t.Errorf("a child with one slow list is not offered at all: %+v", o)
+			}
+			w.mu.Unlock()
+			if o := recalled(s); o != nil {
+				t.Errorf("after the time for it was over: %d tools, %d prompts are remembered", len(o.Tools), len(o.Prompts))
+			}
+		})
+		withhold("refused")
+		k.warm()
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			if o := recalled(s); o == nil || len(o.Tools) != 1 || o.Prompts != nil {
+				t.Errorf("what the child itself refuses is no reason to forget the rest: %+v", o)
+			}
+		})
+		if err := os.Remove(withheld); err != nil {
+			t.Fatal(err)
+		}
+		k.warm()
+		k.hub(func(s *children.Supervisor, _ *watcher) {
+			if o := recalled(s); o == nil || len(o.Prompts) != 2 {
+				t.Errorf("the whole: %+v", o)
+			}
+		})
+	})
+}

@@ -109,9 +109,13 @@ func (c *child) recall() {
 func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil }
 
 // offers takes in what the child was seen to offer. The former offer stays
-// where that is the same.
+// where that is the same. One that is cut is nobody else's, and not kept.
 func (c *child) offers(o *Offer) {
 	c.past.listed = true
+	if o.cut != 0 {
+		c.offer, c.past.news = o, false
+		return
+	}
 	agreed, news := c.host.memory.agree(c.spec.Name, c.past.digest, o)
 	if !c.offer.equal(agreed) {
 		c.offer = agreed

@@ -123,27 +123,16 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 	if o := s.tools().byName[name]; o != nil {
 		return o, jsonrpc.Answer{}
 	}
-	s.awaitRecalled(ctx)
-	if o := s.tools().byName[name]; o != nil {
-		return o, jsonrpc.Answer{}
-	}
 	owners := s.hub.now().owners(name)
-	back := lend(ctx) // what the children wait for may be the roots
-	s.awaitStart(ctx, owners)
-	back()
-	if ctx.Err() != nil {
+	var o *offered
+	found, down := s.await(ctx, owners, func() bool { o = s.tools().byName[name]; return o != nil })
+	switch {
+	case found:
+		return o, jsonrpc.Answer{}
+	case ctx.Err() != nil:
 		return nil, gone(ctx, nil)
-	}
-	if o := s.tools().byName[name]; o != nil {
-		return o, jsonrpc.Answer{}
-	}
-	for _, owner := range owners {
-		if refusal, up := s.revive(ctx, owner); !up {
-			return nil, refusal
-		}
-	}
-	if o := s.tools().byName[name]; o != nil {
-		return o, jsonrpc.Answer{}
+	case down != "":
+		return nil, toolError(down)
 	}
 	for _, b := range s.hub.now().cfg.Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
@@ -151,6 +140,28 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		}
 	}
 	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
+}
+
+// await has the children to which something may belong tell what they offer, the
+// quick ways first, until it is found. down says of a child that cannot be asked
+// why; "" where none is. ctx tells whether the caller still waits.
+func (s *Session) await(ctx context.Context, owners []string, found func() bool) (ok bool, down string) {
+	s.awaitRecalled(ctx)
+	if found() {
+		return true, ""
+	}
+	back := lend(ctx) // what the children wait for may be the roots
+	s.awaitStart(ctx, owners)
+	back()
+	if found() {
+		return true, ""
+	}
+	for _, owner := range owners {
+		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
+			return false, down
+		}
+	}
+	return found(), ""
 }
 
 // awaitStart waits until these children have listed their tools or failed, but
@@ -180,31 +191,28 @@ func (g *generation) startLimit(name string) time.Duration {
 }
 
 // revive sees to it that a child which has not listed its tools in this
-// session is started, or tried again, now that somebody wants one that is not
-// known; up is false where that did not help.
-func (s *Session) revive(ctx context.Context, name string) (refusal jsonrpc.Answer, up bool) {
+// session is started, or tried again, now that somebody wants something that is
+// not known; down says why that did not help.
+func (s *Session) revive(ctx context.Context, name string) (down string) {
 	st, _, _, _ := s.childStatus(name)
 	if st.Listed {
-		return jsonrpc.Answer{}, true
+		return ""
 	}
 	lease, err := s.acquire(ctx, s.hub.now(), name)
-	if err != nil {
-		if ctx.Err() != nil {
-			return gone(ctx, nil), false
-		}
-		if errors.Is(err, errSuperseded) { // the one that takes its place may list it
-			s.awaitStart(ctx, []string{name})
-			return jsonrpc.Answer{}, true
-		}
-		var down *children.UnavailableError
-		if errors.As(err, &down) {
-			return toolError(down.Error()), false
-		}
-		return refuseDown(st), false
+	var gone *children.UnavailableError
+	switch {
+	case err == nil:
+		lease.Release()
+	case ctx.Err() != nil:
+		return ""
+	case errors.Is(err, errSuperseded): // the one that takes its place may list it
+	case errors.As(err, &gone):
+		return gone.Error()
+	default:
+		return downText(st)
 	}
-	lease.Release()
 	s.awaitStart(ctx, []string{name})
-	return jsonrpc.Answer{}, true
+	return ""
 }
 
 // dispatch judges a call and, where it is allowed, has the child run it.

@@ -273,8 +273,11 @@ func TestModernHTTPIsJudgedByTheRootsOfTheCall(t *testing.T) {
 	if msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); !bad || !strings.HasPrefix(msg, "Access denied: Path '"+other+"'") || !strings.Contains(msg, rootsmgr.FormatURI(mine)) {
 		t.Errorf("outside: %s", msg)
 	}
-	if got, _ := c.call("kid__allowed", fmt.Sprintf(`{"path":%q}`, mine)); !strings.HasSuffix(strings.TrimSpace(got), mine) {
-		t.Errorf("the child has %s", got)
+	// It has its answer before the call, and may be a moment in applying it.
+	for has, bad := "", false; !strings.HasSuffix(strings.TrimSpace(has), mine); {
+		if has, bad = c.call("kid__allowed", fmt.Sprintf(`{"path":%q}`, mine)); bad || strings.Contains(has, other) {
+			t.Fatalf("the child has %s", has)
+		}
 	}
 	without := w.modern("")
 	if msg, bad := without.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); bad {

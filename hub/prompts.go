@@ -57,20 +57,19 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // findPrompt finds a prompt by its name towards the client, after the children
 // that it may belong to have had their time to start.
 func (s *Session) findPrompt(ctx context.Context, name string) (*item, jsonrpc.Answer) {
-	find := func() *item { return s.tools().shelves[kindPrompts].byName[name] }
-	if it := find(); it != nil {
+	var it *item
+	find := func() bool { it = s.tools().shelves[kindPrompts].byName[name]; return it != nil }
+	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	s.awaitRecalled(ctx)
-	if it := find(); it != nil {
+	found, down := s.await(ctx, s.hub.now().owners(name), find)
+	switch {
+	case found:
 		return it, jsonrpc.Answer{}
-	}
-	s.awaitStart(ctx, s.hub.now().owners(name))
-	if it := find(); it != nil {
-		return it, jsonrpc.Answer{}
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return nil, gone(ctx, nil)
+	case down != "":
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
 	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
 }

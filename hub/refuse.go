@@ -122,11 +122,7 @@ func refuseBroken(b Broken) jsonrpc.Answer {
 	return toolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
-// refuseDown answers a call of a child that has not come up.
-func refuseDown(st children.Status) jsonrpc.Answer {
-	return toolError(downText(st))
-}
-
+// downText tells of a child that has not come up.
 func downText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)

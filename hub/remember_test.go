@@ -342,3 +342,32 @@ func TestAMixedHouse(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptThatWasNotRemembered asks for what a lazy child did not offer when it
+// was listed last: it is looked for before it is said that there is none.
+func TestPromptThatWasNotRemembered(t *testing.T) {
+	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue")}
+	withheld := p.defs + ".withheld"
+	p.spec = scripted("kid", childtest.Script{Defs: p.defs, Library: true, Withheld: withheld})
+	p.define(wideTool)
+	if err := os.WriteFile(withheld, []byte("refused"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const asked = `{"name":"kid__greet","arguments":{}}`
+	c, end := p.client()
+	if e := c.refused("prompts/get", asked); !strings.Contains(e.Message, `there is no prompt "kid__greet"`) {
+		t.Error(e)
+	}
+	end()
+	if err := os.Remove(withheld); err != nil {
+		t.Fatal(err)
+	}
+	c, end = p.client()
+	defer end()
+	if list := c.raw("tools/list", `{}`); !strings.Contains(list, `"kid__echo"`) || c.state(t) != "cold" {
+		t.Fatalf("control: it is not offered from memory: %s", list)
+	}
+	if got := c.raw("prompts/get", asked); !strings.Contains(got, `"description":"got"`) {
+		t.Error(got)
+	}
+}

@@ -124,24 +124,21 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 
 // lookupRemote finds a tool by its child and its own name.
 func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offered, jsonrpc.Answer) {
-	if o := s.tools().byChild[child][remote]; o != nil {
+	var o *offered
+	find := func() bool { o = s.tools().byChild[child][remote]; return o != nil }
+	if find() {
 		return o, jsonrpc.Answer{}
 	}
-	s.awaitRecalled(ctx)
-	if o := s.tools().byChild[child][remote]; o != nil {
+	found, down := s.await(ctx, []string{child}, find)
+	switch {
+	case found:
 		return o, jsonrpc.Answer{}
-	}
-	s.awaitStart(ctx, []string{child})
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return nil, gone(ctx, nil)
-	}
-	if refusal, up := s.revive(ctx, child); !up {
-		return nil, refusal
+	case down != "":
+		return nil, toolError(down)
 	}
 	c := s.tools()
-	if o := c.byChild[child][remote]; o != nil {
-		return o, jsonrpc.Answer{}
-	}
 	for _, odd := range c.odd[child] {
 		if odd.Tool == remote {
 			return nil, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, odd.Reason))

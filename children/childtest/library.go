@@ -3,6 +3,7 @@ package childtest
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -16,6 +17,12 @@ func (p *player) library(m message) bool {
 	}
 	switch m.Method {
 	case "prompts/list":
+		if said, err := os.ReadFile(p.s.Withheld); err == nil {
+			if string(said) == "refused" {
+				p.refuse(m.ID, -32000, "withheld")
+			}
+			return true
+		}
 		p.raw(m.ID, `{"prompts":[{"name":"greet","x-odd":1.0,"arguments":[{"name":"path"}]},{"name":5}]}`)
 	case "prompts/get":
 		p.raw(m.ID, fmt.Sprintf(`{"description":"got","messages":[],"params":%s}`, m.Params))

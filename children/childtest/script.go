@@ -53,6 +53,8 @@ type Script struct {
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
+
+	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
 }
 
 // MainIfChild turns this process into the child that its environment
