@@ -312,67 +312,6 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 	return s.ServeRequest(ctx, m)
 }
 
-// request serves one request of a session. The end of the connection is not
-// the end of the request: only notifications/cancelled is (2025-11-25). detached:
-// it goes on without the connection and calls release when it ends.
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
-	id := string(m.ID)
-	ctx, cancel, refusal := c.admit(id)
-	if refusal != nil {
-		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
-		return false
-	}
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		if !c.turn(ctx, r.Context()) {
-			cancel(nil)
-			c.served(id)
-			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return false
-		}
-	}
-	x := newExchange(c, m.ID, events)
-	if x.poll = f.o.Poll; x.poll > 0 {
-		x.left = make(chan struct{})
-	}
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
-	prefers := events && prefersEvents(r.Header)
-	return f.serveExchange(x, release, func() {
-		if prefers {
-			x.flow()
-		}
-		a := f.answer(withPeer(ctx, x), c.s, m)
-		var gone *jsonrpc.CancelledError
-		cancelled := errors.As(context.Cause(ctx), &gone)
-		c.served(id)
-		cancel(nil)
-		if !x.finish(a, cancelled) {
-			f.plain(w, x, a, cancelled)
-		}
-		<-c.slots
-	})
-}
-
-// plain answers a request before whose answer nothing had to be said.
-func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
-	if time.Since(x.began) > writePatience/2 {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
-	}
-	if a.Release != nil {
-		defer a.Release()
-	}
-	switch {
-	case !cancelled:
-		writePlain(w, x.id, a)
-	case x.events:
-		writeEvents(w) // a stream without an answer
-	default:
-		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
-	}
-}
-
 // enter takes a session in, where there is room: of one token, if there are
 // several, for three quarters of all. The one that has been idle longest makes
 // room, if nobody has used it for a minute.

@@ -190,6 +190,16 @@ func writeEvents(w http.ResponseWriter) {
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
 
+// writeFrame answers with a small frame.
+func writeFrame(w http.ResponseWriter, frame []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	if len(frame) > 1<<10 { // else net/http tells the length by itself
+		h["Content-Length"] = []string{strconv.Itoa(len(frame))}
+	}
+	_, _ = w.Write(frame)
+}
+
 func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	parts := answerParts(id, a)
 	size := 0
