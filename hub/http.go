@@ -176,7 +176,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	// Whoever is of no session has nothing long to say.
 	var c *httpClient
-	if r.Header.Get(headerSession) != "" {
+	if sessionNamed(r.Header) != "" {
 		if c = f.find(w, r, owner); c == nil {
 			return
 		}
@@ -190,8 +190,12 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	if m == nil {
 		return
 	}
-	release := held.release
-	defer func() { release() }()
+	detached := false
+	defer func() {
+		if !detached {
+			held.release()
+		}
+	}()
 	if isModern(m) {
 		err := checkVersion(r.Header, m)
 		if err == nil {
@@ -208,9 +212,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.find(w, r, owner) // says what is missing
 		return
 	case m.IsRequest():
-		if f.request(w, r, c, m, events, release) {
-			release = func() {}
-		}
+		detached = f.request(w, r, c, m, events, held)
 		return
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
@@ -237,11 +239,13 @@ func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
 func (f *httpFront) find(w http.ResponseWriter, r *http.Request, owner string) *httpClient {
-	if v := r.Header.Get(headerProtocol); v != "" && !slices.Contains(mcp.LegacyProtocolVersions(), v) {
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", shown(v, 40)))
-		return nil
+	for _, v := range r.Header[keyProtocol] {
+		if v != "" && !slices.Contains(legacyVersions, v) {
+			refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", shown(v, 40)))
+			return nil
+		}
 	}
-	id := r.Header.Get(headerSession)
+	id := sessionNamed(r.Header)
 	if id == "" {
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "there is no "+headerSession+" header: send initialize first and then the id that it is answered with")
 		return nil
@@ -258,7 +262,7 @@ func (f *httpFront) find(w http.ResponseWriter, r *http.Request, owner string) *
 
 // initialize begins a session.
 func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, owner string) {
-	if r.Header.Get(headerSession) != "" {
+	if sessionNamed(r.Header) != "" {
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}

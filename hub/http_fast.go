@@ -192,7 +192,7 @@ func (s *Session) recordQuick(u *underway, m *jsonrpc.Message, tool *offered) (a
 	if cfg.Arguments {
 		call.Arguments = m.Param("arguments")
 	}
-	ctx := u.context()
+	ctx := onDemand{u}
 	var room [1]audit.Ticket
 	tickets, err := cfg.To.AppendCalls(ctx, room[:0], s.id, []audit.Call{call}, time.Now())
 	var t audit.Ticket

@@ -68,6 +68,25 @@ func (u *underway) context() context.Context {
 	return u.ctx
 }
 
+// onDemand is its context for whoever hardly ever needs one.
+type onDemand struct{ u *underway }
+
+func (l onDemand) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (l onDemand) Done() <-chan struct{}       { return l.u.context().Done() }
+
+// Err goes by whether it has been ended, not by whether that was waited for.
+func (l onDemand) Err() error {
+	l.u.mu.Lock()
+	defer l.u.mu.Unlock()
+	if l.u.cause != nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value is for context.Cause.
+func (l onDemand) Value(key any) any { return l.u.context().Value(key) }
+
 // free lets go of what context has made.
 func (u *underway) free() {
 	if u.cancel != nil {
@@ -77,8 +96,8 @@ func (u *underway) free() {
 
 // request serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
-// it goes on without the connection and calls release when it ends.
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
+// it goes on without the connection and gives back what is held when it ends.
+func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
 	u, refusal := c.admit(string(m.ID))
 	if refusal != nil {
 		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
@@ -101,7 +120,7 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 	x.begin(r.Context(), w, c.s.capabilities().protocol)
 	prefers := events && prefersEvents(r.Header)
 	if x.polls() {
-		return f.serveExchange(x, release, func() { f.serveRequest(w, x, u, m, prefers) })
+		return f.serveExchange(x, held.release, func() { f.serveRequest(w, x, u, m, prefers) })
 	}
 	f.serveRequest(w, x, u, m, prefers)
 	return false
