@@ -59,6 +59,7 @@ type httpFront struct {
 	watch watch
 
 	bodies atomic.Int64 // bytes of large requests being read or served
+	unread atomic.Int64 // bytes of large answers being written
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient

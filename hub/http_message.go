@@ -182,6 +182,34 @@ func (h *holding) release() {
 	h.all.Add(-h.large())
 }
 
+// keep counts an answer that is about to be written, until drop: what clients
+// call for and do not read is held, all together, up to as much as their bodies.
+// One that there is no room for becomes an error, but not the only one.
+func (f *httpFront) keep(c *httpClient, a *framed) (n int64) {
+	n = int64(len(a.Result) + len(a.Error))
+	if n <= smallBody {
+		return 0
+	}
+	frame := int64(f.h.now().cfg.Limits.Frame)
+	own, all := c.unread.Add(n), f.unread.Add(n)
+	if all == n || own <= heldBodies*frame && all <= allBodies*frame {
+		return n
+	}
+	f.drop(c, n)
+	if a.Release != nil {
+		a.Release()
+	}
+	*a = framed{Answer: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))}
+	return 0
+}
+
+func (f *httpFront) drop(c *httpClient, n int64) {
+	if n > 0 {
+		c.unread.Add(-n)
+		f.unread.Add(-n)
+	}
+}
+
 // refuseHTTP answers with a status and a JSON-RPC error without an id.
 func refuseHTTP(w http.ResponseWriter, status int, code int64, text string) {
 	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"mcphub/children"
 	"mcphub/children/childtest"
 )
 
@@ -118,4 +120,54 @@ func TestHTTPSmuggling(t *testing.T) {
 	if codes, _ := w.wire(head+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(ping))+ping+behind, 2); fmt.Sprint(codes) != "[200 204]" {
 		t.Errorf("control: %v", codes)
 	}
+}
+
+// TestHTTPAnswersAreBounded: what a session calls for and does not read is held
+// up to a bound, beyond which it gets errors; others get their answers, and so
+// does it when it has read.
+func TestHTTPAnswersAreBounded(t *testing.T) {
+	t.Setenv("MCPHUB_TEST_LARGE", strings.Repeat("x", 1<<20))
+	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		h.now().cfg.Limits.Frame = 1 << 20
+		w, m, _ := bubbleWeb(t, h, HTTPOptions{})
+		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
+		large := func(s *webClient) bool {
+			t.Helper()
+			a := s.frames(s.request("tools/call", call("kid__env", `{}`)), nil)
+			return len(a.Result) > 1<<20
+		}
+		if !large(s) { // the control
+			t.Fatal("no answer")
+		}
+		var deaf []net.Conn
+		for i := range 2 * heldBodies {
+			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"deaf %d","method":"tools/call","params":%s}`, i, call("kid__env", `{}`))
+			deaf = append(deaf, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
+			synctest.Wait()
+			if n := clientOf(t, h, s).unread.Load(); n > heldBodies<<20 {
+				t.Fatalf("%d bytes wait", n)
+			}
+		}
+		if !large(other) {
+			t.Error("another session gets no answer")
+		}
+		whole, refused := 0, 0
+		for _, c := range deaf {
+			r, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := body(t, r); strings.Contains(got, "too many wait to be read") {
+				refused++
+			} else if len(got) > 1<<20 {
+				whole++
+			}
+		}
+		if whole == 0 || whole >= heldBodies || whole+refused != len(deaf) {
+			t.Errorf("%d whole, %d refused", whole, refused)
+		}
+		if !large(s) || clientOf(t, h, s).unread.Load() != 0 {
+			t.Error("no answer afterwards")
+		}
+	})
 }
