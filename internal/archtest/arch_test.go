@@ -21,6 +21,8 @@ const module = "mcphub"
 var allowed = map[string][]string{
 	"validate":           {"rootsmgr"},
 	"internal/guardian":  {"internal/proctree"},
+	"internal/jsonrpc":   {"internal/rawio"},
+	"internal/audit":     {"internal/rawio"},
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
