@@ -11,6 +11,7 @@
 //
 //   - [Reader] and [Write] are for pipes and sockets that do not block. Where
 //     there is nothing to read the runtime's poller waits, as always.
+//   - A [Listener] gives connections of that kind.
 //   - An [Appender] writes to a regular file, which may block: while the disk
 //     makes writers wait, it announces its writes.
 //
@@ -20,7 +21,8 @@
 // # Concurrency
 //
 // A Reader and an Appender are used by one goroutine at a time; closing the
-// stream below is safe at any time, and ends a Reader that waits.
+// stream below is safe at any time, and ends a Reader that waits. Connections
+// are as safe as others.
 //
 // # What it refuses to do
 //

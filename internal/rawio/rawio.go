@@ -29,7 +29,7 @@ const (
 // An Appender writes to a file that was opened for appending.
 type Appender struct {
 	f     *os.File
-	raw   *rawFile // nil: all writes are announced
+	raw   *writer // nil: all writes are announced
 	since time.Time
 	busy  bool // the disk made one wait, at since
 }
@@ -38,7 +38,7 @@ type Appender struct {
 func NewAppender(f *os.File) *Appender {
 	a := &Appender{f: f}
 	if runtime.GOMAXPROCS(0) > 1 { // else nothing at all would run meanwhile
-		a.raw = newRawFile(f)
+		a.raw = newWriter(f)
 	}
 	return a
 }

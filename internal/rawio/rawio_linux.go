@@ -2,7 +2,6 @@ package rawio
 
 import (
 	"io"
-	"os"
 	"syscall"
 	"unsafe"
 
@@ -89,33 +88,33 @@ func (q *reader) Read(b []byte) (int, error) {
 	return q.r.Read(b) // the end, closed, or broken
 }
 
-// rawFile writes to a regular file.
-type rawFile struct {
+// writer makes one attempt to write, whatever the descriptor is.
+type writer struct {
 	raw  syscall.RawConn
 	once func(fd uintptr) bool
 	b    []byte
 	n    int
 }
 
-func newRawFile(f *os.File) *rawFile {
-	raw, err := f.SyscallConn()
+func newWriter(c syscall.Conn) *writer {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil
 	}
-	r := &rawFile{raw: raw}
-	r.once = func(fd uintptr) bool {
-		if n, errno := call(unix.SYS_WRITE, int(fd), r.b); errno == 0 {
-			r.n = n
+	w := &writer{raw: raw}
+	w.once = func(fd uintptr) bool {
+		if n, errno := call(unix.SYS_WRITE, int(fd), w.b); errno == 0 {
+			w.n = n
 		}
 		return true
 	}
-	return r
+	return w
 }
 
 // write writes what can be written; false: nothing was.
-func (r *rawFile) write(b []byte) (n int, ok bool) {
-	r.b, r.n = b, 0
-	err := r.raw.Write(r.once)
-	r.b = nil
-	return r.n, err == nil && r.n > 0
+func (w *writer) write(b []byte) (n int, ok bool) {
+	w.b, w.n = b, 0
+	err := w.raw.Write(w.once)
+	w.b = nil
+	return w.n, err == nil && w.n > 0
 }

@@ -4,13 +4,13 @@ package rawio
 
 import (
 	"io"
-	"os"
+	"syscall"
 )
 
 func newReader(io.Reader) io.Reader { return nil }
 
-type rawFile struct{}
+type writer struct{}
 
-func newRawFile(*os.File) *rawFile { return nil }
+func newWriter(syscall.Conn) *writer { return nil }
 
-func (*rawFile) write([]byte) (int, bool) { return 0, false }
+func (*writer) write([]byte) (int, bool) { return 0, false }

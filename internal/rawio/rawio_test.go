@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -166,3 +168,95 @@ func TestNothingIsAllocated(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func connected(t testing.TB) (ours, theirs net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	theirs, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ours, err = Listener(ln).Accept(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := ours.(*conn); ok != (runtime.GOOS == "linux") {
+		t.Fatalf("%T", ours)
+	}
+	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+	return ours, theirs
+}
+
+// TestConnWritesWhole: several at once, each more than the peer takes at a time,
+// and none comes between two halves of another.
+func TestConnWritesWhole(t *testing.T) {
+	ours, theirs := connected(t)
+	const writers, times, length = 4, 60, short
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for range times {
+				if n, err := ours.Write(bytes.Repeat([]byte{byte('a' + i)}, length)); n != length || err != nil {
+					t.Error(n, err)
+				}
+			}
+		})
+	}
+	b := make([]byte, length)
+	for range writers * times {
+		if _, err := io.ReadFull(theirs, b); err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(b, b[:1]); n != length {
+			t.Fatalf("only %d bytes of %d are one writer's", n, length)
+		}
+	}
+	wg.Wait()
+}
+
+// TestConnEnds: out of time, at the end of the peer, closed while it waits.
+func TestConnEnds(t *testing.T) {
+	ours, theirs := connected(t)
+	b := make([]byte, 10)
+	if err := ours.SetDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, readErr := ours.Read(b)
+	_, writeErr := ours.Write(b)
+	for _, err := range []error{readErr, writeErr} {
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Error(err)
+		}
+	}
+	if err := ours.SetDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.Write([]byte("xyz")); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.(*net.TCPConn).CloseWrite()
+	if n, err := ours.Read(b); n != 3 || err != nil {
+		t.Error(n, err)
+	}
+	if n, err := ours.Read(b); n != 0 || !errors.Is(err, io.EOF) {
+		t.Error(n, err)
+	}
+	other, _ := connected(t)
+	done := make(chan error, 2)
+	go func() { _, err := other.Read(b); done <- err }()
+	go func() { _, err := io.Copy(struct{ io.Writer }{other}, endless{}); done <- err }()
+	_ = other.Close()
+	for range 2 {
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
