@@ -22,6 +22,21 @@ import (
 // such checks too, but folds the case of members, takes the first of two
 // headers, reads "0x2a" as 42 and lets pass what it cannot read.
 
+// Keys of http.Header: what is looked up in every request need not be spelled
+// anew each time.
+var (
+	keySession  = http.CanonicalHeaderKey(headerSession)
+	keyProtocol = http.CanonicalHeaderKey(headerProtocol)
+)
+
+// sessionNamed is the Mcp-Session-Id of a request, "" where it has none.
+func sessionNamed(h http.Header) string {
+	if v := h[keySession]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
 // A mismatchError says which header a request was refused for (-32020).
 type mismatchError struct{ header, reason string }
 
@@ -42,8 +57,8 @@ func refuseMismatch(err error) jsonrpc.Answer {
 // without a handshake: they name a version that no handshake agrees on, one that
 // is not served included.
 func headerModern(h http.Header) bool {
-	for _, v := range h.Values(headerProtocol) {
-		if v != "" && !slices.Contains(mcp.LegacyProtocolVersions(), v) {
+	for _, v := range h[keyProtocol] {
+		if v != "" && !slices.Contains(legacyVersions, v) {
 			return true
 		}
 	}
