@@ -44,7 +44,7 @@ type modern struct {
 	c      *child
 	pre    []byte // the members of _meta that are the same in each request
 	subs   *listener
-	mirror mirror // arguments that go into headers; for HTTP
+	mirror marked // arguments that go into headers; for HTTP
 
 	shown atomic.Pointer[shownMeta]
 	level atomic.Pointer[string] // of logging/setLevel; where nobody says another

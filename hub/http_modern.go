@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 )
 
 // This file serves modern clients (2026-07-28) on the endpoint that serves
@@ -143,11 +144,11 @@ func (s *Session) known(m *jsonrpc.Message) *offered {
 // definition of the tool says that there are such headers. A definition that
 // says so wrongly says nothing: clients leave such a tool out.
 func (o *offered) checkMirrors(h http.Header, args []byte) error {
-	found, err := mirrors(o.entry)
+	marks, err := mirror.Marks(jsonrpc.Get(o.entry, "inputSchema"))
 	if err != nil {
 		return nil
 	}
-	return checkMirrors(h, found, args)
+	return checkMirrors(h, marks, args)
 }
 
 // lateCheck is what is left to compare of a call's headers until its tool is
