@@ -20,16 +20,16 @@ import (
 
 // supplied is what came with the request that the work is on.
 type supplied struct {
-	meta  requestMeta    // of the first round
-	roots *rootsmgr.View // that the client gave with it; nil where it gave none
-	child *childState    // that the client brings back; nil for none
+	meta    requestMeta    // of the first round
+	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
+	child   *childState    // that the client brings back; nil for none
+	answers []byte         // for a child, raw, an object; nil for none
 }
 
-// childState is what a child asked for by a result, and what the client says.
+// childState is what a child wants to have back.
 type childState struct {
-	child     string // its name
-	state     []byte // its requestState, a raw string; nil where it gave none
-	responses []byte // raw, an object
+	child string // its name
+	state []byte // its requestState, and what passed adds to it, raw
 }
 
 // modernSide is what a Session has for its modern requests.
@@ -110,14 +110,19 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 		defer p.cancel(nil)
 		return p.finish(serve(withPeer(ctx, p), request))
 	}
+	responses := m.Param(memberResponses)
+	if responses != nil && !isObject(responses) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+	}
+	p.given.answers = childAnswers(responses)
 	if m.Param(memberState) != nil {
 		switch kind, payload, refusal := s.openState(p.subjectNow(), m); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateParked:
-			return s.resume(ctx, string(payload), m, p.tab.at)
+			return s.resume(ctx, string(payload), responses, p.tab.at)
 		default:
-			if a, ok := p.take(kind, payload, m.Param(memberResponses)); !ok {
+			if a, ok := p.take(kind, payload, responses); !ok {
 				return a
 			}
 		}
@@ -192,14 +197,10 @@ func (s *Session) listTTL() int64 {
 }
 
 // resume goes on with a parked request: its client has come again.
-func (s *Session) resume(ctx context.Context, id string, m *jsonrpc.Message, r *round) jsonrpc.Answer {
+func (s *Session) resume(ctx context.Context, id string, responses []byte, r *round) jsonrpc.Answer {
 	p := s.modern.lot.find(id)
 	if p == nil {
 		return refuseState("it was answered already, or the request was given up")
-	}
-	responses := m.Param(memberResponses)
-	if responses != nil && !isObject(responses) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
 	}
 	if err := p.check(responses); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
@@ -267,9 +268,6 @@ func (p *parley) proceed(responses []byte, r *round) {
 // take takes in what a client brings with a request that holds nothing here:
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if responses != nil && !isObject(responses) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses"), false
-	}
 	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
 		page, err := readRoots(raw)
 		if err != nil {
@@ -284,7 +282,7 @@ func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		p.given.roots = &view
 	}
 	if kind == stateChild {
-		return p.takeChild(payload, responses)
+		return p.takeChild(payload)
 	}
 	return jsonrpc.Answer{}, true
 }

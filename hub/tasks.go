@@ -179,11 +179,16 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
+	edits := []edit{{token, own}}
+	if responses := m.Param(memberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
+		roots, served := lease.Roots()
+		edits = append(edits, edit{responses, withRoots(responses, roots, served)})
+	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
-	resp, err := lease.Call(away, m.Method, splice(m.Params, edit{token, own})...)
+	resp, err := lease.Call(away, m.Method, splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
 		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
