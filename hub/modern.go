@@ -120,7 +120,10 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateParked:
-			return s.resume(ctx, string(payload), responses, p.tab.at)
+			if a, ok := s.resume(ctx, string(payload), responses, p.tab.at); ok {
+				return a
+			}
+			p.given.answers = nil // to questions that will be asked once more
 		default:
 			if a, ok := p.take(kind, payload, responses); !ok {
 				return a
@@ -196,20 +199,25 @@ func (s *Session) listTTL() int64 {
 	return listTTL
 }
 
-// resume goes on with a parked request: its client has come again.
-func (s *Session) resume(ctx context.Context, id string, responses []byte, r *round) jsonrpc.Answer {
-	p := s.modern.lot.find(id)
-	if p == nil {
-		return refuseState("it was answered already, or the request was given up")
+// resume goes on with a parked request: its client has come again. ok is false
+// for one that gave way to others meanwhile: it is made anew.
+func (s *Session) resume(ctx context.Context, id string, responses []byte, r *round) (a jsonrpc.Answer, ok bool) {
+	lot := &s.modern.lot
+	p := lot.find(id)
+	if p != nil {
+		if err := p.check(responses); err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
+		}
+		p = lot.take(id)
 	}
-	if err := p.check(responses); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	switch {
+	case p != nil:
+		p.proceed(responses, r)
+		return p.attend(ctx), true
+	case lot.anew(id):
+		return jsonrpc.Answer{}, false
 	}
-	if s.modern.lot.take(id) != p {
-		return refuseState("it was answered already, or the request was given up")
-	}
-	p.proceed(responses, r)
-	return p.attend(ctx)
+	return refuseState("it was answered already, or the request was given up"), true
 }
 
 // check looks at the answers to what is open; others are nobody's business.
@@ -248,9 +256,6 @@ func fitting(method string, a []byte) error {
 func (p *parley) proceed(responses []byte, r *round) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tab.expire != nil {
-		p.tab.expire.Stop()
-	}
 	p.tab.at = r
 	var open []*inquiry
 	for _, q := range p.tab.open {
