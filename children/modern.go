@@ -26,6 +26,9 @@ const (
 	ResultTask     = "task"
 	resultComplete = "complete"
 
+	// MethodTaskNews is the notification by which that extension tells of a task.
+	MethodTaskNews = "notifications/tasks"
+
 	extensionTasks = "io.modelcontextprotocol/tasks"
 )
 
@@ -311,7 +314,11 @@ func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
 		m.subs.cancelled(n)
 		return nil
 	case methodUpdated:
-		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(uri) {
+		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
+			return nil
+		}
+	case MethodTaskNews:
+		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
 			return nil
 		}
 	}

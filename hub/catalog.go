@@ -27,6 +27,7 @@ type Catalog struct {
 	schemes      map[string]map[string]bool // of what each child lists
 	resourceful  map[string]bool            // children that have resources
 	subscribable map[string]bool            // and tell of changes
+	tasks        bool                       // some have the extension for tasks
 }
 
 // pagesOf returns the list of one kind.
@@ -164,6 +165,7 @@ func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.raw.Capabilities, "extensions"), extensionTasks) != nil
 		c.schemes[name], c.templates[name] = map[string]bool{}, templatesOf(offer.raw)
 		for _, k := range []kind{kindResources, kindTemplates} {
 			for _, it := range offer.items[k] {

@@ -174,12 +174,16 @@ func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
 		}
 		b = jsonrpc.AppendString(b, v)
 	}
-	b = append(b, `],"capabilities":`+modernCapabilities+`,"instructions":`...)
+	b = append(b, `],"capabilities":{`+modernCapabilities...)
+	if s.tools().tasks {
+		b = append(b, `,"extensions":{"`+extensionTasks+`":{}}`...)
+	}
+	b = append(b, `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
 	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.listTTL()}, false)
 }
 
-const modernCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
+const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
