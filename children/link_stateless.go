@@ -21,7 +21,7 @@ import (
 type postLink struct {
 	*wire
 	life   context.Context // of everything under way
-	mirror *mirror
+	mirror *marked
 }
 
 // stateless returns the way to the same server without a handshake.
