@@ -454,7 +454,7 @@ func logOf(name string) (id string, ok bool) {
 		return "", false
 	}
 	id = name[:36]
-	if _, err := uuid.Parse(id); err != nil {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return "", false
 	}
 	rest := name[36:]
