@@ -93,7 +93,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	err = during(keepRecord(&cfg, src.audit), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err = during(keepRecord(&cfg, src.audit, true), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
