@@ -289,7 +289,7 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 			return r, Allow, false
 		}
 	}
-	touched := err == nil && f.relative() && (where.Exists || f.makes) && j.touches(f.Role, &where)
+	touched := err == nil && f.relative() && ((where.Exists || f.makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
 			r.Code, r.Root, u.hard = CodeCeiling, "", true
