@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,7 +134,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 			res, err = l.exchange(ctx, method, params)
 		}
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		l.note(err)
 	}
 	return res, err
@@ -161,7 +162,9 @@ func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Res
 		}
 	}
 	if err != nil {
-		l.note(err)
+		if ctx.Err() == nil {
+			l.note(err)
+		}
 		return nil, err
 	}
 	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
@@ -282,12 +285,21 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	}
 	m, err := l.take(l.ctx, ctx, raw, l.post)
 	if err != nil {
-		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+		return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreign(resp)}
 	}
 	if m == nil || string(m.ID) != strconv.FormatUint(id, 10) {
 		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
 	}
 	return m, nil
+}
+
+// foreign says of an answer that cannot be read what it is instead of JSON.
+func foreign(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
+		return ""
+	}
+	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", Plain(kind))
 }
 
 // refusal reads an answer that is no success. An error under the id of the

@@ -24,14 +24,15 @@ const (
 // A run is one start of a child until its end. The instance's goroutine owns
 // it; what others touch is a channel, an atomic, or under mu.
 type run struct {
-	c      *child
-	link   Link
-	launch Launch
-	early  bool            // started before the first roots were known
-	probe  bool            // the offer has the probe
-	since  time.Time       // ready since
-	served []rootsmgr.Root // what it was last told, or started with
-	cancel context.CancelCauseFunc
+	c       *child
+	link    Link
+	launch  Launch
+	greeted bool            // the handshake is over
+	early   bool            // started before the first roots were known
+	probe   bool            // the offer has the probe
+	since   time.Time       // ready since
+	served  []rootsmgr.Root // what it was last told, or started with
+	cancel  context.CancelCauseFunc
 
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
