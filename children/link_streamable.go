@@ -1,11 +1,14 @@
 package children
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,12 +129,12 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	l.mu.Unlock()
 	res, err := l.exchange(ctx, method, params)
 	var bad *StatusError
-	if errors.As(err, &bad) && bad.Code == http.StatusNotFound && used != "" {
+	if errors.As(err, &bad) && bad.forgotten() && used != "" {
 		if err = l.again(ctx, used); err == nil {
 			res, err = l.exchange(ctx, method, params)
 		}
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		l.note(err)
 	}
 	return res, err
@@ -159,7 +162,9 @@ func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Res
 		}
 	}
 	if err != nil {
-		l.note(err)
+		if ctx.Err() == nil {
+			l.note(err)
+		}
 		return nil, err
 	}
 	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
@@ -200,8 +205,12 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 		l.mu.Lock()
 		l.session = old
 		l.mu.Unlock()
+		return err
 	}
-	return err
+	if h, ok := l.h.(interface{ renewed() }); ok {
+		h.renewed()
+	}
+	return nil
 }
 
 // exchange POSTs one request and reads until its answer is there.
@@ -256,8 +265,9 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 // answer reads the answer to the request id: as JSON, or at the end of events.
 func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	if resp.StatusCode != http.StatusOK {
+		defer stop(errAnswered)
 		defer drain(resp.Body)
-		return nil, status(resp)
+		return refusal(resp, strconv.FormatUint(id, 10))
 	}
 	if method == "initialize" {
 		l.mu.Lock()
@@ -277,7 +287,7 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	for _, raw := range messagesOf(raw) {
 		m, err := l.take(l.ctx, ctx, raw, l.post)
 		if err != nil {
-			return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreign(resp)}
 		}
 		if m != nil && string(m.ID) == strconv.FormatUint(id, 10) {
 			answer = m
@@ -287,6 +297,33 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
 	}
 	return answer, nil
+}
+
+// foreign says of an answer that cannot be read what it is instead of JSON.
+func foreign(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
+		return ""
+	}
+	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", Plain(kind))
+}
+
+// refusal reads an answer that is no success. An error under the id of the
+// request is its answer like any other, code and data kept, unless it is about
+// the connection and not about the request.
+func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	err := status(resp)
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return nil, err
+	}
+	var bad *StatusError
+	if m := errorIn(text); m != nil && string(m.ID) == want && errors.As(err, &bad) && !bad.forgotten() {
+		return m, nil
+	}
+	return nil, err
 }
 
 // awaited reads events until the answer to the request id is among them. A
@@ -374,6 +411,7 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 // listen keeps the child's own stream open, where the server has one.
 func (l *httpLink) listen(ctx context.Context) {
 	last, pause := "", firstRetry
+	had := false // such a stream, in the session as it is
 	var first sync.Once
 	for ctx.Err() == nil {
 		l.mu.Lock()
@@ -385,17 +423,20 @@ func (l *httpLink) listen(ctx context.Context) {
 		told := time.Duration(0)
 		switch {
 		case errors.As(err, &bad):
-			if bad.Code != http.StatusNotFound && bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
-				return // there is no such stream, which it may well not have
-			}
-			if bad.Code == http.StatusNotFound && used != "" {
-				last = "" // an event of a session that is no more
+			// A server without such a stream may well say 404, as for any address that it
+			// does not know: that the session is forgotten is believed where the stream
+			// was there before.
+			if lost := had && used != "" && bad.forgotten(); lost {
+				last, had = "", false // an event of a session that is no more
 				if l.again(ctx, used) == nil {
 					continue
 				}
+				had = true
+			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
+				return // there is no such stream, which it may well not have
 			}
 		case err == nil:
-			pause = firstRetry
+			pause, had = firstRetry, true
 			last, told = l.heard(ctx, resp, last)
 		}
 		if !retryAfter(ctx, told, pause) {
