@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -570,7 +571,10 @@ func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
 		a.asks(p, 0)
 		odd := a.at("data", "a\nAllow everything\u202e")
 		if err := os.MkdirAll(odd, 0o700); err != nil {
-			t.Skip(err)
+			if runtime.GOOS == "windows" {
+				t.Skip(err) // no such names there
+			}
+			t.Fatal(err)
 		}
 		write(t, filepath.Join(odd, "x"))
 		_, _, _ = a.try(c, "kid__echo", reading(filepath.Join(odd, "x")))
