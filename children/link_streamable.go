@@ -499,15 +499,7 @@ func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return l.broke(err)
-	}
-	defer drain(resp.Body)
-	if resp.StatusCode >= 300 {
-		return status(resp)
-	}
-	return nil
+	return l.deliver(req)
 }
 
 // Facts tells what can be seen from outside.
