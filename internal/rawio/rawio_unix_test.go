@@ -4,7 +4,6 @@ package rawio
 
 import (
 	"bytes"
-	"io"
 	"runtime"
 	"syscall"
 	"testing"
@@ -15,7 +14,7 @@ import (
 func TestReaderOfAPipeThatSomebodyMadeBlock(t *testing.T) {
 	r, w := pipe(t)
 	q := Reader(r)
-	if q == io.Reader(r) {
+	if runtime.GOOS != "linux" {
 		t.Skip("there is nothing to be seen here")
 	}
 	shared, err := r.SyscallConn()
