@@ -38,6 +38,7 @@ type httpClient struct {
 	watch  *watch        // of the front
 	held   atomic.Int64  // bytes of requests being read or served
 	unsent atomic.Int64  // bytes that wait in all its streams
+	crowd  crowd
 
 	mu  sync.Mutex
 	tab httpTables
