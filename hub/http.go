@@ -59,6 +59,7 @@ type httpFront struct {
 	watch watch
 
 	bodies atomic.Int64 // bytes of large requests being read or served
+	unread atomic.Int64 // bytes of large answers being written
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
@@ -88,7 +89,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	}
 	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
-		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writePatience,
 		ErrorLog: stdlog.New(f.log, "", 0),
@@ -136,6 +137,11 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve admits and routes one request to the endpoint.
 func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// It may have had a Content-Length too, which net/http does not tell: what
+		// lies behind it may be no request of this client (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	owner, ok := f.guard.admit(w, r)
 	if !ok {
 		return

@@ -98,7 +98,14 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 			return "", false
 		}
 	}
-	return g.token(w, r)
+	if owner, ok = g.token(w, r); !ok {
+		return "", false
+	}
+	if key := twice(r.Header); key != "" && (key != keyProtocol || !headerModern(r.Header)) { // that one has an error of its own
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
+		return "", false
+	}
+	return owner, true
 }
 
 // allowedHeaders are the headers that a listed page may send: those of the

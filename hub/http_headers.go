@@ -37,6 +37,21 @@ func sessionNamed(h http.Header) string {
 	return ""
 }
 
+// onceKeys are headers that say whose a request is, and how it is to be read.
+// Whoever stands before the hub may have gone by another of two.
+var onceKeys = []string{keySession, keyProtocol, "Authorization", "Content-Type", "Content-Encoding", http.CanonicalHeaderKey(headerLast)}
+
+// twice is the first header that may be there once and is there more often; ""
+// where none is.
+func twice(h http.Header) string {
+	for _, key := range onceKeys {
+		if len(h[key]) > 1 {
+			return key
+		}
+	}
+	return ""
+}
+
 // A mismatchError says which header a request was refused for (-32020).
 type mismatchError struct{ header, reason string }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -59,7 +60,12 @@ const (
 // held is given back with release, when the request is over.
 func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClient) (*jsonrpc.Message, *holding) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
-		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json")
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
+		return nil, nil
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send the message as it is, without a Content-Encoding")
 		return nil, nil
 	}
 	limit := int64(f.h.now().cfg.Limits.Frame)
@@ -100,13 +106,18 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 	return nil, nil
 }
 
-// isJSON reports whether a Content-Type is that of JSON.
+// isJSON reports whether a Content-Type is that of JSON, in UTF-8: there is no
+// other (RFC 8259, 8.1), and whoever stands before the hub may read it as it says.
 func isJSON(kind string) bool {
 	if kind == "application/json" {
 		return true
 	}
-	kind, _, _ = strings.Cut(kind, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+	kind, params, err := mime.ParseMediaType(kind)
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset := strings.ToLower(params["charset"])
+	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
 }
 
 // readBody reads to the end. length is what the request says of itself, -1 for
@@ -169,6 +180,34 @@ func (h *holding) release() {
 		h.c.held.Add(-h.n)
 	}
 	h.all.Add(-h.large())
+}
+
+// keep counts an answer that is about to be written, until drop: what clients
+// call for and do not read is held, all together, up to as much as their bodies.
+// One that there is no room for becomes an error, but not the only one.
+func (f *httpFront) keep(c *httpClient, a *framed) (n int64) {
+	n = int64(len(a.Result) + len(a.Error))
+	if n <= smallBody {
+		return 0
+	}
+	frame := int64(f.h.now().cfg.Limits.Frame)
+	own, all := c.unread.Add(n), f.unread.Add(n)
+	if all == n || own <= heldBodies*frame && all <= allBodies*frame {
+		return n
+	}
+	f.drop(c, n)
+	if a.Release != nil {
+		a.Release()
+	}
+	*a = framed{Answer: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))}
+	return 0
+}
+
+func (f *httpFront) drop(c *httpClient, n int64) {
+	if n > 0 {
+		c.unread.Add(-n)
+		f.unread.Add(-n)
+	}
 }
 
 // refuseHTTP answers with a status and a JSON-RPC error without an id.

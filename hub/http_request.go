@@ -139,9 +139,11 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	}
 	cancelled := u.cancelled()
 	c.served(u)
+	n := f.keep(c, &a)
 	if !x.finish(a.Answer, cancelled) {
 		f.plain(w, x, a, cancelled)
 	}
+	f.drop(c, n)
 	<-c.slots
 }
 

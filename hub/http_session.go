@@ -39,6 +39,7 @@ type httpClient struct {
 	held   atomic.Int64  // bytes of requests being read or served
 	unsent atomic.Int64  // bytes that wait in all its streams
 	crowd  crowd
+	unread atomic.Int64 // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab httpTables
