@@ -100,9 +100,10 @@ func (f *httpFront) quick(s *Session, x *exchange, u *underway, m *jsonrpc.Messa
 	return s.serveQuick(x, u, m)
 }
 
-// serveQuick serves a call of the handshake's era whose tool is known, which
-// holds no path and which no rule is about, by a child that is ready.
-func (s *Session) serveQuick(x *exchange, u *underway, m *jsonrpc.Message) (framed, bool) {
+// serveQuick serves a call whose tool is known, which holds no path and which no
+// rule is about, by a child of the handshake's era that is ready. x is the peer
+// of what the call causes.
+func (s *Session) serveQuick(x peer, u *underway, m *jsonrpc.Message) (framed, bool) {
 	if m.Method != string(mcp.MethodToolsCall) || len(m.Frame) > quickFrame || isNearlyModern(m) || checkMembers(m.Members) != nil {
 		return framed{}, false
 	}
@@ -113,6 +114,9 @@ func (s *Session) serveQuick(x *exchange, u *underway, m *jsonrpc.Message) (fram
 	s.begin()
 	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
 	if tool == nil || tool.child == "" || m.Param("task") != nil {
+		return framed{}, false
+	}
+	if p, ok := x.(*parley); ok && !p.suits(tool) {
 		return framed{}, false
 	}
 	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
@@ -156,9 +160,15 @@ func (s *Session) serveQuick(x *exchange, u *underway, m *jsonrpc.Message) (fram
 	return c.answer, true
 }
 
+// suits reports whether nothing has to be asked, or waited for, on account of
+// roots before a tool is called, and nothing compared with headers.
+func (p *parley) suits(tool *offered) bool {
+	return (!p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll) && len(tool.mirrors) == 0
+}
+
 // sendQuick sends a call, with the name and the progress token replaced, and waits
 // for what becomes of it.
-func (s *Session) sendQuick(x *exchange, u *underway, c *quickCall, m *jsonrpc.Message, name, token edit, remote string) {
+func (s *Session) sendQuick(x peer, u *underway, c *quickCall, m *jsonrpc.Message, name, token edit, remote string) {
 	room := rooms.Get().(*room)
 	room.name = jsonrpc.AppendString(room.name[:0], remote)
 	name.with = room.name
@@ -178,7 +188,7 @@ func (s *Session) sendQuick(x *exchange, u *underway, c *quickCall, m *jsonrpc.M
 	c.done = dones.Get().(chan struct{})
 	if c.line.Form != nil {
 		u.onEnd(c)
-		x.c.crowd.send(s, c)
+		s.crowd.send(c)
 	} else if c.lease.Start(&c.call, c, nil, methodCall, c.own, c.params...) {
 		u.onEnd(&c.call)
 	} else {

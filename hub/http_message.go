@@ -56,8 +56,9 @@ const (
 )
 
 // message reads the one message of a POST, bounded in size and time; c is nil
-// where there is no session yet. Where there is none the request is answered. What is
-// held is given back with release, when the request is over.
+// where there is no session yet. A batch, where the session has those, comes as it
+// is (isBatch). Where there is none the request is answered. What is held is given
+// back with release, when the request is over.
 func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClient) (*jsonrpc.Message, *holding) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
@@ -86,6 +87,9 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 	body, err := readBody(&in.held, r.ContentLength)
 	if err == nil {
 		err = jsonrpc.Split(body, true, &in.m)
+	}
+	if err == jsonrpc.ErrBatch && c != nil && c.s.batches() {
+		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}
 	if err == nil {
 		return &in.m, &in.held

@@ -38,8 +38,7 @@ type httpClient struct {
 	watch  *watch        // of the front
 	held   atomic.Int64  // bytes of requests being read or served
 	unsent atomic.Int64  // bytes that wait in all its streams
-	crowd  crowd
-	unread atomic.Int64 // bytes of large answers being written
+	unread atomic.Int64  // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab httpTables

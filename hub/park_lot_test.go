@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -70,17 +69,17 @@ func TestLotRunsAllWork(t *testing.T) {
 func TestPanicOfOneModernRequest(t *testing.T) {
 	h := newTestHub(t)
 	s := h.newSession()
-	work := func(serve func(context.Context) jsonrpc.Answer) jsonrpc.Answer {
+	work := func(serve func() jsonrpc.Answer) jsonrpc.Answer {
 		p := &parley{s: s, request: &jsonrpc.Message{Method: "x"}, done: make(chan jsonrpc.Answer, 1), asked: make(chan struct{}, 1), cancel: func(error) {}}
-		if !p.work(t.Context(), serve) {
+		if !p.work(serve) {
 			t.Fatal("not taken")
 		}
 		return p.attend(t.Context())
 	}
-	if a := work(func(context.Context) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
+	if a := work(func() jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
 		t.Errorf("%s %s", a.Result, a.Error)
 	}
-	if a := work(func(context.Context) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); a.Result == nil {
+	if a := work(func() jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); a.Result == nil {
 		t.Errorf("%s", a.Error)
 	}
 	s.modern.lot.close()
