@@ -13,30 +13,60 @@ import (
 )
 
 // BenchmarkHTTPCall is a small call through the front to a child process, with
-// the client in the same process.
+// the client in the same process, on the short way and on the long one.
 func BenchmarkHTTPCall(b *testing.B) {
+	for name, params := range map[string]string{
+		"short": `{"name":"kid__echo","arguments":{"text":"hello hello hello"}}`,
+		"long":  `{"name":"\u006bid__echo","arguments":{"text":"hello hello hello"}}`, // an escape in the name
+	} {
+		b.Run(name, func(b *testing.B) {
+			w := benchFront(b)
+			s := w.initialize(`{}`).initialized()
+			s.frames(s.request("tools/list", `{}`), nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.post(b, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`, []string{headerSession, s.session})
+			}
+		})
+	}
+	b.Run("modern", func(b *testing.B) {
+		w := benchFront(b)
+		c := w.modern("")
+		c.call("kid__echo", `{"text":"hello"}`)
+		frame := c.frame("tools/call", call("kid__echo", `{"text":"hello hello hello"}`))
+		header := c.headersOf(frame)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.post(b, frame, header)
+		}
+	})
+}
+
+func benchFront(b *testing.B) *web {
 	w := serveWeb(b, newTestHub(b, scripted("kid", childtest.Script{})), HTTPOptions{})
 	w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
-	s := w.initialize(`{}`).initialized()
-	s.frames(s.request("tools/list", `{}`), nil)
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		n++
-		req, _ := http.NewRequest("POST", w.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kid__echo","arguments":{"text":"hello hello hello"}}}`))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set(headerSession, s.session)
-		r, err := w.c.Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, r.Body)
-		_ = r.Body.Close()
-		if r.StatusCode != 200 {
-			b.Fatal(r.StatusCode)
-		}
+	return w
+}
+
+// post makes a call that is to succeed.
+func (w *web) post(b *testing.B, frame string, header []string) []byte {
+	b.Helper()
+	req, _ := http.NewRequest("POST", w.url, strings.NewReader(frame))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for h := header; len(h) > 1; h = h[2:] {
+		req.Header.Set(h[0], h[1])
 	}
+	r, err := w.c.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil || r.StatusCode != 200 || bytes.Contains(raw, []byte(`"isError":true`)) {
+		b.Fatal(r.StatusCode, err, string(raw))
+	}
+	return raw
 }
 
 // BenchmarkHTTPInlineRoots is what R8 costs: the same call with a path, by a
@@ -46,59 +76,35 @@ func BenchmarkHTTPCall(b *testing.B) {
 func BenchmarkHTTPInlineRoots(b *testing.B) {
 	dir := b.TempDir()
 	params := call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
-	front := func(b *testing.B) *web {
-		w := serveWeb(b, newTestHub(b, scripted("kid", childtest.Script{})), HTTPOptions{})
-		w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
-		return w
-	}
-	post := func(b *testing.B, w *web, frame string, header []string) []byte {
-		b.Helper()
-		req, _ := http.NewRequest("POST", w.url, strings.NewReader(frame))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		for h := header; len(h) > 1; h = h[2:] {
-			req.Header.Set(h[0], h[1])
-		}
-		r, err := w.c.Do(req)
-		if err != nil {
-			b.Fatal(err)
-		}
-		raw, err := io.ReadAll(r.Body)
-		_ = r.Body.Close()
-		if err != nil || r.StatusCode != 200 || bytes.Contains(raw, []byte(`"isError":true`)) {
-			b.Fatal(r.StatusCode, err, string(raw))
-		}
-		return raw
-	}
 	b.Run("handshake", func(b *testing.B) {
-		w := front(b)
+		w := benchFront(b)
 		s := w.initialize(`{"roots":{}}`).initialized()
 		s.frames(s.request("tools/call", params), s.answering(dir))
 		for b.Loop() {
-			post(b, w, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":`+params+`}`, []string{headerSession, s.session})
+			w.post(b, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":`+params+`}`, []string{headerSession, s.session})
 		}
 	})
 	b.Run("without", func(b *testing.B) {
-		w := front(b)
+		w := benchFront(b)
 		c := w.modern("")
 		c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
 		frame := c.frame("tools/call", params)
 		header := c.headersOf(frame)
 		for b.Loop() {
-			post(b, w, frame, header)
+			w.post(b, frame, header)
 		}
 	})
 	b.Run("inline", func(b *testing.B) {
-		w := front(b)
+		w := benchFront(b)
 		c := w.modern("", dir)
 		c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, dir))
 		frame := c.frame("tools/call", params)
 		header := c.headersOf(frame)
 		roots := `{"mcphub-roots":` + string(split(b, rootsAnswer([]byte("1"), dir)).Result) + `}`
 		for b.Loop() {
-			asked := jsonrpc.Get(post(b, w, frame, header), "result")
+			asked := jsonrpc.Get(w.post(b, frame, header), "result")
 			retry := strings.TrimSuffix(frame, "}}") + `,"inputResponses":` + roots + `,"requestState":` + string(jsonrpc.Get(asked, "requestState")) + "}}"
-			post(b, w, retry, header)
+			w.post(b, retry, header)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 	if owner, ok = g.token(w, r); !ok {
 		return "", false
 	}
-	if key := twice(r.Header); key != "" && (key != keyProtocol || !headerModern(r.Header)) { // that one has an error of its own
+	if key := twice(r.Header); key != "" {
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
 		return "", false
 	}

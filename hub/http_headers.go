@@ -34,14 +34,15 @@ func sessionNamed(h http.Header) string {
 }
 
 // onceKeys are headers that say whose a request is, and how it is to be read.
-// Whoever stands before the hub may have gone by another of two.
-var onceKeys = []string{keySession, keyProtocol, "Authorization", "Content-Type", "Content-Encoding", http.CanonicalHeaderKey(headerLast)}
+// Whoever stands before the hub may have gone by another of two. The first three
+// count in both eras; of the others the modern one has rules of its own.
+var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(headerLast)}
 
 // twice is the first header that may be there once and is there more often; ""
 // where none is.
 func twice(h http.Header) string {
-	for _, key := range onceKeys {
-		if len(h[key]) > 1 {
+	for i, key := range onceKeys {
+		if len(h[key]) > 1 && (i < 3 || !headerModern(h)) {
 			return key
 		}
 	}

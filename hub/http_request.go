@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// An underway is one request of a session that is being served, and how it is
-// ended before it is answered: by notifications/cancelled, or with its session.
+// An underway is one request that is being served, and how it is ended before it
+// is answered: by its client, or with its session.
 // The mutex is a leaf.
 type underway struct {
 	id string // raw
@@ -21,12 +21,16 @@ type underway struct {
 	cause error // why nobody waits for the answer any more
 
 	// Of the goroutine that serves it.
+	base   context.Context // whose values it has; nil: none
 	ctx    context.Context // nil until somebody needs it
 	cancel context.CancelCauseFunc
 }
 
-// end gives the request up. Later ends do nothing.
+// end gives the request up. Later ends do nothing, nor does nil.
 func (u *underway) end(cause error) {
+	if cause == nil {
+		return
+	}
 	u.mu.Lock()
 	first := u.cause == nil
 	stop := u.stop
@@ -62,30 +66,15 @@ func (u *underway) cancelled() bool {
 // else here.
 func (u *underway) context() context.Context {
 	if u.ctx == nil {
-		u.ctx, u.cancel = context.WithCancelCause(context.Background())
+		base := u.base
+		if base == nil {
+			base = context.Background()
+		}
+		u.ctx, u.cancel = context.WithCancelCause(base)
 		u.onEnd(abandon(u.cancel))
 	}
 	return u.ctx
 }
-
-// onDemand is its context for whoever hardly ever needs one.
-type onDemand struct{ u *underway }
-
-func (l onDemand) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (l onDemand) Done() <-chan struct{}       { return l.u.context().Done() }
-
-// Err goes by whether it has been ended, not by whether that was waited for.
-func (l onDemand) Err() error {
-	l.u.mu.Lock()
-	defer l.u.mu.Unlock()
-	if l.u.cause != nil {
-		return context.Canceled
-	}
-	return nil
-}
-
-// Value is for context.Cause.
-func (l onDemand) Value(key any) any { return l.u.context().Value(key) }
 
 // free lets go of what context has made.
 func (u *underway) free() {

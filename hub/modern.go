@@ -138,10 +138,15 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	if meta.level != 0 {
 		s.hear(ctx, meta.level)
 	}
-	var working context.Context
-	working, p.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	if !p.work(withPeer(working, p), func(ctx context.Context) jsonrpc.Answer { return serve(ctx, request) }) {
-		p.cancel(nil)
+	u := &underway{id: string(m.ID), base: context.WithoutCancel(ctx)}
+	p.cancel = u.end
+	if !p.work(func() jsonrpc.Answer {
+		defer u.free()
+		if a, ok := s.serveQuick(p, u, request); ok {
+			return a.Answer
+		}
+		return serve(withPeer(u.context(), p), request)
+	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
 	}
 	return p.attend(ctx)

@@ -18,6 +18,7 @@ type lot struct {
 	order   []string // of parked, the oldest first
 	bytes   int      // of parked, what they hold of their clients and servers
 	lapsed  []string // ids of those that gave way, the oldest first
+	crew    crew
 	all     sync.WaitGroup
 }
 
@@ -26,6 +27,17 @@ type spot struct {
 	p      *parley
 	since  time.Time
 	expire *time.Timer
+}
+
+// mostResting is how many goroutines of a lot wait for more work: a new one
+// would have to grow its stack again.
+const mostResting = 16
+
+// crew are the goroutines of a lot that wait for work.
+type crew struct {
+	resting int           // without work; guarded by the lot's mutex
+	jobs    chan func()   // one for a goroutine that rests; never more than those
+	over    chan struct{} // closed with the lot
 }
 
 // enter begins the work of a parley; false once the session has ended.
@@ -37,12 +49,42 @@ func (l *lot) enter(p *parley, work func()) bool {
 	}
 	if l.working == nil {
 		l.working, l.parked = map[*parley]struct{}{}, map[string]*spot{}
+		l.crew = crew{jobs: make(chan func(), mostResting), over: make(chan struct{})}
 	}
 	l.working[p] = struct{}{}
-	l.all.Go(func() {
+	job := func() {
 		defer l.left(p)
 		work()
+	}
+	if l.crew.resting > 0 {
+		l.crew.resting--
+		l.crew.jobs <- job
+		return true
+	}
+	l.all.Go(func() {
+		for job(); l.rest(); job() {
+			select {
+			case job = <-l.crew.jobs:
+			case <-l.crew.over:
+				select {
+				case job = <-l.crew.jobs: // given before that
+				default:
+					return
+				}
+			}
+		}
 	})
+	return true
+}
+
+// rest counts a goroutine that is about to wait; false: it is not needed.
+func (l *lot) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.crew.resting >= mostResting {
+		return false
+	}
+	l.crew.resting++
 	return true
 }
 
@@ -198,6 +240,9 @@ func (l *lot) busy() bool {
 // close gives up everything, and returns when all work has ended.
 func (l *lot) close() {
 	l.mu.Lock()
+	if l.crew.over != nil && !l.closed {
+		close(l.crew.over)
+	}
 	l.closed = true
 	working := l.working
 	l.working = nil

@@ -22,16 +22,18 @@ func Reader(r io.Reader) io.Reader {
 }
 
 const (
-	slow  = 10 * time.Millisecond // a write that took so long was made to wait
-	heavy = time.Second           // how long writes are announced after one
+	slow    = 10 * time.Millisecond // a write that took so long waited, for the disk or for a processor
+	strikes = 3                     // so many slow writes, each within lull of the last, are the disk's doing
+	lull    = time.Second
+	heavy   = 10 * time.Second // how long writes are announced then
 )
 
 // An Appender writes to a file that was opened for appending.
 type Appender struct {
 	f     *os.File
 	raw   *writer // nil: all writes are announced
+	slow  int     // writes in a row, the last at since
 	since time.Time
-	busy  bool // the disk made one wait, at since
 }
 
 // NewAppender returns an Appender that owns f.
@@ -49,15 +51,18 @@ func (a *Appender) Write(b []byte) (int, error) {
 		return a.f.Write(b)
 	}
 	began := time.Now()
-	if a.busy {
+	if a.slow >= strikes {
 		if past := began.Sub(a.since); past >= 0 && past < heavy {
 			return a.f.Write(b)
 		}
-		a.busy = false
+		a.slow = 0
 	}
 	n, ok := a.raw.write(b)
 	if end := time.Now(); end.Sub(began) >= slow {
-		a.since, a.busy = end, true
+		if end.Sub(a.since) >= lull {
+			a.slow = 0
+		}
+		a.since, a.slow = end, a.slow+1
 	}
 	if ok && n == len(b) {
 		return n, nil
