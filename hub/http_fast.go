@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -35,11 +34,22 @@ type framed struct {
 // A quickCall is one call on the short way.
 type quickCall struct {
 	id     []byte // raw
+	lease  *children.Lease
+	own    []byte // the hub's progress token; nil for none
+	params [][]byte
+	line   audit.Call // no Form: it is not recorded
+	ticket audit.Ticket
 	call   children.Call
 	trip   trip
-	done   chan struct{} // gets a token when the call was answered
+	done   chan struct{} // gets a token when the call was answered, or will not be
 	answer framed
 	err    error
+	full   bool // it could not be sent without waiting
+
+	// The mutex is held while the call is sent.
+	mu   sync.Mutex
+	sent bool
+	gone error // nobody waits for it any more
 }
 
 // dones are channels that can be used again: each has had its token taken.
@@ -125,22 +135,28 @@ func (s *Session) serveQuick(x peer, u *underway, m *jsonrpc.Message) (framed, b
 	if lease.Offer() != tool.from || lease.Revision() != tool.gen.byName[tool.child].Spec.Revision || s.hub.now() != tool.gen || lease.Modern() || !lease.CanStart() {
 		return framed{}, false // another definition, perhaps: the long way looks closer
 	}
-	ticket, err := s.recordQuick(u, m, tool)
-	if err != nil {
-		return framed{Answer: refuse(u.context(), tool, err)}, true
+	kept := &tool.gen.cfg.Audit
+	if kept.To == nil && kept.Required {
+		return framed{Answer: refuse(u.context(), tool, &unrecordedError{errNoLog})}, true
 	}
-	c := &quickCall{id: m.ID}
+	c := &quickCall{id: m.ID, lease: lease}
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	if token != nil {
-		token = s.hub.progress.add(lease.Key(), x, bytes.Clone(token))
-		defer s.hub.progress.remove(token)
+		c.own = s.hub.progress.add(lease.Key(), x, bytes.Clone(token))
+		defer s.hub.progress.remove(c.own)
 	}
-	s.sendQuick(x, u, c, lease, m, quoted, tool.remote, token)
+	if kept.To != nil {
+		c.line = audit.Call{Request: m.ID, Form: tool.lines()}
+		if kept.Arguments {
+			c.line.Arguments = m.Param("arguments")
+		}
+	}
+	s.sendQuick(x, u, c, m, edit{quoted, nil}, edit{token, c.own}, tool.remote)
 	if c.err != nil {
-		ticket.Outcome(failureOf(c.err))
+		c.ticket.Outcome(failureOf(c.err))
 		return framed{Answer: refuse(u.context(), tool, c.err)}, true
 	}
-	ticket.Outcome(resultOf(c.answer.Result, c.answer.Error))
+	c.ticket.Outcome(resultOf(c.answer.Result, c.answer.Error))
 	return c.answer, true
 }
 
@@ -150,18 +166,19 @@ func (p *parley) suits(tool *offered) bool {
 	return (!p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll) && len(tool.mirrors) == 0
 }
 
-// sendQuick sends a call and waits for what becomes of it. own is the hub's
-// progress token, nil for none.
-func (s *Session) sendQuick(x peer, u *underway, c *quickCall, lease *children.Lease, m *jsonrpc.Message, quoted []byte, remote string, own []byte) {
+// sendQuick sends a call, with the name and the progress token replaced, and waits
+// for what becomes of it.
+func (s *Session) sendQuick(x peer, u *underway, c *quickCall, m *jsonrpc.Message, name, token edit, remote string) {
 	room := rooms.Get().(*room)
 	room.name = jsonrpc.AppendString(room.name[:0], remote)
+	name.with = room.name
 	edits := room.edits[:]
-	edits[0] = edit{quoted, room.name}
-	if own != nil {
-		edits[1] = edit{jsonrpc.Get(m.Param("_meta"), "progressToken"), own}
+	edits[0] = name
+	if c.own != nil {
+		edits[1] = token
 	}
-	params := appendSplice(room.parts[:0], m.Params, edits)
-	c.trip.key, c.trip.to = lease.Key(), x
+	c.params = appendSplice(room.parts[:0], m.Params, edits)
+	c.trip.key, c.trip.to = c.lease.Key(), x
 	s.trips.begin(&c.trip)
 	defer func() {
 		for _, q := range s.trips.end(&c.trip, c.err != nil) {
@@ -169,56 +186,29 @@ func (s *Session) sendQuick(x peer, u *underway, c *quickCall, lease *children.L
 		}
 	}()
 	c.done = dones.Get().(chan struct{})
-	if lease.Start(&c.call, c, nil, methodCall, own, params...) {
-		room.free()
+	if c.line.Form != nil {
+		u.onEnd(c)
+		s.crowd.send(s, c)
+	} else if c.lease.Start(&c.call, c, nil, methodCall, c.own, c.params...) {
 		u.onEnd(&c.call)
-		<-c.done
-		dones.Put(c.done)
-		return
+	} else {
+		c.full = true
+		c.done <- struct{}{}
 	}
-	// There is no room for it in the child's pipe.
+	<-c.done
+	c.mu.Lock() // whoever sent it is done with it
+	full := c.full
+	c.mu.Unlock()
 	dones.Put(c.done)
-	ctx := children.WithProgressToken(context.WithValue(u.context(), tripKey{}, &c.trip), own)
-	res, err := lease.Call(ctx, methodCall, join(params))
-	room.free()
-	if err != nil {
-		c.err = err
-		return
-	}
-	c.answer.Answer = res.Answer()
-}
-
-// recordQuick writes the line of a call that is let through; an error: it must
-// not be sent.
-func (s *Session) recordQuick(u *underway, m *jsonrpc.Message, tool *offered) (audit.Ticket, error) {
-	cfg := &s.hub.now().cfg.Audit
-	if cfg.To == nil {
-		if cfg.Required {
-			return audit.Ticket{}, &unrecordedError{errNoLog}
+	if full { // there is no room for it in the child's pipe
+		ctx := children.WithProgressToken(context.WithValue(u.context(), tripKey{}, &c.trip), c.own)
+		res, err := c.lease.Call(ctx, methodCall, join(c.params))
+		if c.err = err; err == nil {
+			c.answer.Answer = res.Answer()
 		}
-		return audit.Ticket{}, nil
 	}
-	call := audit.Call{Request: m.ID, Form: tool.lines()}
-	if cfg.Arguments {
-		call.Arguments = m.Param("arguments")
-	}
-	ctx := onDemand{u}
-	var room [1]audit.Ticket
-	tickets, err := cfg.To.AppendCalls(ctx, room[:0], s.id, []audit.Call{call}, time.Now())
-	var t audit.Ticket
-	if len(tickets) > 0 {
-		t = tickets[0]
-	}
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
-		return t, context.Cause(ctx)
-	case cfg.Required:
-		t.Outcome(audit.ResultNotSent)
-		return t, &unrecordedError{err}
-	}
-	return t, nil
+	c.params = nil
+	room.free()
 }
 
 // plainForm is what the lines of all calls of a tool have alike that hold no path

@@ -76,25 +76,6 @@ func (u *underway) context() context.Context {
 	return u.ctx
 }
 
-// onDemand is its context for whoever hardly ever needs one.
-type onDemand struct{ u *underway }
-
-func (l onDemand) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (l onDemand) Done() <-chan struct{}       { return l.u.context().Done() }
-
-// Err goes by whether it has been ended, not by whether that was waited for.
-func (l onDemand) Err() error {
-	l.u.mu.Lock()
-	defer l.u.mu.Unlock()
-	if l.u.cause != nil {
-		return context.Canceled
-	}
-	return nil
-}
-
-// Value is for context.Cause.
-func (l onDemand) Value(key any) any { return l.u.context().Value(key) }
-
 // free lets go of what context has made.
 func (u *underway) free() {
 	if u.cancel != nil {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/DeRuina/timberjack"
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 )
@@ -63,7 +62,7 @@ type Log struct {
 	id   string
 	o    Options
 	path string
-	file *timberjack.Logger
+	file *logFile
 	lock *flock.Flock
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}
@@ -129,7 +128,7 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.file = &timberjack.Logger{Filename: l.path, MaxSize: o.MaxSize, FileMode: 0o600}
+	l.file = newLogFile(l.path, o.MaxSize)
 	l.tab.made.head, l.tab.written.head = zeros, zeros
 	l.tab.looked = time.Now()
 	err = l.write(KindOpen, func(b line) line {

@@ -58,6 +58,17 @@ func (b *Batch) Defer(l Later, bytes int) {
 	b.later = append(b.later, l)
 }
 
+// Together calls f and then sends what it has sent with b: for who has no read
+// loop, but many frames at once.
+func (b *Batch) Together(f func(b *Batch)) {
+	b.on = true
+	defer func() {
+		b.on = false
+		b.flush()
+	}()
+	f(b)
+}
+
 // full reports whether what is held has waited for long enough.
 func (b *Batch) full() bool { return b.frames >= batchFrames || b.bytes >= batchBytes }
 

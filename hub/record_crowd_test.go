@@ -1,0 +1,239 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/audit"
+)
+
+// recordedWeb is a session over HTTP whose calls are recorded in a folder that a
+// test can fill up, or hold.
+type recordedWeb struct {
+	*webClient
+	h    *Hub
+	rec  *audit.Recorder
+	dir  string
+	full atomic.Bool
+	gate sync.RWMutex // held: nothing can be written
+	seen chan struct{}
+	stop func()
+}
+
+func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
+	t.Helper()
+	r := &recordedWeb{dir: filepath.Join(t.TempDir(), "audit"), seen: make(chan struct{}, 1000)}
+	cfg.To = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
+		select {
+		case r.seen <- struct{}{}:
+		default:
+		}
+		r.gate.RLock()
+		defer r.gate.RUnlock()
+		if r.full.Load() {
+			n, _ := f.Write(b[:len(b)/2])
+			return n, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}, nil)
+	r.rec = cfg.To
+	if err := cfg.To.Open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- cfg.To.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	spec := scripted("kid", childtest.Script{})
+	spec.Share = children.ShareAll
+	hub := testConfig(t, spec)
+	hub.Audit = cfg
+	r.h = runHub(t, hub)
+	w := serveWeb(t, r.h, HTTPOptions{})
+	w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
+	r.webClient = w.initialize(`{}`).initialized()
+	r.frames(r.request("tools/call", call("kid__echo", `{"n":"first"}`)), nil)
+	return r
+}
+
+// results ends the record and counts what became of the calls.
+func (r *recordedWeb) results(t *testing.T) map[string]int {
+	t.Helper()
+	r.stop()
+	if report, err := audit.Verify(r.dir); err != nil || !report.OK() {
+		t.Errorf("%+v, %v", report, err)
+	}
+	all, err := audit.Decisions(r.dir, audit.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, once := map[string]int{}, map[string]bool{}
+	for _, d := range all {
+		if d.Outcome == nil || once[string(d.Request)] {
+			t.Errorf("no outcome, or twice: %s", d.Raw)
+			continue
+		}
+		once[string(d.Request)] = true
+		count[d.Outcome.Result]++
+	}
+	return count
+}
+
+// held waits until so many calls wait for the record.
+func (r *recordedWeb) held(t *testing.T, n int) {
+	t.Helper()
+	w := &clientOf(t, r.h, r.webClient).s.crowd
+	for {
+		w.mu.Lock()
+		got := len(w.tab.held)
+		w.mu.Unlock()
+		if got == n {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%d calls wait, want %d", got, n)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// Many calls over HTTP share lines and writes, and each is in the file before
+// it is answered.
+func TestACrowdIsRecordedFirst(t *testing.T) {
+	const callers, times = 64, 8
+	r := newRecordedWeb(t, Audit{Required: true, Arguments: true})
+	path := filepath.Join(r.dir, r.rec.State().Log+".jsonl")
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for k := range times {
+				mark := fmt.Sprintf("(%d.%d)", i, k)
+				got := body(t, r.request("tools/call", call("kid__echo", `{"n":"`+mark+`"}`)))
+				b, err := os.ReadFile(path)
+				if err != nil || !strings.Contains(got, mark) || !strings.Contains(string(b), mark) {
+					t.Errorf("%s: %v: %s", mark, err, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"calls":[`) {
+		t.Errorf("no calls share a line: %v", err)
+	}
+	if got := r.results(t); got[audit.ResultOK] != callers*times+1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// A full disk denies each call of a crowd where the record is required, and the
+// record says so of each once it can be written; else they go on.
+func TestAFullDiskAndACrowd(t *testing.T) {
+	const callers = 64
+	for _, required := range []bool{true, false} {
+		r := newRecordedWeb(t, Audit{Required: required})
+		r.full.Store(true)
+		var wg sync.WaitGroup
+		var sent, denied atomic.Int32
+		for range callers {
+			wg.Go(func() {
+				switch got := body(t, r.request("tools/call", call("kid__echo", `{"n":"mark"}`))); {
+				case strings.Contains(got, "audit.required"):
+					denied.Add(1)
+				case strings.Contains(got, "mark"):
+					sent.Add(1)
+				default:
+					t.Error(got)
+				}
+			})
+		}
+		wg.Wait()
+		want := map[string]int{audit.ResultOK: 1 + callers}
+		if required {
+			want = map[string]int{audit.ResultOK: 1, audit.ResultNotSent: callers}
+		}
+		if int(sent.Load()) != want[audit.ResultOK]-1 || int(denied.Load()) != want[audit.ResultNotSent] {
+			t.Errorf("required %v: %d sent, %d denied", required, sent.Load(), denied.Load())
+		}
+		if st := r.h.Status().Audit; st.Unrecorded != callers {
+			t.Errorf("%+v", st)
+		}
+		r.full.Store(false)
+		if got := r.results(t); !maps.Equal(got, want) {
+			t.Errorf("required %v: %v, want %v", required, got, want)
+		}
+	}
+}
+
+// A call that is cancelled while it waits for the record is not sent; those that
+// came with it are.
+func TestCancelledInACrowd(t *testing.T) {
+	r := newRecordedWeb(t, Audit{Required: true})
+	for len(r.seen) > 0 {
+		<-r.seen
+	}
+	r.gate.Lock()
+	answers := make(chan string, 3)
+	send := func(id, tool string) {
+		answers <- body(t, r.send(`{"jsonrpc":"2.0","id":"`+id+`","method":"tools/call","params":`+call("kid__"+tool, `{"n":"`+id+`"}`)+`}`))
+	}
+	go send("leader", "echo")
+	<-r.seen // it is being written
+	go send("unwanted", "sleep")
+	r.held(t, 1)
+	go send("other", "echo")
+	r.held(t, 2)
+	if resp := r.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unwanted"}}`); resp.StatusCode != http.StatusAccepted {
+		t.Fatal(resp.StatusCode)
+	}
+	r.gate.Unlock()
+	all := <-answers + <-answers + <-answers
+	if !strings.Contains(all, `"id":"leader"`) || !strings.Contains(all, `"id":"other"`) || strings.Contains(all, `"id":"unwanted","result"`) {
+		t.Error(all)
+	}
+	if noticed := body(t, r.request("tools/call", call("kid__noticed", `{}`))); strings.Contains(noticed, "sleeping") {
+		t.Errorf("the child was sent it: %s", noticed)
+	}
+	if got, want := r.results(t), (map[string]int{audit.ResultOK: 4, audit.ResultCancelled: 1}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What panics in one call of a crowd leaves no other waiting.
+func TestACrowdThatPanics(t *testing.T) {
+	r := newRecordedWeb(t, Audit{Required: true})
+	c := clientOf(t, r.h, r.webClient)
+	bad := func() *quickCall { // without a lease
+		return &quickCall{done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
+	}
+	some := []*quickCall{bad(), bad(), bad()}
+	c.s.crowd.tab.held = append(c.s.crowd.tab.held, some[:2]...)
+	c.s.crowd.send(c.s, some[2])
+	for _, one := range some {
+		if <-one.done; one.err == nil {
+			t.Error("it is not told of it")
+		}
+	}
+	if got := body(t, r.request("tools/call", call("kid__echo", `{"n":"after"}`))); !strings.Contains(got, "after") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package rawio
+
+import (
+	"io"
+	"syscall"
+)
+
+func newReader(io.Reader) io.Reader { return nil }
+
+type writer struct{}
+
+func newWriter(syscall.Conn) *writer { return nil }
+
+func (*writer) write([]byte) (int, bool) { return 0, false }
