@@ -292,12 +292,13 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 // waysOf counts the places that a path may stand for, where it is not plain that
 // there is but one: rules look at each, and the record names one.
 func waysOf(f *validate.Judged, path string) int {
-	plain := true
+	plain, linked := true, false
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		plain = plain && r.Path == path && (r.Leads == path || r.Leads == "")
+		linked = linked || r.Linked
 	}
-	if plain {
+	if plain && !linked {
 		return 0
 	}
 	places := []string{path}
@@ -307,6 +308,9 @@ func waysOf(f *validate.Judged, path string) int {
 				places = append(places, p)
 			}
 		}
+	}
+	if linked {
+		return max(len(places), 2) // of the reading that decided, the one that led out is named alone
 	}
 	return len(places)
 }
