@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/DeRuina/timberjack"
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 )
@@ -61,7 +60,7 @@ type Log struct {
 	id   string
 	o    Options
 	path string
-	file *timberjack.Logger
+	file *logFile
 	lock *flock.Flock
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/DeRuina/timberjack"
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 )
@@ -41,7 +40,7 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.file = &timberjack.Logger{Filename: l.path, MaxSize: o.MaxSize, FileMode: 0o600}
+	l.file = newLogFile(l.path, o.MaxSize)
 	l.tab.looked = time.Now()
 	err = l.write(KindOpen, func(b line) line {
 		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))

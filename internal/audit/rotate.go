@@ -10,10 +10,10 @@ import (
 // file is better than none.
 func (l *Log) unrotated(more int) bool {
 	fi, err := os.Lstat(l.path)
-	if err != nil || fi.Size()+int64(more) < int64(l.file.MaxSize)<<20 {
+	if err != nil || fi.Size()+int64(more) < l.file.most {
 		return false
 	}
-	l.file.MaxSize += l.o.MaxSize
+	l.file.grow(l.o.MaxSize)
 	return true
 }
 
