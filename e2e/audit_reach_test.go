@@ -122,7 +122,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 				hubSecret := "HUB_SECRET=" + secret.make("environment of the hub")
 				args := []string{"serve", "--config", config, "--log-level", "trace"}
 				p := newParty(t, modern, w.project)
-				stderr := func() string { return "" }
+				var stderr func() string
 				if overWeb {
 					var mu sync.Mutex
 					var said strings.Builder

@@ -79,7 +79,6 @@ type replayWorld struct {
 	w      *world
 	rng    *rand.Rand
 	places []string
-	config obj
 }
 
 func newReplayWorld(t *testing.T, rng *rand.Rand) *replayWorld {
