@@ -58,6 +58,9 @@ func (w *world) listeningIn(dir string, cmd *exec.Cmd, where *regexp.Regexp, env
 	read.Go(func() {
 		for lines := bufio.NewScanner(said); lines.Scan(); {
 			log.WriteString(lines.Text() + "\n")
+			if w.heard != nil {
+				w.heard(lines.Text())
+			}
 			if m := where.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
 				found <- m[1]
 			}

@@ -111,10 +111,16 @@ func newParty(t testing.TB, modern bool, roots ...string) *party {
 // overPipe connects a party to a program.
 func (p *party) overPipe(w *world, command string, args ...string) *party {
 	p.t.Helper()
+	return p.overPipeIn(w, w.env(), command, args...)
+}
+
+// overPipeIn is overPipe with an environment.
+func (p *party) overPipeIn(w *world, env []string, command string, args ...string) *party {
+	p.t.Helper()
 	if p.modern {
 		delete(p.capabilities["roots"].(obj), "listChanged")
 	}
-	p.pipe = w.start(ide.Options{Command: command, Args: args, Protocol: p.legacy, Answer: p.answerer.answer, Capabilities: raw(p.t, p.capabilities)})
+	p.pipe = w.start(ide.Options{Command: command, Args: args, Env: env, Protocol: p.legacy, Answer: p.answerer.answer, Capabilities: raw(p.t, p.capabilities)})
 	p.open()
 	return p
 }

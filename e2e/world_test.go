@@ -34,6 +34,8 @@ type world struct {
 
 	url      string       // of its hub over HTTP, "" before there is one
 	sessions atomic.Int64 // started so far
+
+	heard func(line string) // what servers say that a test waits for; nil: nobody listens
 }
 
 const secretText = "the secret that must stay outside"

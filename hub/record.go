@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"mcphub/children"
@@ -269,7 +271,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		if path == "" && len(f.Readings) > 0 {
 			path = f.Readings[0].Path // it could not be found out where that leads
 		}
-		list = append(list, audit.Finding{Pointer: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != ""})
+		list = append(list, audit.Finding{Pointer: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
 	}
 	if v.First != nil {
 		add(v.First)
@@ -285,6 +287,32 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		}
 	}
 	return list, unnamed
+}
+
+// waysOf counts the places that a path may stand for, where it is not plain that
+// there is but one: rules look at each, and the record names one.
+func waysOf(f *validate.Judged, path string) int {
+	plain, linked := true, false
+	for i := range f.Readings {
+		r := &f.Readings[i]
+		plain = plain && r.Path == path && (r.Leads == path || r.Leads == "")
+		linked = linked || r.Linked
+	}
+	if plain && !linked {
+		return 0
+	}
+	places := []string{path}
+	for i := range f.Readings {
+		for _, p := range []string{filepath.Clean(f.Readings[i].Path), f.Readings[i].Leads} {
+			if p != "" && p != "." && !slices.Contains(places, p) {
+				places = append(places, p)
+			}
+		}
+	}
+	if linked {
+		return max(len(places), 2) // of the reading that decided, the one that led out is named alone
+	}
+	return len(places)
 }
 
 // errNoLog: a reload asks for a record where the hub was started without one.

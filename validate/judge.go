@@ -314,6 +314,7 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 // describe writes down where a path leads, and by what code it lies there.
 func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *rootsmgr.EscapeError) {
 	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
+	r.Linked = where.Readings.Lexical != where.Readings.Physical || where.Readings.Cleaned != where.Readings.Physical
 	switch {
 	case err == nil:
 		r.Code = CodeInside

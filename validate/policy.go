@@ -331,13 +331,20 @@ type RuleInfo struct {
 
 // PolicyInfo is a policy as it is shown to people.
 type PolicyInfo struct {
-	Sandbox string // canonical, "" none
-	Rules   []RuleInfo
+	Sandbox   string // canonical, "" none
+	Rules     []RuleInfo
+	Protected []string // what no rule opens, in every spelling: hub.json, the hub's own folders, policy.protected
 }
 
 // Policy tells what policy is in force; ok is false where there is none.
 func (c *Checker) Policy() (info PolicyInfo, ok bool) {
-	if c == nil || c.policy == nil {
+	if c == nil {
+		return info, false
+	}
+	for i := range c.shielded {
+		info.Protected = append(info.Protected, c.shielded[i].spellings...)
+	}
+	if c.policy == nil {
 		return info, false
 	}
 	if s := c.policy.sandbox; s != nil {

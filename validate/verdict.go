@@ -44,6 +44,7 @@ type Reading struct {
 	Code   string // of Codes
 	Err    string // why, where it could not be resolved
 	Asks   bool   // a rule escalates it, and no grant covers it
+	Linked bool   // it leads elsewhere by its text than by the links on the way
 
 	dir   bool
 	given string // how Root was spelled

@@ -123,8 +123,12 @@ func judgeRecord(p *validate.PolicyInfo, d *audit.Decision) rejudgement {
 	}
 	switch {
 	case hard[d.Code]:
-		return rejudgement{decision: validate.Deny, by: d.Code}
-	case d.Rule == validate.RuleUnresolvable:
+		out := rejudgement{decision: validate.Deny, by: d.Code}
+		if d.Code != validate.CodeCeiling && (len(d.Findings) == 0 || protected(p, validate.RoleWrite, d.Findings[0].Path) == "") {
+			out.open = []string{"it was protected when it was recorded"}
+		}
+		return out
+	case d.Rule == validate.RuleUnresolvable, d.Rule == validate.RuleUnjudged, d.Code == validate.CodeBudget:
 		return rejudgement{decision: validate.Deny, by: d.Rule}
 	}
 	if len(d.Findings) == 0 {
@@ -147,6 +151,9 @@ func judgeRecord(p *validate.PolicyInfo, d *audit.Decision) rejudgement {
 			}
 		default:
 			now = judgePath(p, d, tool, role, f.Path, f.Inside)
+			if f.Ways > 1 && asksWhere(p, d.Child, tool) {
+				now.open = append(now.open, fmt.Sprintf("%s may stand for %d places, links followed and not, of which one is recorded", f.At, f.Ways))
+			}
 		}
 		if i == 0 || now.decision < out.decision {
 			now.open = append(out.open, now.open...)
@@ -175,13 +182,17 @@ func (r rejudgement) asked(d *audit.Decision) rejudgement {
 
 // judgePath asks the rules about one path.
 func judgePath(p *validate.PolicyInfo, d *audit.Decision, tool string, role validate.Role, path string, inside bool) rejudgement {
+	if code := protected(p, role, path); code != "" {
+		return rejudgement{decision: validate.Deny, by: code}
+	}
 	inside = inside || p.Sandbox != "" && below(p.Sandbox, path)
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		if !about(r, d.Child, tool) {
 			continue
 		}
-		if r.Paths == nil || hasRole(r.Paths.Roles, role) && (r.Dir == "" || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
+		along := takesAlong(r, role, path)
+		if r.Paths == nil || hasRole(r.Paths.Roles, role) && (r.Dir == "" || along || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
 			out := rejudgement{decision: r.Then, by: r.Name}
 			if r.Dir != "" && !r.Found {
 				out.open = []string{r.Dir + " is not there now, so links in it are not followed"}
@@ -196,6 +207,35 @@ func judgePath(p *validate.PolicyInfo, d *audit.Decision, tool string, role vali
 		return rejudgement{decision: validate.Allow, by: d.Rule}
 	}
 	return rejudgement{decision: validate.Deny, by: validate.RuleBoundary}
+}
+
+// takesAlong reports that a directory is removed or moved which holds that of a
+// rule that denies or escalates.
+func takesAlong(r *validate.RuleInfo, role validate.Role, path string) bool {
+	return role == validate.RoleDelete && r.Dir != "" && r.Then != validate.Allow && !r.Paths.Outside && below(path, r.Dir)
+}
+
+// protected says by which code a path is denied before any rule, or "".
+func protected(p *validate.PolicyInfo, role validate.Role, path string) string {
+	for _, own := range p.Protected {
+		switch {
+		case below(own, path):
+			return validate.CodeProtected
+		case role != validate.RoleRead && below(path, own):
+			return validate.CodeProtectedAbove
+		}
+	}
+	return ""
+}
+
+// asksWhere reports whether some rule about a tool depends on where paths lead.
+func asksWhere(p *validate.PolicyInfo, child, tool string) bool {
+	for i := range p.Rules {
+		if r := &p.Rules[i]; r.Paths != nil && (r.Dir != "" || r.Paths.Outside) && about(r, child, tool) {
+			return true
+		}
+	}
+	return false
 }
 
 // about reports whether a rule is about the tool of a server, as validate

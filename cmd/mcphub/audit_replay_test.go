@@ -50,7 +50,14 @@ func TestWhatAnotherPolicyTurns(t *testing.T) {
 		{name: "a call without a path", record: `{"decision":"allow","tool":"delete_all"}`, rules: []validate.RuleInfo{keep, never}, want: "deny", by: "never"},
 		{name: "a request that is no call", record: `{"decision":"allow","method":"prompts/get","tool":"delete_x"}`, rules: []validate.RuleInfo{never}, want: "allow", by: "no path"},
 		{name: "protected stays", record: `{"decision":"deny","code":"protected","child":"files","tool":"read_file","findings":[{"at":"/p","role":"read","path":"/docs/a"}]}`,
-			rules: []validate.RuleInfo{docs}, want: "deny", by: "protected"},
+			rules: []validate.RuleInfo{docs}, want: "deny", by: "protected", open: "was protected"},
+		{name: "protected now", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/keys/a","inside":true}]}`, want: "deny", by: "protected"},
+		{name: "above what is protected", record: `{"decision":"allow","findings":[{"at":"/p","role":"delete","path":"/","inside":true}]}`, want: "deny", by: "protected-below"},
+		{name: "reading above it", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/","inside":true}]}`, want: "allow", by: "inside"},
+		{name: "a directory above a rule's is removed", record: `{"decision":"allow","findings":[{"at":"/p","role":"delete","path":"/project","inside":true}]}`, rules: []validate.RuleInfo{keep}, want: "deny", by: "keep"},
+		{name: "written above a rule's", record: `{"decision":"allow","findings":[{"at":"/p","role":"write","path":"/project","inside":true}]}`, rules: []validate.RuleInfo{keep}, want: "allow", by: "inside"},
+		{name: "more than one place", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/project/a","inside":true,"ways":2}]}`, rules: []validate.RuleInfo{keep}, want: "allow", by: "inside", open: "2 places"},
+		{name: "more than one place, and no rule asks", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/project/a","inside":true,"ways":2}]}`, want: "allow", by: "inside"},
 		{name: "unresolvable stays", record: `{"decision":"deny","rule":"unresolvable","code":"loop","child":"files","tool":"read_file","findings":[{"at":"/p","role":"read","path":"/docs/a"}]}`,
 			rules: []validate.RuleInfo{docs}, want: "deny", by: "unresolvable"},
 		{name: "a path that was left out", record: `{"decision":"allow","findings":[{"at":"/p","role":"read","path":"/a/[redacted]","inside":true}]}`, want: "allow", by: "inside", open: "not recorded"},
@@ -61,7 +68,7 @@ func TestWhatAnotherPolicyTurns(t *testing.T) {
 		if err := json.Unmarshal([]byte(tc.record), &d.Event); err != nil {
 			t.Fatal(err)
 		}
-		got := judgeRecord(&validate.PolicyInfo{Rules: tc.rules, Sandbox: tc.sandbox}, &d)
+		got := judgeRecord(&validate.PolicyInfo{Rules: tc.rules, Sandbox: tc.sandbox, Protected: []string{"/keys"}}, &d)
 		open := strings.Join(got.open, "; ")
 		if got.decision.String() != tc.want || got.by != tc.by || !strings.Contains(open, tc.open) || tc.open == "" && open != "" {
 			t.Errorf("%s: %s by %s, unsure %q; want %s by %s, unsure %q", tc.name, got.decision, got.by, open, tc.want, tc.by, tc.open)

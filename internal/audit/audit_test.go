@@ -101,7 +101,7 @@ func sample(i int) *Record {
 	return &Record{
 		Session: "s", Request: strconv.AppendInt(nil, int64(i), 10), Child: "files", Tool: "read\u2028\"file", Decision: "deny", Code: "outside",
 		Boundary: Boundary{"client", 3, true}, Arguments: []byte("{\"a\":\r\n1}"),
-		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false}, {"", "", "", true}, {}},
+		Findings: []Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
 	}
 }
 
@@ -417,7 +417,7 @@ func BenchmarkAppend(b *testing.B) {
 			l, stop := running(b, Options{Dir: b.TempDir()})
 			defer stop()
 			r := &Record{Session: "0123456789", Request: []byte("123456"), Child: "files", Tool: "read_file", Decision: "allow", Boundary: Boundary{"client", 1, false},
-				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true}}}
+				Findings: []Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}}}
 			b.SetParallelism(callers / 2)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

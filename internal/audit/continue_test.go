@@ -190,3 +190,33 @@ func TestALogThatCannotBeBegun(t *testing.T) {
 		}
 	}
 }
+
+// Whoever checks a folder while runs come and go finds nothing wrong in it.
+func TestVerifyWhileShortRunsComeAndGo(t *testing.T) {
+	dir := t.TempDir()
+	shortRun(t, dir, 1)
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		wg.Go(func() {
+			for range 40 {
+				shortRun(t, dir, 1)
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	for n := 0; ; n++ {
+		whole(t, dir)
+		select {
+		case <-done:
+			if n < 5 {
+				t.Errorf("checked only %d times", n)
+			}
+			return
+		default:
+		}
+	}
+}

@@ -5,6 +5,8 @@
 //
 // Every process writes a log of its own, LOG.jsonl and what was rotated out of
 // it (LOG-TIME-size.jsonl), because an editor starts one hub for each window.
+// Short ones go on with the log that another has ended (Options.Continue), so
+// that there are no more of those than run at the same time.
 // chain.jsonl is common to all: a line for each log that was opened, for each
 // checkpoint of it, and for its end, chained in the same way. So a log that is
 // missing, or lost its end, is noticed as well as a line that was changed.
@@ -23,7 +25,8 @@
 //
 // Lines that cannot be written keep their places and are tried again; where too
 // many wait, those that follow are counted and the count is a line of its own.
-// [Recorder] keeps a Log at work, opens another where its file was taken away,
+// What closes a log of somebody else, and lines of chain.jsonl, are written whole
+// or not at all. [Recorder] keeps a Log at work, opens another where its file was taken away,
 // and tells how that stands. Nothing is ever deleted.
 //
 // # Concurrency
@@ -32,7 +35,8 @@
 // it returns when the log is closed, or its file is gone. [Recorder.Run] runs one
 // Log after the other. Append may be called from any goroutine: whoever comes
 // first writes for all who came by then, so that many callers share one write.
-// The mutexes of Log and Recorder are leaves but for the file itself.
+// The mutexes of Log and Recorder are leaves but for the file itself. Locks of
+// logs are taken and removed by whoever has the lock of chain.jsonl.
 //
 // # What it refuses to do
 //

@@ -328,16 +328,26 @@ func TestAFollowerMissesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	events, begun, done := make(chan Event, 1000), make(chan struct{}), make(chan error, 1)
-	go func() { done <- Follow(ctx, dir, func() { close(begun) }, func(e Event) { events <- e }) }()
+	paused := make(chan struct{})
+	go func() {
+		done <- Follow(ctx, dir, func() { close(begun) }, func(e Event) {
+			events <- e
+			<-paused
+		})
+	}()
 	<-begun
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
-	for range 20 { // one rotation
+	for range 100 { // it is rotated again and again while whoever follows is held up
 		if _, err := l.Append(context.Background(), big); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for want := uint64(3); want < 23; want++ {
+	if files, _ := logFiles(dir); len(files[l.ID()]) < 5 {
+		t.Fatalf("%v", files)
+	}
+	close(paused)
+	for want := uint64(3); want < 103; want++ {
 		if e := <-events; e.Number != want {
 			t.Fatalf("%d, want %d", e.Number, want)
 		}

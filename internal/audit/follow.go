@@ -62,7 +62,7 @@ func (f *follower) look(first bool) error {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := f.read(id, first); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.read(id, files[id], first); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -75,11 +75,15 @@ func (f *follower) look(first bool) error {
 	return nil
 }
 
-func (f *follower) read(id string, first bool) error {
+func (f *follower) read(id string, files []string, first bool) error {
 	path := filepath.Join(f.dir, id+logEnding)
 	l := f.logs[id]
 	if l == nil {
-		file, err := os.Open(path)
+		from := path
+		if !first { // it may have been rotated already
+			from = filepath.Join(f.dir, files[0])
+		}
+		file, err := os.Open(from)
 		if err != nil {
 			return err
 		}
@@ -102,13 +106,29 @@ func (f *follower) read(id string, first bool) error {
 		if err != nil || os.SameFile(had, now) {
 			return err
 		}
-		next, err := os.Open(path) // it was rotated
+		next, err := f.behind(id, had) // it was rotated, once or more often
 		if err != nil {
 			return err
 		}
 		_ = l.file.Close()
 		l.file = next
 	}
+}
+
+// behind opens the file that goes on where one ends; where that is not known,
+// the one that is written to.
+func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
+	all, err := logFiles(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	files := all[id]
+	for i := range len(files) - 1 {
+		if fi, err := os.Stat(filepath.Join(f.dir, files[i])); err == nil && os.SameFile(had, fi) {
+			return os.Open(filepath.Join(f.dir, files[i+1]))
+		}
+	}
+	return os.Open(filepath.Join(f.dir, id+logEnding))
 }
 
 // drain reads to the end of a file.

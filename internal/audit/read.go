@@ -38,6 +38,7 @@ type Event struct {
 		Role   string `json:"role"`
 		Path   string `json:"path"`
 		Inside bool   `json:"inside"`
+		Ways   int    `json:"ways,omitempty"`
 	} `json:"findings"`
 	More      uint64             `json:"more"`
 	Arguments stdjson.RawMessage `json:"arguments"`

@@ -52,6 +52,7 @@ type Finding struct {
 	Role    string // read, write, delete
 	Path    string // where it leads, canonical; "" where that could not be told
 	Inside  bool   // of the boundary
+	Ways    int    // how many places it may stand for, links followed and not, where it is more than that one
 }
 
 // A Boundary is the roots that a decision was made by.
@@ -300,6 +301,9 @@ func (r *Record) findings(b line) line {
 		}
 		at := len(b)
 		b = b.text("at", f.Pointer).text("role", f.Role).text("path", path).flag("inside", f.Inside)
+		if f.Ways > 1 {
+			b = b.number("ways", uint64(f.Ways))
+		}
 		if len(b) == at {
 			b = append(b, '{')
 		} else {

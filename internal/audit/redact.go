@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -117,12 +118,47 @@ func Redact(text string) string {
 	return text
 }
 
+// pairs remembers, of each object that is open, what it says that its value is
+// called: {"name": "API_KEY", "value": "..."}.
+type pairs []struct{ key, name string }
+
+// nameKeys are keys under which a name stands whose value is the member "value".
+var nameKeys = map[string]bool{"name": true, "key": true, "variable": true, "header": true}
+
+// begun: an object begins at a depth.
+func (p *pairs) begun(depth int) {
+	if depth < len(*p) {
+		(*p)[depth].key, (*p)[depth].name = "", ""
+	}
+}
+
+// saw notes a string at a depth of the document; 0 is outside of all.
+func (p *pairs) saw(depth int, isKey bool, text string) {
+	for len(*p) <= depth {
+		*p = append(*p, struct{ key, name string }{})
+	}
+	switch at := &(*p)[depth]; {
+	case isKey:
+		at.key = strings.ToLower(text)
+	case nameKeys[at.key]:
+		at.name = text
+	}
+}
+
+func (p *pairs) secret(depth int, key string) bool {
+	return depth < len(*p) && strings.EqualFold(key, "value") && SecretKey((*p)[depth].name)
+}
+
 // redactJSON redacts the strings of a JSON value, and whatever stands under a
-// key that SecretKey knows. What is no JSON becomes a string.
+// key that SecretKey knows. What is no JSON is left out altogether.
 func redactJSON(raw []byte) []byte {
 	in := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	// Names that have become the same by what was left out are told apart again:
+	// a line in which one stands twice would have two senses.
+	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(true))
+	var named pairs
+	again := 1
 	for {
 		t, err := in.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -132,23 +168,31 @@ func redactJSON(raw []byte) []byte {
 		if err == nil && t.Kind() == '"' {
 			depth := in.StackDepth()
 			kind, n := in.StackIndex(depth)
-			if text := t.String(); kind == '{' && n%2 == 1 {
+			text := t.String()
+			named.saw(depth, kind == '{' && n%2 == 1, text)
+			if kind == '{' && n%2 == 1 {
 				key = text
 				err = enc.WriteToken(jsontext.String(Redact(text)))
+				for errors.Is(err, jsontext.ErrDuplicateName) {
+					again++
+					err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s (%d)", Redact(text), again)))
+				}
 			} else {
 				err = enc.WriteToken(jsontext.String(Redact(text)))
 			}
 		} else if err == nil {
+			if t.Kind() == '{' {
+				named.begun(in.StackDepth())
+			}
 			err = enc.WriteToken(t)
 		}
-		if err == nil && key != "" && SecretKey(key) {
+		if err == nil && key != "" && (SecretKey(key) || named.secret(in.StackDepth(), key)) {
 			if err = in.SkipValue(); err == nil {
 				err = enc.WriteToken(jsontext.String(Redacted))
 			}
 		}
 		if err != nil {
-			quoted, _ := jsontext.AppendQuote(nil, Redact(string(raw)))
-			return quoted
+			return []byte(`"` + Redacted + `"`) // what cannot be read may hold anything
 		}
 	}
 }

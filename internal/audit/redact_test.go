@@ -106,6 +106,17 @@ func TestArgumentsAreRedacted(t *testing.T) {
 	if got := redactJSON([]byte("{\"a\":\"\xff\"}")); !json.Valid(got) {
 		t.Errorf("no JSON: %s", got)
 	}
+	for in, want := range map[string]string{
+		`{"env":[{"name":"API_KEY","value":"hunter2"},{"name":"PORT","value":"80"},{"value":"1"},{"NAME":"db_password","other":[{}],"Value":{"a":"hunter2"}}]}`: `{"env":[{"name":"API_KEY","value":"[redacted]"},{"name":"PORT","value":"80"},{"value":"1"},{"NAME":"db_password","other":[{}],"Value":"[redacted]"}]}`,
+		`{"argument":{"name":"token","value":"hunter2"},"ref":{"name":"p"},"value":"x"}`:                                                                        `{"argument":{"name":"token","value":"[redacted]"},"ref":{"name":"p"},"value":"x"}`,
+		`{"token=hunter1":1,"token=hunter2":2,"token=hunter3":3}`:                                                                                               `{"token=[redacted]":"[redacted]","token=[redacted] (2)":"[redacted]","token=[redacted] (3)":"[redacted]"}`,
+		`{"a":1,"a":{"token":"hunter2"}}`: `{"a":1,"a (2)":{"token":"[redacted]"}}`,
+		`{"password":"hunter2",`:          `"[redacted]"`,
+	} {
+		if got := string(redactJSON([]byte(in))); got != want {
+			t.Errorf("%s\n%s, want\n%s", in, got, want)
+		}
+	}
 	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
 	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)
