@@ -139,23 +139,7 @@ func (c *consent) prune(g *generation) {
 // a version, or newer ones; being given is not having applied them, which
 // acquire waits for (C2). Where patience ends first the hub alone judges.
 func (s *Session) awaitGranted(ctx context.Context, version uint64, patience time.Duration) error {
-	over := time.NewTimer(patience)
-	defer over.Stop()
-	for {
-		s.mu.Lock()
-		done, again := s.tab.granted >= version, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-again:
-		case <-over.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool { return tab.granted >= version })
 }
 
 // grantReport is one grant as get-roots, explain and status show it.
