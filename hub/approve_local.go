@@ -27,6 +27,9 @@ const (
 	codeLife    = 2 * time.Minute // of one code
 	codesWindow = time.Minute     // for all questions together
 	mostInTime  = 30              // codes in that time
+
+	mostAtDesk  = 256 // questions that wait for a terminal, of all sessions
+	mostOfToken = 32  // of one token, or of all clients without one
 )
 
 // A PendingApproval is a question that waits for a terminal. Its ID is for
@@ -65,8 +68,10 @@ type deskEntry struct {
 	answer chan reply // takes one
 }
 
-// put lays a question down until away is called.
-func (d *desk) put(p PendingApproval) (answer <-chan reply, away func()) {
+// put lays a question down until away is called; ok is false where there is no
+// room: nobody looks over more, and whoever asks so much is not to keep out
+// others.
+func (d *desk) put(p PendingApproval) (answer <-chan reply, away func(), ok bool) {
 	p.ID = randomID()
 	e := &deskEntry{PendingApproval: p, answer: make(chan reply, 1)}
 	d.mu.Lock()
@@ -74,12 +79,21 @@ func (d *desk) put(p PendingApproval) (answer <-chan reply, away func()) {
 	if d.open == nil {
 		d.open = map[string]*deskEntry{}
 	}
+	same := 0
+	for _, other := range d.open {
+		if other.Token == p.Token {
+			same++
+		}
+	}
+	if same >= mostOfToken || len(d.open) >= mostAtDesk {
+		return nil, nil, false
+	}
 	d.open[p.ID] = e
 	return e.answer, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.open, p.ID)
-	}
+	}, true
 }
 
 func randomID() string {
@@ -181,9 +195,12 @@ func (atTerminal) who() string { return askedTerminal }
 func (a atTerminal) ask(ctx context.Context, q *approvalQuestion) reply {
 	caps, now := a.s.capabilities(), time.Now()
 	until, _ := ctx.Deadline()
-	answer, away := a.s.hub.desk.put(PendingApproval{
+	answer, away, ok := a.s.hub.desk.put(PendingApproval{
 		Session: a.s.id[:8], Client: shown(strings.TrimSpace(caps.name+" "+caps.version), 60), Token: a.s.principal, Text: q.text, Since: now, Until: until,
 	})
+	if !ok {
+		return reply{by: askedTerminal, silent: true, why: "too many questions wait for an answer at a terminal already"}
+	}
 	defer away()
 	a.s.log.Warn().Str("child", q.child.Spec.Name).Time("until", until).Msg("a call waits for the approval of a person at a terminal: run mcphub approve there")
 	select {

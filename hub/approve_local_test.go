@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -156,7 +157,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 	approving(t, nil, func(a *askedHub) {
 		n := 0
 		for range mostInTime {
-			_, away := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
+			_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
 			id := a.h.PendingApprovals()[0].ID
 			if _, err := a.h.ApprovalCode(id); err != nil {
 				a.Fatal(err)
@@ -164,7 +165,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 			n++
 			away()
 		}
-		_, away := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
+		_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
 		defer away()
 		id := a.h.PendingApprovals()[0].ID
 		if _, err := a.h.ApprovalCode(id); !errors.Is(err, ErrTooManyAsks) {
@@ -197,5 +198,35 @@ func TestRandomCodes(t *testing.T) {
 		if mean := n * codeLength / len(codeLetters); k < mean/2 || k > 2*mean {
 			t.Errorf("%c: %d times, %d expected", r, k, mean)
 		}
+	}
+}
+
+// One client that asks and asks does not fill the list of what a person looks over.
+func TestATerminalIsNotFlooded(t *testing.T) {
+	var d desk
+	until := time.Now().Add(time.Hour)
+	put := func(token string) bool {
+		_, _, ok := d.put(PendingApproval{Token: token, Until: until})
+		return ok
+	}
+	for range mostOfToken {
+		if !put("a") {
+			t.Fatal("the control: refused before there were many")
+		}
+	}
+	if put("a") {
+		t.Error("more than one token may have")
+	}
+	for i := range mostAtDesk - mostOfToken {
+		if !put(fmt.Sprint(i)) {
+			t.Fatal("another token is kept out")
+		}
+	}
+	if put("b") {
+		t.Error("more than there may be")
+	}
+	_, away, _ := (&d).put(PendingApproval{})
+	if away != nil {
+		t.Error("without a token more than there may be")
 	}
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,18 +30,49 @@ func legible(s string) string {
 	return text
 }
 
-// legibleJSON is the same for JSON, which has quotes and backslashes of its own.
+// legibleJSON is the same for JSON: its strings are shown decoded, so that an
+// escape of JSON hides no letter.
 func legibleJSON(raw []byte) string {
-	text, mixed := escapeText(string(raw), false)
-	if mixed {
-		ascii := strconv.QuoteToASCII(string(raw))
-		return text + " (in the order of its letters: " + ascii + ")"
+	var b strings.Builder
+	mixed := false
+	add := func(s string, quotes bool) {
+		text, m := escapeText(s, quotes)
+		mixed = mixed || m
+		b.WriteString(text)
 	}
-	return text
+	for len(raw) > 0 {
+		at := bytes.IndexByte(raw, '"')
+		if at < 0 {
+			break
+		}
+		add(string(raw[:at]), false)
+		raw = raw[at:]
+		end := 1
+		for end < len(raw) && raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		token := raw[:min(end+1, len(raw))]
+		raw = raw[len(token):]
+		if s, ok := jsonrpc.String(token); ok {
+			b.WriteByte('"')
+			add(s, true)
+			b.WriteByte('"')
+		} else {
+			add(string(token), false)
+		}
+	}
+	add(string(raw), false)
+	if mixed {
+		return b.String() + " (in the order of its letters: " + strconv.QuoteToASCII(b.String()) + ")"
+	}
+	return b.String()
 }
 
-// escapeText escapes what does not show as what it is; mixed: there are letters
-// from right to left in it.
+// escapeText escapes what does not show as what it is, be it shown as it stands
+// or as markup; mixed: there are letters from right to left in it.
 func escapeText(s string, quotes bool) (text string, mixed bool) {
 	var b strings.Builder
 	last := rune(0)
@@ -48,10 +80,9 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case quotes && (r == '"' || r == '\\'):
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '<' || r == '`' || r == '*' || r == '(' && last == ']':
+		case quotes && r == '\\':
+			b.WriteString(`\\`)
+		case quotes && r == '"', isMarkup(r, last, s[i+utf8.RuneLen(r):]):
 			fmt.Fprintf(&b, `\x%02x`, r)
 		case !unicode.IsPrint(r) || unseen(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
@@ -62,6 +93,25 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 		last = r
 	}
 	return b.String(), mixed
+}
+
+// isMarkup reports a character that a client which shows Markdown or HTML would
+// not show, and blanks that it would join; last stands before it, next begins
+// what follows.
+func isMarkup(r, last rune, next string) bool {
+	switch r {
+	case '<', '`', '*', '&':
+		return true
+	case '(':
+		return last == ']'
+	case ' ', '~':
+		return last == r
+	case '_': // within a word it is one
+		after, _ := utf8.DecodeRuneInString(next)
+		word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+		return !word(last) || !word(after)
+	}
+	return false
 }
 
 // unseen reports a character that prints and leaves no mark.

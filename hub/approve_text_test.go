@@ -15,7 +15,7 @@ func TestLegible(t *testing.T) {
 		"/etc/hosts":                `"/etc/hosts"`,
 		"/a b/é/日本":                 `"/a b/é/日本"`,
 		"/a\nAllow":                 `"/a\nAllow"`,
-		`/a" and nothing else, "/b`: `"/a\" and nothing else, \"/b"`,
+		`/a" and nothing else, "/b`: `"/a\x22 and nothing else, \x22/b"`,
 		`\u0061`:                    `"\\u0061"`,
 		"/a\u202egpj.exe":           `"/a\u202egpj.exe"`,
 		"/a\u2066b\u2069":           `"/a\u2066b\u2069"`,
@@ -27,6 +27,9 @@ func TestLegible(t *testing.T) {
 		"/e\u0301\u0301\u0301":      "\"/e\u0301\\u0301\\u0301\"",
 		"/שלום":                     "\"/שלום\" (in the order of its letters: \"/\\u05e9\\u05dc\\u05d5\\u05dd\")",
 		"":                          `""`,
+		"/a  b   c":                 `"/a \x20b \x20\x20c"`,
+		"/__init__.py /_x_ a_b":     `"/\x5f\x5finit\x5f\x5f.py /\x5fx\x5f a_b"`,
+		"/&amp;&#47;~~x~~ ~/y":      `"/\x26amp;\x26#47;~\x7ex~\x7e ~/y"`,
 	} {
 		if got := legible(in); got != want {
 			t.Errorf("%q is shown as %s, want %s", in, got, want)
@@ -67,4 +70,23 @@ func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The arguments of a call are shown decoded: no escape of JSON hides what they say, and nothing in them ends a string.
+func TestLegibleJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"command":"ls -l"}`:                        `{"command":"ls -l"}`,
+		`{"c":"\u0072\u006d -rf \/"}`:                `{"c":"rm -rf /"}`,
+		`{"c":"a\nb\tc\\n"}`:                         `{"c":"a\nb\tc\\n"}`,
+		`{"c":"x\",\"decision\":\"allow"}`:           `{"c":"x\x22,\x22decision\x22:\x22allow"}`,
+		"{\"c\":\n\n\n1}":                            `{"c":\n\n\n1}`,
+		`{"\u202e":[1,null,{"k":"\ud83d\ude00"}]}`:   `{"\u202e":[1,null,{"k":"😀"}]}`,
+		`{"c":"ls` + strings.Repeat(" ", 3) + `;x"}`: `{"c":"ls \x20\x20;x"}`,
+		`{"c":"\ud800"}`:                             `{"c":"\ud800"}`,
+		`{"c":"open`:                                 `{"c":"open`,
+	} {
+		if got := legibleJSON([]byte(in)); got != want {
+			t.Errorf("%s is shown as %s, want %s", in, got, want)
+		}
+	}
 }

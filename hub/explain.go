@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,9 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
 		e.judged(j)
 		e.explainedApproval = s.explainApproval(tool, m.Param("arguments"), j)
+		if j.verdict.Decision == validate.Escalate {
+			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, whyDeclined))
+		}
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mcphub/rootsmgr"
@@ -29,7 +30,7 @@ type ChildConfig struct {
 // Config is all a Checker is made of.
 type Config struct {
 	Children  []ChildConfig
-	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders, policy.protected
+	Protected []string    // absolute paths, or ~/...: hub.json, the hub's own folders
 	FS        rootsmgr.FS // nil: this machine
 	Home      string      // "": that of the user
 	Policy    Policy
@@ -115,6 +116,25 @@ func NewChecker(cfg Config) (*Checker, error) {
 	}
 	for _, p := range cfg.Protected {
 		s, err := c.shield(p)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.shielded = append(c.shielded, s)
+	}
+	for i, p := range cfg.Policy.Protected {
+		dir, hint := c.absoluteDir(p)
+		text := " is no absolute path"
+		if hint == "" && strings.ContainsAny(p, "*?") {
+			if _, err := c.fs.Lstat(c.platform.Clean(dir)); err != nil {
+				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
+			}
+		}
+		if hint != "" {
+			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: quoteForMessage(p) + text, Hint: hint})
+			continue
+		}
+		s, err := c.shield(dir)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -20,6 +20,7 @@ type oddWorld struct {
 	top, root string
 	c         *Checker
 	view      rootsmgr.View
+	env       map[string]string
 }
 
 func newOddWorld(t testing.TB, top, name string) *oddWorld {
@@ -41,6 +42,7 @@ func newOddWorld(t testing.TB, top, name string) *oddWorld {
 		}
 	}
 	env := map[string]string{"HOME": filepath.Join(top, "home"), "LANG": "y"}
+	w.env = env
 	w.c, err = NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: env["HOME"], Getenv: func(n string) string { return env[n] }})
 	if err != nil {
 		t.Fatal(err)

@@ -148,6 +148,10 @@ func (c *Checker) absoluteDir(dir string) (path, hint string) {
 	switch {
 	case rootsmgr.IsFileURI(dir):
 		return "", "write a plain path, not a URI"
+	case strings.HasPrefix(dir, "~"):
+		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
+	case strings.HasPrefix(dir, "$"):
+		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
 	case !c.platform.IsAbs(dir):
 		return "", "write it from the root or with ~/"
 	}

@@ -140,6 +140,18 @@ func entries(dirs []string) []rootsmgr.Entry {
 	return out
 }
 
+// refTools are tools whose paths have the role that is written beside them, by their annotations and their names, and that
+// no operator has declared.
+var refTools = []struct {
+	name, annotations string
+	role              Role
+}{
+	{"do_it", `{}`, RoleWrite}, {"do_it", `{"readOnlyHint":true}`, RoleRead}, {"do_it", `{"destructiveHint":true}`, RoleWrite},
+	{"do_it", `{"readOnlyHint":true,"destructiveHint":true}`, RoleWrite},
+	{"read_it", `{}`, RoleRead}, {"read_it", `{"destructiveHint":true}`, RoleWrite}, {"write_it", `{"readOnlyHint":true}`, RoleWrite},
+	{"delete_it", `{"readOnlyHint":true}`, RoleDelete}, {"xdelete_it", `{}`, RoleWrite},
+}
+
 // TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
 // grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
 func TestPolicyReference(t *testing.T) {
@@ -151,7 +163,7 @@ func TestPolicyReference(t *testing.T) {
 	defer func() { _ = checks.Value.Set(was) }()
 	trees := forest(t, 20)
 	got := map[Decision]int{}
-	opened, fired := 0, map[string]int{}
+	opened, none, fired := 0, 0, map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		d := refDraw{t, rapid.SampledFrom(trees).Draw(t, "tree")}
 		ref := d.world()
@@ -160,14 +172,22 @@ func TestPolicyReference(t *testing.T) {
 		for key, role := range roles {
 			args["*"]["/"+key] = ArgRule{Role: role}
 		}
+		mode, def, of := ModeDeclared, anyTool, "do_it"
+		keys := []string{"p0", "p1", "p2"}
+		if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 { // what the child says of its tool counts
+			kind := rapid.SampledFrom(refTools).Draw(t, "tool")
+			mode, of, args, keys = ModeStrict, kind.name, nil, []string{"path"}
+			def = fmt.Sprintf(`{"name":%q,"annotations":%s,"inputSchema":{"type":"object"}}`, kind.name, kind.annotations)
+			roles = map[string]Role{"path": kind.role}
+		}
 		c, err := NewChecker(Config{
-			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: ModeDeclared, ModeSet: true}}, Protected: ref.protected,
+			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: mode, ModeSet: true}}, Protected: ref.protected,
 			Home: "/nonexistent/home", Getenv: func(string) string { return "" }, Policy: Policy{Sandbox: ref.sandbox, Rules: ref.rules},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tool, err := c.Tool("child", "", []byte(anyTool))
+		tool, err := c.Tool("child", "", []byte(def))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,23 +204,27 @@ func TestPolicyReference(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "more") {
 				p += "/" + rapid.SampledFrom(refNames).Draw(t, "name")
 			}
-			call[rapid.SampledFrom([]string{"p0", "p1", "p2"}).Draw(t, "key")] = p
+			call[rapid.SampledFrom(keys).Draw(t, "key")] = p
 		} else {
-			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"p0", "p1", "p2"}), 1, 3, rapid.ID[string]).Draw(t, "keys") {
+			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 0, len(keys), rapid.ID[string]).Draw(t, "keys") {
 				call[key] = value.Draw(t, "value")
 			}
 		}
-		raw := "{"
+		raw := `{"n":1`
 		for key, v := range call {
-			raw += fmt.Sprintf("%q:%q,", key, v)
+			raw += fmt.Sprintf(",%q:%q", key, v)
 		}
-		raw = raw[:len(raw)-1] + "}"
+		raw += "}"
+		approved := "" // a rule about calls that a person has lifted for this one
+		if len(ref.rules) > 0 && rapid.IntRange(0, 3).Draw(t, "lifted") == 0 {
+			approved = rapid.SampledFrom(ref.rules).Draw(t, "approved").Name
+		}
 		scan, err := c.Scan(tool, []byte(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge := func(grants []Grant) (*Verdict, Decision) {
-			ref.grants = grants
+		judge := func(grants []Grant, approved string) (*Verdict, Decision) {
+			ref.grants, ref.approved = grants, approved
 			snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
 			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
 			if ref.ceiling != nil {
@@ -212,16 +236,19 @@ func TestPolicyReference(t *testing.T) {
 			}
 			want := Allow
 			for key, v := range call {
-				want = min(want, ref.finding("child", "do_it", roles[key], v))
+				want = min(want, ref.finding("child", of, roles[key], v))
 			}
-			return c.Judge(scan, Where{Cwd: ref.cwd, Served: ref.served, Grants: grants}, view), want
+			if len(call) == 0 {
+				want = ref.bare("child", of)
+			}
+			return c.Judge(scan, Where{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
 		}
 		grants := ref.grants
-		v, want := judge(grants)
+		v, want := judge(grants, approved)
 		if v.Decision != want {
 			t.Fatalf("%s: %v by %q, the reference says %v\nworld %+v\nrules %s\nfindings %+v", raw, v.Decision, v.Rule, want, ref, showRules(ref.rules), v.Findings)
 		}
-		bare, want := judge(nil)
+		bare, want := judge(nil, "")
 		if bare.Decision != want {
 			t.Fatalf("without grants %s: %v by %q, the reference says %v\nworld %+v\nrules %s", raw, bare.Decision, bare.Rule, want, ref, showRules(ref.rules))
 		}
@@ -232,12 +259,15 @@ func TestPolicyReference(t *testing.T) {
 			opened++
 		}
 		got[v.Decision]++
+		if len(call) == 0 && v.Decision != Allow {
+			none++
+		}
 		if v.Fired != nil {
 			fired[v.Fired.Then.String()]++
 		}
 	})
-	t.Logf("decisions %v, opened by a grant %d, fired %v", got, opened, fired)
-	if got[Deny] == 0 || got[Allow] == 0 || got[Escalate] == 0 || opened == 0 || len(fired) != 3 {
+	t.Logf("decisions %v, opened by a person %d, without a path %d, fired %v", got, opened, none, fired)
+	if got[Deny] == 0 || got[Allow] == 0 || got[Escalate] == 0 || opened == 0 || none == 0 || len(fired) != 3 {
 		t.Error("something was never tested")
 	}
 }

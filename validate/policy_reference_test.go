@@ -15,6 +15,7 @@ type refWorld struct {
 	open                      bool // no boundary is known, and that passes
 	rules                     []Rule
 	grants                    []Grant
+	approved                  string // the rule that a person has lifted for this call, where it is about calls
 	cwd                       string
 	served                    []string
 }
@@ -276,6 +277,21 @@ func (w *refWorld) hardProtected(u *refUnit, role Role) bool {
 	return only.hard(u, role)
 }
 
+// bare decides a call without any path.
+func (w *refWorld) bare(child, tool string) Decision {
+	for i := range w.rules {
+		r := &w.rules[i]
+		if r.Paths != nil || !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
+			continue
+		}
+		if r.Then == Escalate && r.Name == w.approved {
+			return Allow
+		}
+		return r.Then
+	}
+	return Allow
+}
+
 // finding decides one path.
 func (w *refWorld) finding(child, tool string, role Role, value string) Decision {
 	units := w.units(value, role)
@@ -310,7 +326,7 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 	for i := range units {
 		if !w.asked(r, units[i:i+1], child, tool, role) {
 			others = append(others, units[i])
-		} else if r.Paths == nil || !w.granted(&units[i], role) { // a rule about calls: no grant is about it
+		} else if r.Paths == nil && r.Name != w.approved || r.Paths != nil && !w.granted(&units[i], role) { // no grant is about calls
 			out = Escalate
 		}
 	}

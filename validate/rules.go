@@ -43,8 +43,9 @@ func (s RoleSet) String() string {
 
 // Policy is what is decided otherwise than by the boundary (P1). The zero value adds nothing to the boundary.
 type Policy struct {
-	Sandbox string // absolute, or ~/...: a directory inside every boundary; "" none
-	Rules   []Rule // in order: the first that matches a path decides it
+	Sandbox   string   // absolute, or ~/...: a directory inside every boundary; "" none
+	Protected []string // absolute, or ~/...: what no rule opens, beside what is the hub's own
+	Rules     []Rule   // in order: the first that matches a path decides it
 }
 
 // Rule is one rule of a policy. The zero value denies every call.

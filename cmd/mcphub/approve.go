@@ -153,11 +153,13 @@ func readLine(in *bufio.Reader) (string, error) {
 // spaced is a code in two halves, which are easier to copy.
 func spaced(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
 
+const longestShown = 1 << 16 // more than a question ever has: nothing of it is left out
+
 // printableLines is printable for a text of several lines.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = printable(lines[i], 4000)
+		lines[i] = printable(lines[i], longestShown)
 	}
 	return strings.Join(lines, "\n")
 }

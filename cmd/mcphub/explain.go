@@ -128,7 +128,11 @@ func explain(w io.Writer, e hub.Explanation) {
 		fmt.Fprintf(w, "  nobody could be asked: %s\n", e.Unasked)
 	}
 	if e.Refusal != "" {
-		fmt.Fprintf(w, "  the client would read:\n    %s\n", strings.ReplaceAll(e.Refusal, "\n", "\n    "))
+		when := ""
+		if e.Question != "" {
+			when = "where they say no, "
+		}
+		fmt.Fprintf(w, "  %sthe client would read:\n    %s\n", when, strings.ReplaceAll(e.Refusal, "\n", "\n    "))
 	}
 }
 

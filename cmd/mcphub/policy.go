@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,12 +23,16 @@ var decisions = map[string]validate.Decision{config.ThenAllow: validate.Allow, c
 // policy translates; relative directories start at the folder of hub.json.
 func policy(f *config.File, home string) (validate.Policy, error) {
 	p := validate.Policy{Sandbox: policyDir(f, f.Policy.Sandbox, home)}
+	for _, path := range f.Policy.Protected {
+		p.Protected = append(p.Protected, policyDir(f, path, home))
+	}
+	var errs []error
 	for i := range f.Policy.Rules {
 		from := &f.Policy.Rules[i]
 		at := f.At("policy", "rules", strconv.Itoa(i))
 		then, ok := decisions[from.Then]
 		if !ok {
-			return p, &validate.PolicyError{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"}
+			errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"})
 		}
 		r := validate.Rule{Name: from.Name, Then: then, Serve: from.Serve, Servers: from.If.Servers, Tools: from.If.Tools}
 		if at.Line > 0 {
@@ -34,26 +40,62 @@ func policy(f *config.File, home string) (validate.Policy, error) {
 		}
 		if paths := from.If.Paths; paths != nil {
 			r.Paths = &validate.PathRule{Within: policyDir(f, paths.Within, home), Outside: paths.Outside}
-			for _, word := range paths.Roles {
+			for k, word := range paths.Roles {
 				role, err := validate.ParseRole(word)
 				if err != nil {
-					return p, &validate.PolicyError{Rule: i, Key: []string{"if", "paths", "roles"}, Text: err.Error()}
+					errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"if", "paths", "roles", strconv.Itoa(k)}, Text: err.Error()})
+					continue
 				}
 				r.Paths.Roles = append(r.Paths.Roles, role)
 			}
 		}
 		p.Rules = append(p.Rules, r)
 	}
-	return p, nil
+	return p, errors.Join(errs...)
 }
 
-// policyDir makes a directory of the policy absolute. A URI stays as it is, and
-// is refused as what it is.
+// policyDir makes a path of the policy absolute. A URI stays as it is, and so
+// does what looks like a variable or somebody's home: it is refused as that.
 func policyDir(f *config.File, dir, home string) string {
-	if rootsmgr.IsFileURI(dir) || home == "" && strings.HasPrefix(dir, "~") {
+	own := dir == "~" || strings.HasPrefix(dir, "~/")
+	if rootsmgr.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
 		return dir
 	}
 	return fromFile(f, dir, home, false)
+}
+
+// alsoWrong adds to the errors of a file that is unusable what is wrong with its
+// policy beyond that: one reading tells everything.
+func alsoWrong(err error, home string) error {
+	var le *config.LoadError
+	if !errors.As(err, &le) || le.Sound == nil {
+		return err
+	}
+	f := le.Sound
+	p, wrong := policy(f, home)
+	for i := range p.Rules {
+		if p.Rules[i].Name == "" {
+			p.Rules[i].Name = fmt.Sprintf("rule %d", i+1) // said already
+		}
+	}
+	_, more := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: home, Policy: p})
+	var also *config.LoadError
+	if !errors.As(policyErrors(f, errors.Join(wrong, more)), &also) {
+		return err
+	}
+	for _, p := range also.Errors {
+		if !slices.ContainsFunc(le.Errors, func(had config.Problem) bool { return said(had.Key, p.Key) }) {
+			le.Errors = append(le.Errors, p)
+		}
+	}
+	slices.SortStableFunc(le.Errors, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	return err
+}
+
+// said reports that what is wrong with a key was told under another one: of a
+// part of it, or of a rule that lacks it.
+func said(had, key string) bool {
+	return had == key || strings.HasPrefix(had, key+"[") || strings.HasPrefix(had, key+".") || had+".then" == key
 }
 
 // policyErrors says of everything that is wrong with a policy where it stands.

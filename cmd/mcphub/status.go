@@ -21,6 +21,8 @@ import (
 	"mcphub/internal/admin"
 )
 
+const mostProblems = 10 // of a file that was not taken, that are shown
+
 func statusCommand() *cobra.Command {
 	var asJSON, verbose bool
 	var pid int
@@ -124,7 +126,14 @@ func (p page) hub(r admin.Report) {
 		fmt.Fprintf(p.w, "\n%s, read %s ago\n", printable(r.Config.Path, 200), p.ago(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
-		fmt.Fprintf(p.w, "not read again since, %s ago: %s\n", p.ago(r.Config.ErrorAt), printable(r.Config.Error, 500))
+		fmt.Fprintf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
+		problems := strings.Split(r.Config.Error, "\n")
+		for i, line := range problems[:min(len(problems), mostProblems)] {
+			fmt.Fprintf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable(line, 500))
+		}
+		if n := len(problems) - mostProblems; n > 0 {
+			fmt.Fprintf(p.w, "  and %d more: mcphub validate\n", n)
+		}
 	}
 	if r.Config.Waiting != "" {
 		fmt.Fprintln(p.w, printable(r.Config.Waiting, 500))

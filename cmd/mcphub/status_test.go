@@ -37,7 +37,7 @@ func shownStatus(verbose bool) string {
 	session.RootsState, session.RootsOrigin, session.RootsCount, session.Generation, session.RootsError = "stale", "asked", 2, 3, "no answer"
 	other := hub.SessionStatus{ID: "abcdefghij", Since: noon}
 	r := admin.Report{PID: 77, Version: "v1", Started: *before(50 * time.Hour),
-		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no", ErrorAt: before(5 * time.Second)},
+		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
 		Status: hub.Status{Children: []hub.ChildStatus{good, bad, deaf, never}, NotServed: []hub.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []hub.SessionStatus{session, other}}}
 	var b bytes.Buffer
 	seen{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
@@ -50,6 +50,7 @@ func TestStatusForPeople(t *testing.T) {
 		`^hub 77, up 2d2h, version v1$`,
 		`^/etc/hub\.json, read 1h0m ago$`,
 		`^not read again since, 5s ago: hub\.json:3: no$`,
+		`^  hub\.json:4: nor\\x1b$`,
 		`^files +ready +3h2m +4194304 +0 +14 +2 +01234567$`,
 		`^b\\x1b\[31mad +circuit open +12s +- +4 +0 +- +abcdefgh$`,
 		`^a-name-that-is-far-too…? +ready +1m +- +0 +0 +1! +all$`,

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,7 +124,8 @@ func (s *sources) load(w io.Writer) (*config.File, error) {
 		}
 	}
 	if err != nil {
-		return nil, &exitError{exitConfig, err}
+		home, _ := os.UserHomeDir() // without it nothing begins there
+		return nil, &exitError{exitConfig, alsoWrong(err, home)}
 	}
 	return file, nil
 }
@@ -136,6 +139,14 @@ func exists(path string) bool {
 // version, and whose loss opens nothing.
 func withoutEffect(f *config.File) []config.Problem {
 	var out []config.Problem
+	for i := range f.Policy.Rules {
+		r := &f.Policy.Rules[i]
+		if r.Serve && r.Then == config.ThenEscalate && (r.If.Paths == nil || r.If.Paths.Within == "") {
+			p := f.At("policy", "rules", strconv.Itoa(i), "serve")
+			p.Severity, p.Text, p.Hint = config.SeverityWarning, "has no effect: the rule names no directory", `name one under "within"`
+			out = append(out, p)
+		}
+	}
 	note := func(text string, path ...string) {
 		p := f.At(path...)
 		p.Severity, p.Text = config.SeverityWarning, text+" in this version: the setting has no effect"
@@ -229,10 +240,8 @@ func fromFile(f *config.File, path, home string, command bool) string {
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
-	var err error
-	if cfg.Policy, err = policy(f, home); err != nil {
-		return nil, err
-	}
+	var wrong error
+	cfg.Policy, wrong = policy(f, home)
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
@@ -255,13 +264,16 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 		}
 		cfg.Children = append(cfg.Children, c)
 	}
-	cfg.Protected = append(own, f.Policy.Protected...)
-	cfg.Protected = append(cfg.Protected, ownFolders(f, home, os.Getenv)...)
+	cfg.Protected = append(own, ownFolders(f, home, os.Getenv)...)
 	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
 	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
 		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
 	}
-	return validate.NewChecker(cfg)
+	c, err := validate.NewChecker(cfg)
+	if err = errors.Join(wrong, err); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // fallback is the chain of R10: the flag, the environment, hub.json, the

@@ -187,7 +187,7 @@ func (c *checker) object(at []string, n *node, s *spec) (any, bool) {
 			whole = false
 		}
 	}
-	return out, whole
+	return out, whole || c.fatal // what is unusable anyway is looked over whole
 }
 
 // takes reports whether a value could be meant for s, going by its kind alone.
@@ -315,7 +315,7 @@ func (c *checker) list(at []string, n *node, s *spec) (any, bool) {
 	defer func() { c.soft = was }()
 	out := make([]any, 0, len(n.elems))
 	for i, e := range n.elems {
-		if v, ok := c.value(under(at, index(i)), e, s.elem); ok {
+		if v, ok := c.value(under(at, index(i)), e, s.elem); ok || c.fatal { // so that the others keep their numbers
 			out = append(out, v)
 		}
 	}

@@ -180,7 +180,7 @@ var rootsTable = object(
 
 var policyTable = guarding(
 	key{name: "sandbox", guard: true, spec: place(), text: "A directory that is always inside the boundary: a real one of the hub's own user, in which nobody else may write. See [policy.md](policy.md)."},
-	key{name: "protected", guard: true, spec: listOf(place()), text: "Paths that no rule and no root opens."},
+	key{name: "protected", guard: true, spec: listOf(place()), text: "Paths that no rule and no root opens; relative ones start at the folder of this file. They need not exist."},
 	key{name: "rules", guard: true, text: "Asked in order; each path takes the first that matches, the call the strictest of its paths.", spec: listOf(guarding(
 		key{name: "name", note: "rule N", spec: nameSpec, text: "Stands in the audit and in refusals; no two alike."},
 		key{name: "then", required: true, guard: true, spec: choice(ThenAllow, ThenDeny, ThenEscalate), text: "`escalate` asks a human."},

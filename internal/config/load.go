@@ -84,9 +84,12 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*File, []
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	if err != nil || p.fatal {
+		if p.fatal {
+			err = nil
+		}
 		var le *LoadError
 		if !errors.As(err, &le) {
-			le = &LoadError{Path: name, Err: err, Errors: errorsOf(p.problems)}
+			le = &LoadError{Path: name, Err: err, Errors: errorsOf(p.problems), Sound: f}
 		}
 		return nil, p.problems, le
 	}
