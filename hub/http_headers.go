@@ -18,6 +18,36 @@ import (
 // such checks too, but folds the case of members, takes the first of two
 // headers, reads "0x2a" as 42 and lets pass what it cannot read.
 
+// Keys of http.Header: what is looked up in every request need not be spelled
+// anew each time.
+var (
+	keySession  = http.CanonicalHeaderKey(headerSession)
+	keyProtocol = http.CanonicalHeaderKey(headerProtocol)
+)
+
+// sessionNamed is the Mcp-Session-Id of a request, "" where it has none.
+func sessionNamed(h http.Header) string {
+	if v := h[keySession]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// onceKeys are headers that say whose a request is, and how it is to be read.
+// Whoever stands before the hub may have gone by another of two.
+var onceKeys = []string{keySession, keyProtocol, "Authorization", "Content-Type", "Content-Encoding", http.CanonicalHeaderKey(headerLast)}
+
+// twice is the first header that may be there once and is there more often; ""
+// where none is.
+func twice(h http.Header) string {
+	for _, key := range onceKeys {
+		if len(h[key]) > 1 {
+			return key
+		}
+	}
+	return ""
+}
+
 // A mismatchError says which header a request was refused for (-32020).
 type mismatchError struct{ header, reason string }
 
@@ -38,8 +68,8 @@ func refuseMismatch(err error) jsonrpc.Answer {
 // without a handshake: they name a version that no handshake agrees on, one that
 // is not served included.
 func headerModern(h http.Header) bool {
-	for _, v := range h.Values(headerProtocol) {
-		if v != "" && !slices.Contains(mcp.LegacyProtocolVersions(), v) {
+	for _, v := range h[keyProtocol] {
+		if v != "" && !slices.Contains(legacyVersions, v) {
 			return true
 		}
 	}

@@ -148,22 +148,10 @@ func (s *Session) serveBrought(ctx context.Context, child, set string, view root
 		b.asked++
 		now = broughtRoots{set, view, b.asked}
 		b.served[child] = now
+		poke(s.modern.turned)
 	}
 	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		done, again := s.tab.brought.done >= now.at, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		poke(s.modern.turned)
-		select {
-		case <-again:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return s.awaitGiven(ctx, -1, func(tab *sessionTables) bool { return tab.brought.done >= now.at })
 }
 
 // servedNow is what calls have brought last for a child; "" for nothing.

@@ -80,6 +80,11 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 	if !ok {
 		return refusal
 	}
+	return s.serveRead(ctx, m, meta, out)
+}
+
+// serveRead is serveModern for a request whose _meta was read already.
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
 	s.meet()
 	switch m.Method {
 	case methodDiscover:
