@@ -101,31 +101,43 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	list, sure := s.sources(ctx, uri)
-	last := noResource(uri)
+	a, from, err := s.inTurn(ctx, m.Method, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+		return s.aboutResource(ctx, m, from, quoted, token, nil)
+	})
+	switch {
+	case errors.Is(err, errSuperseded):
+		return s.readResource(ctx, m)
+	case a.Error == nil && from.uri != uri:
+		return renamedContents(a, from.uri, uri)
+	}
+	return a
+}
+
+// inTurn asks the children that may have a resource, the likeliest first, until
+// one has it. Where none does the answer is what the likeliest said that knows the
+// request at all. errSuperseded: it has to begin anew.
+func (s *Session) inTurn(ctx context.Context, method, uri string, list []source, sure bool, ask func(source) (jsonrpc.Answer, error)) (jsonrpc.Answer, source, error) {
+	said := noResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
 			break
 		}
-		a, err := s.aboutResource(ctx, m, from, quoted, token, nil)
+		a, err := ask(from)
 		switch {
 		case errors.Is(err, errSuperseded):
-			return s.readResource(ctx, m)
+			return a, from, err
 		case errors.Is(err, errDenied):
-			return a
+			return a, from, nil
 		case err != nil:
-			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
+			return refuseErrand(ctx, errand{child: from.child, method: method}, err), from, nil
+		case a.Error == nil || sure || !notFound(a):
+			return a, from, nil
 		}
-		if a.Error == nil {
-			if from.uri != uri {
-				a = renamedContents(a, from.uri, uri)
-			}
-			return a
-		}
-		if last = a; sure || !notFound(a) {
-			return a
+		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
+			said = a
 		}
 	}
-	return last
+	return said, source{}, nil
 }
 
 // aboutResource sends a request about one resource to one child. With
@@ -269,6 +281,18 @@ func (t *subscriptions) drop(sub subscription, who *subscriber) (last bool) {
 	return true
 }
 
+// heldBy finds what a subscriber wants by the client's URI.
+func (t *subscriptions) heldBy(who *subscriber, uri string) (subscription, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for sub, held := range t.by {
+		if name, wants := held[who]; wants && name == uri {
+			return sub, true
+		}
+	}
+	return subscription{}, false
+}
+
 // leave ends everything that a session wanted.
 func (t *subscriptions) leave(s *Session) {
 	t.mu.Lock()
@@ -339,28 +363,32 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a URI (a string) at /params/uri")
 	}
-	list, _ := s.sources(ctx, uri)
-	for _, from := range list {
-		if !s.tools().subscribable[from.child] {
-			continue
-		}
-		if m.Method == methodUnsubscribe {
-			return s.unsubscribe(ctx, m, from, quoted)
-		}
-		a, err := s.subscribeAt(ctx, m, from, quoted, uri, s.self)
-		switch {
-		case errors.Is(err, errSuperseded):
-			return s.subscribe(ctx, m)
-		case errors.Is(err, errDenied):
-			return a
-		case err != nil:
-			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
-		}
-		return a
+	if m.Method == methodUnsubscribe {
+		return s.unsubscribe(ctx, m, quoted, uri)
 	}
+	list, sure := s.sources(ctx, uri)
 	if len(list) == 0 {
 		return noResource(uri)
 	}
+	if list = s.telling(list); len(list) == 0 {
+		return tellsNothing()
+	}
+	a, _, err := s.inTurn(ctx, m.Method, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+		return s.subscribeAt(ctx, m, from, quoted, uri, s.self)
+	})
+	if errors.Is(err, errSuperseded) {
+		return s.subscribe(ctx, m)
+	}
+	return a
+}
+
+// telling picks those of list that tell of changes.
+func (s *Session) telling(list []source) []source {
+	tells := s.tools().subscribable
+	return slices.DeleteFunc(list, func(from source) bool { return !tells[from.child] })
+}
+
+func tellsNothing() jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
@@ -380,20 +408,35 @@ func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from sour
 	return a, err
 }
 
-// unsubscribe ends a subscription; the child is told when nobody else of those
+// unsubscribe ends a subscription, where it was made: by now another child may be
+// the likeliest to have the resource. The child is told when nobody else of those
 // that share it wants to hear of the resource.
-func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte) jsonrpc.Answer {
-	if !s.hub.subs.drop(subscription{s.seats.Load().by[from.child].key, from.uri}, s.self) {
+func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, quoted []byte, uri string) jsonrpc.Answer {
+	held, ok := s.hub.subs.heldBy(s.self, uri)
+	at := source{s.hub.now(), held.key.Child, held.uri}
+	switch {
+	case ok && !s.hub.subs.drop(held, s.self), ok && at.gen.byName[at.child] == nil:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
+	case !ok:
+		list, _ := s.sources(ctx, uri)
+		if len(list) == 0 {
+			return noResource(uri)
+		}
+		if list = s.telling(list); len(list) == 0 {
+			return tellsNothing()
+		}
+		if at = list[0]; !s.hub.subs.drop(subscription{s.seats.Load().by[at.child].key, at.uri}, s.self) {
+			return jsonrpc.ResultAnswer([]byte(`{}`)) // others want it
+		}
 	}
-	a, err := s.aboutResource(ctx, m, from, quoted, nil, nil)
+	a, err := s.aboutResource(ctx, m, at, quoted, nil, nil)
 	switch {
 	case errors.Is(err, errSuperseded):
 		return jsonrpc.ResultAnswer([]byte(`{}`)) // the one that was to be told is no more
 	case errors.Is(err, errDenied):
 		return a
 	case err != nil:
-		return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
+		return refuseErrand(ctx, errand{child: at.child, method: m.Method}, err)
 	}
 	return a
 }
