@@ -134,7 +134,10 @@ func (s *Session) inTurn(ctx context.Context, method, uri string, list []source,
 			return a, from, nil
 		}
 		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
-			said = a
+			said, a = a, said
+		}
+		if a.Release != nil {
+			a.Release()
 		}
 	}
 	return said, source{}, nil

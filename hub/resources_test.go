@@ -114,3 +114,19 @@ func TestSubscribingWhereTheResourceIs(t *testing.T) {
 	has.has(t, "resources/unsubscribe "+hidden, true)
 	first.has(t, "resources/unsubscribe "+hidden, false)
 }
+
+// TestListeningWhereTheResourceIs is the same for a modern client, which names
+// its resources on a stream.
+func TestListeningWhereTheResourceIs(t *testing.T) {
+	_, a := recite(t, "first", "", "", map[string]string{"resources/subscribe": absent})
+	has, b := recite(t, "has", "", "", map[string]string{"resources/subscribe": `"result":{}`})
+	h := newTestHub(t, a, b)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("resources/list", `{}`)
+	s := sessionOfTest(h)
+	if !s.subscribeFor(t.Context(), "note://9", s.self) {
+		t.Error("nobody is subscribed to")
+	}
+	has.has(t, `resources/subscribe {"uri":"note://9"}`, true)
+}
