@@ -29,7 +29,9 @@ type source struct {
 // first those that list something of the same scheme. sure: no other child can
 // have it.
 func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
-	s.awaitOffers(ctx)
+	if s.tools().shelves[kindResources].byName[uri] == nil {
+		s.awaitOffers(ctx)
+	}
 	c := s.tools()
 	if it := c.shelves[kindResources].byName[uri]; it != nil {
 		return []source{{c.gen, it.child, it.remote}}, true
@@ -72,12 +74,19 @@ func scheme(uri string) string {
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
 func (s *Session) findTemplate(ctx context.Context, uri string) *item {
-	s.awaitOffers(ctx)
-	c := s.tools()
-	for _, k := range []kind{kindTemplates, kindResources} {
-		if it := c.shelves[k].byName[uri]; it != nil {
+	known := func(c *Catalog) *item {
+		if it := c.shelves[kindTemplates].byName[uri]; it != nil {
 			return it
 		}
+		return c.shelves[kindResources].byName[uri]
+	}
+	if it := known(s.tools()); it != nil {
+		return it
+	}
+	s.awaitOffers(ctx)
+	c := s.tools()
+	if it := known(c); it != nil {
+		return it
 	}
 	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
 		return &item{gen: c.gen, name: uri, child: child, remote: rest}

@@ -71,6 +71,7 @@ type sessionTables struct {
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
+	listsBy     time.Time     // until when lists wait for starting children; zero before the first
 	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
 	restarted   []string      // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
@@ -337,10 +338,21 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 // more: a list is answered with what there is by then.
 func (s *Session) awaitOffers(ctx context.Context) {
 	g := s.hub.now()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
+	ctx, cancel := context.WithDeadline(ctx, s.listsBy(g.cfg.Limits.ListWait))
 	defer cancel()
 	s.awaitRecalled(ctx)
 	s.awaitChildren(ctx, g.names(), settled)
+}
+
+// listsBy is when the session's lists have waited for starting children for long
+// enough: a child that hangs delays the first of them, and not every one.
+func (s *Session) listsBy(wait time.Duration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tab.listsBy.IsZero() {
+		s.tab.listsBy = time.Now().Add(wait)
+	}
+	return s.tab.listsBy
 }
 
 // setCaps records what the client declared. Roots that are no object count as
