@@ -199,6 +199,19 @@ func oneLine(b []byte) []byte {
 	return b
 }
 
+// deliver sends what is not answered.
+func (w *wire) deliver(req *http.Request) error {
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return &LostError{w.url.Host, err}
+	}
+	defer drain(resp.Body)
+	if resp.StatusCode >= 300 {
+		return status(resp)
+	}
+	return nil
+}
+
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))

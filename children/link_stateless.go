@@ -21,7 +21,7 @@ import (
 type postLink struct {
 	*wire
 	life   context.Context // of everything under way
-	mirror *mirror
+	mirror *marked
 }
 
 // stateless returns the way to the same server without a handshake.
@@ -187,13 +187,5 @@ func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return &LostError{l.url.Host, err}
-	}
-	defer drain(resp.Body)
-	if resp.StatusCode >= 300 {
-		return status(resp)
-	}
-	return nil
+	return l.deliver(req)
 }

@@ -16,7 +16,6 @@ import (
 type forgetful struct {
 	mu       sync.Mutex
 	session  int
-	said     map[string]string // params, by session and method
 	heard    chan string
 	grown    bool
 	sessions map[string]bool

@@ -58,6 +58,12 @@ type Session struct {
 	tab sessionTables
 }
 
+// sessionLists is how far a client knows its lists.
+type sessionLists struct {
+	known [kinds]string // digest of each as the client has it; "": it has not asked
+	by    time.Time     // until when they wait for starting children; zero before the first
+}
+
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
@@ -71,9 +77,8 @@ type sessionTables struct {
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
-	listsBy     time.Time     // until when lists wait for starting children; zero before the first
-	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
-	restarted   []string      // children that were started, whose subscriptions have to be made anew
+	lists       sessionLists
+	restarted   []string // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
 	level       logLevel // that the client set
 	modernLevel logLevel // the most verbose that a modern request of it wanted
@@ -191,25 +196,31 @@ func (s *Session) setServed(generation, brought, granted uint64) {
 // initialized, the hub alone judges.
 func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience time.Duration) error {
 	generation := view.Snapshot.Generation()
-	s.mu.Lock()
-	done := s.tab.servedOnce && s.tab.served >= generation
-	s.mu.Unlock()
-	if done {
-		return nil
-	}
-	over := time.NewTimer(max(patience, 0))
-	defer over.Stop()
+	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool {
+		return tab.servedOnce && tab.served >= generation
+	})
+}
+
+// awaitGiven waits until serveRoots has given the children what given looks for,
+// or until patience ends, which is no error; less than none has no end. given is
+// called with the session's lock held.
+func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given func(*sessionTables) bool) error {
+	var over <-chan time.Time
 	for {
 		s.mu.Lock()
-		ok := s.tab.servedOnce && s.tab.served >= generation
-		again := s.tab.servedNow
+		done, again := given(&s.tab), s.tab.servedNow
 		s.mu.Unlock()
-		if ok {
+		if done {
 			return nil
+		}
+		if over == nil && patience >= 0 {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			over = timer.C
 		}
 		select {
 		case <-again:
-		case <-over.C:
+		case <-over:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -349,10 +360,10 @@ func (s *Session) awaitOffers(ctx context.Context) {
 func (s *Session) listsBy(wait time.Duration) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tab.listsBy.IsZero() {
-		s.tab.listsBy = time.Now().Add(wait)
+	if s.tab.lists.by.IsZero() {
+		s.tab.lists.by = time.Now().Add(wait)
 	}
-	return s.tab.listsBy
+	return s.tab.lists.by
 }
 
 // setCaps records what the client declared. Roots that are no object count as
