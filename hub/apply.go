@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"time"
 
 	"mcphub/children"
 )
@@ -123,6 +124,7 @@ func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) 
 		}
 	}
 	s.tab.gen = g
+	s.tab.lists.by = time.Time{} // what is new has its time, too
 	s.catalog.Store(nil)
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})

@@ -63,12 +63,12 @@ func (s *Session) changedLists() []string {
 	}
 	var due []string
 	for k := kindTools; k < kinds; k++ {
-		known := s.tab.listed[k]
+		known := s.tab.lists.known[k]
 		if known == "" {
 			continue
 		}
 		if now := s.toolsNow().pagesOf(k)().digest; now != known {
-			s.tab.listed[k] = now
+			s.tab.lists.known[k] = now
 			if method := listing[k].changed; len(due) == 0 || due[len(due)-1] != method {
 				due = append(due, method)
 			}

@@ -63,7 +63,7 @@ type Limits struct {
 	Calls    int           // requests of one client served at a time, 256
 	Starting int           // children starting at a time, 8
 	Children int           // children running at a time, 256
-	ListWait time.Duration // how long tools/list waits for starting children, 5 s
+	ListWait time.Duration // how long the lists of a session wait, together, for starting children, 5 s
 	Grace    time.Duration // for calls already read when a client's input ends, 800 ms
 }
 

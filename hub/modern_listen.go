@@ -236,21 +236,17 @@ func (l *listener) subscribe(ctx context.Context) []string {
 // subscribeFor subscribes to one resource; false where that is not possible.
 func (s *Session) subscribeFor(ctx context.Context, uri string, who *subscriber) bool {
 	m := aboutURI(methodSubscribe, uri)
-	list, _ := s.sources(ctx, uri)
-	for _, from := range list {
-		if !s.tools().subscribable[from.child] {
-			continue
-		}
-		a, err := s.subscribeAt(ctx, m, from, m.Param("uri"), uri, who)
-		if errors.Is(err, errSuperseded) && ctx.Err() == nil {
-			return s.subscribeFor(ctx, uri, who)
-		}
-		if a.Release != nil {
-			a.Release()
-		}
-		return err == nil && a.Error == nil
+	list, sure := s.sources(ctx, uri)
+	a, _, err := s.inTurn(ctx, m.Method, uri, s.telling(list), sure, func(from source) (jsonrpc.Answer, error) {
+		return s.subscribeAt(ctx, m, from, m.Param("uri"), uri, who)
+	})
+	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
+		return s.subscribeFor(ctx, uri, who)
 	}
-	return false
+	if a.Release != nil {
+		a.Release()
+	}
+	return err == nil && a.Error == nil
 }
 
 // watch has the tasks watched that the client named, and returns those that are:

@@ -16,7 +16,7 @@ func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.
 	}
 	s.mu.Lock()
 	p := s.toolsNow().pagesOf(k)()
-	s.tab.listed[k] = p.digest
+	s.tab.lists.known[k] = p.digest
 	s.mu.Unlock()
 	return p.at(m.Param("cursor"))
 }

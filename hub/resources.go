@@ -1,13 +1,11 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -29,7 +27,9 @@ type source struct {
 // first those that list something of the same scheme. sure: no other child can
 // have it.
 func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
-	s.awaitOffers(ctx)
+	if s.tools().shelves[kindResources].byName[uri] == nil {
+		s.awaitOffers(ctx)
+	}
 	c := s.tools()
 	if it := c.shelves[kindResources].byName[uri]; it != nil {
 		return []source{{c.gen, it.child, it.remote}}, true
@@ -72,12 +72,19 @@ func scheme(uri string) string {
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
 func (s *Session) findTemplate(ctx context.Context, uri string) *item {
-	s.awaitOffers(ctx)
-	c := s.tools()
-	for _, k := range []kind{kindTemplates, kindResources} {
-		if it := c.shelves[k].byName[uri]; it != nil {
+	known := func(c *Catalog) *item {
+		if it := c.shelves[kindTemplates].byName[uri]; it != nil {
 			return it
 		}
+		return c.shelves[kindResources].byName[uri]
+	}
+	if it := known(s.tools()); it != nil {
+		return it
+	}
+	s.awaitOffers(ctx)
+	c := s.tools()
+	if it := known(c); it != nil {
+		return it
 	}
 	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
 		return &item{gen: c.gen, name: uri, child: child, remote: rest}
@@ -101,31 +108,46 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	list, sure := s.sources(ctx, uri)
-	last := noResource(uri)
+	a, from, err := s.inTurn(ctx, m.Method, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+		return s.aboutResource(ctx, m, from, quoted, token, nil)
+	})
+	switch {
+	case errors.Is(err, errSuperseded):
+		return s.readResource(ctx, m)
+	case a.Error == nil && from.uri != uri:
+		return renamedContents(a, from.uri, uri)
+	}
+	return a
+}
+
+// inTurn asks the children that may have a resource, the likeliest first, until
+// one has it. Where none does the answer is what the likeliest said that knows the
+// request at all. errSuperseded: it has to begin anew.
+func (s *Session) inTurn(ctx context.Context, method, uri string, list []source, sure bool, ask func(source) (jsonrpc.Answer, error)) (jsonrpc.Answer, source, error) {
+	said := noResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
 			break
 		}
-		a, err := s.aboutResource(ctx, m, from, quoted, token, nil)
+		a, err := ask(from)
 		switch {
 		case errors.Is(err, errSuperseded):
-			return s.readResource(ctx, m)
+			return a, from, err
 		case errors.Is(err, errDenied):
-			return a
+			return a, from, nil
 		case err != nil:
-			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
+			return refuseErrand(ctx, errand{child: from.child, method: method}, err), from, nil
+		case a.Error == nil || sure || !notFound(a):
+			return a, from, nil
 		}
-		if a.Error == nil {
-			if from.uri != uri {
-				a = renamedContents(a, from.uri, uri)
-			}
-			return a
+		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
+			said, a = a, said
 		}
-		if last = a; sure || !notFound(a) {
-			return a
+		if a.Release != nil {
+			a.Release()
 		}
 	}
-	return last
+	return said, source{}, nil
 }
 
 // aboutResource sends a request about one resource to one child. With
@@ -204,261 +226,4 @@ func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
 		a.Release()
 	}
 	return renamed
-}
-
-// subscriptions are the resources that sessions want to hear of. The mutex is a
-// leaf.
-type subscriptions struct {
-	mu sync.Mutex
-	by map[subscription]map[*subscriber]string // the client's URI
-}
-
-// A subscriber is whoever of a session is told of resources: the client itself
-// after its handshake, or one subscriptions/listen of a modern one.
-type subscriber struct {
-	s    *Session
-	tell func(method string, params ...[]byte)
-}
-
-// A subscription is one resource of one instance.
-type subscription struct {
-	key children.Key
-	uri string // the child's own
-}
-
-// mostSubscriptions bounds those of one session.
-const mostSubscriptions = 10_000
-
-// add notes what a subscriber wants; fresh: it did not want it before.
-func (t *subscriptions) add(sub subscription, who *subscriber, uri string) (fresh bool, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by == nil {
-		t.by = map[subscription]map[*subscriber]string{}
-	}
-	n := 0
-	for _, held := range t.by {
-		for other := range held {
-			if other.s == who.s {
-				n++
-			}
-		}
-	}
-	if _, held := t.by[sub][who]; held {
-		return false, nil
-	}
-	if n >= mostSubscriptions {
-		return false, errors.New("too many subscriptions: end some of them first")
-	}
-	if t.by[sub] == nil {
-		t.by[sub] = map[*subscriber]string{}
-	}
-	t.by[sub][who] = uri
-	return true, nil
-}
-
-// drop ends one subscriber's part; last: nobody else wants it.
-func (t *subscriptions) drop(sub subscription, who *subscriber) (last bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.by[sub], who)
-	if len(t.by[sub]) > 0 {
-		return false
-	}
-	delete(t.by, sub)
-	return true
-}
-
-// move enters a subscriber at another instance in the place of the one that it
-// was entered at; false where it was not.
-func (t *subscriptions) move(from, to subscription, who *subscriber) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	uri, held := t.by[from][who]
-	if !held || from == to {
-		return held
-	}
-	delete(t.by[from], who)
-	if len(t.by[from]) == 0 {
-		delete(t.by, from)
-	}
-	if t.by[to] == nil {
-		t.by[to] = map[*subscriber]string{}
-	}
-	t.by[to][who] = uri
-	return true
-}
-
-// leave ends everything that a session wanted.
-func (t *subscriptions) leave(s *Session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for sub, held := range t.by {
-		for who := range held {
-			if who.s == s {
-				delete(held, who)
-			}
-		}
-		if len(held) == 0 {
-			delete(t.by, sub)
-		}
-	}
-}
-
-// A desire is one resource that a subscriber wants, by the client's URI.
-type desire struct {
-	subscription
-	who  *subscriber
-	name string
-}
-
-// of returns what a session wants of one child.
-func (t *subscriptions) of(s *Session, child string) []desire {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []desire
-	for sub, held := range t.by {
-		for who, uri := range held {
-			if who.s == s && sub.key.Child == child {
-				out = append(out, desire{sub, who, uri})
-			}
-		}
-	}
-	return out
-}
-
-// relay tells sessions of a change. It runs on the child's read loop.
-func (t *subscriptions) relay(k children.Key, m *jsonrpc.Message) {
-	quoted := m.Param("uri")
-	uri, ok := jsonrpc.String(quoted)
-	if !ok {
-		return
-	}
-	type tell struct {
-		who *subscriber
-		uri string
-	}
-	t.mu.Lock()
-	var all []tell
-	for who, own := range t.by[subscription{k, uri}] {
-		all = append(all, tell{who, own})
-	}
-	t.mu.Unlock()
-	for _, to := range all {
-		to.who.tell(m.Method, splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, to.uri)})...)
-	}
-}
-
-// subscribe answers resources/subscribe and resources/unsubscribe.
-func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	quoted := m.Param("uri")
-	uri, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a URI (a string) at /params/uri")
-	}
-	list, _ := s.sources(ctx, uri)
-	for _, from := range list {
-		if !s.tools().subscribable[from.child] {
-			continue
-		}
-		if m.Method == methodUnsubscribe {
-			return s.unsubscribe(ctx, m, from, quoted)
-		}
-		a, err := s.subscribeAt(ctx, m, from, quoted, uri, s.self)
-		switch {
-		case errors.Is(err, errSuperseded):
-			return s.subscribe(ctx, m)
-		case errors.Is(err, errDenied):
-			return a
-		case err != nil:
-			return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
-		}
-		return a
-	}
-	if len(list) == 0 {
-		return noResource(uri)
-	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
-}
-
-// subscribeAt subscribes at one child, for a URI of the client. The subscriber is
-// entered first: an update may be told as soon as the child has answered.
-func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string, who *subscriber) (jsonrpc.Answer, error) {
-	var at subscription
-	fresh := false
-	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(k children.Key) (err error) {
-		at = subscription{k, from.uri}
-		fresh, err = s.hub.subs.add(at, who, uri)
-		return err
-	})
-	if fresh && (err != nil || a.Error != nil) {
-		s.hub.subs.drop(at, who)
-	}
-	return a, err
-}
-
-// unsubscribe ends a subscription; the child is told when nobody else of those
-// that share it wants to hear of the resource.
-func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte) jsonrpc.Answer {
-	if !s.hub.subs.drop(subscription{s.seats.Load().by[from.child].key, from.uri}, s.self) {
-		return jsonrpc.ResultAnswer([]byte(`{}`))
-	}
-	a, err := s.aboutResource(ctx, m, from, quoted, nil, nil)
-	switch {
-	case errors.Is(err, errSuperseded):
-		return jsonrpc.ResultAnswer([]byte(`{}`)) // the one that was to be told is no more
-	case errors.Is(err, errDenied):
-		return a
-	case err != nil:
-		return refuseErrand(ctx, errand{child: from.child, method: m.Method}, err)
-	}
-	return a
-}
-
-const (
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-)
-
-// aboutURI is a request of the hub's own about one resource.
-func aboutURI(method, uri string) *jsonrpc.Message {
-	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
-}
-
-var errUnsubscribed = errors.New("it is not wanted any more")
-
-// resubscribe subscribes again at an instance that was started anew, or that
-// the session has moved to. A URI that is outside by now is left out. What was
-// wanted of a child that is configured no more waits until it is again.
-func (s *Session) resubscribe(ctx context.Context, child string) {
-	g := s.hub.now()
-	if g.byName[child] == nil {
-		return
-	}
-	for _, w := range s.hub.subs.of(s, child) {
-		at, m := w.subscription, aboutURI(methodSubscribe, w.uri)
-		// Entered all the time: the instance may be the same, and what it tells meanwhile is not to be lost.
-		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), nil, func(k children.Key) error {
-			to := subscription{k, w.uri}
-			if !s.hub.subs.move(at, to, w.who) {
-				return errUnsubscribed
-			}
-			at = to
-			return nil
-		})
-		switch {
-		case errors.Is(err, errUnsubscribed):
-			continue
-		case errors.Is(err, errSuperseded):
-			continue // the one that takes its place is told when it is there
-		case err == nil && a.Error == nil:
-			continue
-		}
-		s.hub.subs.drop(at, w.who)
-		s.log.Warn().Str("child", child).Str("uri", shown(w.name, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")
-	}
 }

@@ -59,6 +59,12 @@ type Session struct {
 	tab sessionTables
 }
 
+// sessionLists is how far a client knows its lists.
+type sessionLists struct {
+	known [kinds]string // digest of each as the client has it; "": it has not asked
+	by    time.Time     // until when they wait for starting children; zero before the first
+}
+
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
@@ -72,8 +78,8 @@ type sessionTables struct {
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
-	listed      [kinds]string // digest of each list as the client knows it; "": it has not asked
-	restarted   []string      // children that were started, whose subscriptions have to be made anew
+	lists       sessionLists
+	restarted   []string // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
 	level       logLevel // that the client set
 	modernLevel logLevel // the most verbose that a modern request of it wanted
@@ -344,10 +350,21 @@ func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func
 // more: a list is answered with what there is by then.
 func (s *Session) awaitOffers(ctx context.Context) {
 	g := s.hub.now()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
+	ctx, cancel := context.WithDeadline(ctx, s.listsBy(g.cfg.Limits.ListWait))
 	defer cancel()
 	s.awaitRecalled(ctx)
 	s.awaitChildren(ctx, g.names(), settled)
+}
+
+// listsBy is when the session's lists have waited for starting children for long
+// enough: a child that hangs delays the first of them, and not every one.
+func (s *Session) listsBy(wait time.Duration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tab.lists.by.IsZero() {
+		s.tab.lists.by = time.Now().Add(wait)
+	}
+	return s.tab.lists.by
 }
 
 // setCaps records what the client declared. Roots that are no object count as

@@ -115,6 +115,9 @@ func (s *Snapshot) skippedCount() int {
 // Why says in one sentence or two, for a denial, which case holds and what to
 // do about it.
 func (v View) Why() string {
+	if v.Open {
+		return `No boundary is enforced here (roots.when in hub.json says "allow"): this is refused whatever the roots are.`
+	}
 	switch v.Case {
 	case CaseKnown:
 		return v.whyKnown()

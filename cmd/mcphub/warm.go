@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -142,7 +143,7 @@ func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status
 // warmReason is why a child did not start, with the last line that it wrote
 // where that is not the reason itself.
 func warmReason(st children.Status) string {
-	reason := oneLine(st.Err)
+	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
 	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
 		reason += "; it last wrote: " + harmless(last)

@@ -1,0 +1,45 @@
+package hub
+
+import (
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+// TestAChildThatHangsDelaysTheFirstListAlone: lists wait for children that are
+// starting, once; what is known already waits for nobody (C1).
+func TestAChildThatHangsDelaysTheFirstListAlone(t *testing.T) {
+	good := played("good", children.ShareSession, childtest.Script{Library: true})
+	hangs := played("hangs", children.ShareSession, childtest.Script{Mute: true})
+	hangs.StartTimeout = time.Minute
+	play(t, []children.Spec{hangs, good}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.handshake(`{}`)
+		took := func(method, params string) time.Duration {
+			began := time.Now()
+			c.raw(method, params)
+			return time.Since(began)
+		}
+		if d := took("tools/list", `{}`); d != 5*time.Second {
+			t.Errorf("the first list took %s", d)
+		}
+		for _, again := range []struct{ method, params string }{
+			{"tools/list", `{}`}, {"prompts/list", `{}`}, {"resources/list", `{}`}, {"resources/templates/list", `{}`},
+			{"resources/read", `{"uri":"note://1"}`}, {"resources/read", `{"uri":"note://unlisted"}`}, {"resources/subscribe", `{"uri":"note://1"}`},
+			{"completion/complete", `{"ref":{"type":"ref/resource","uri":"note://{id}"},"argument":{"name":"id","value":""}}`},
+		} {
+			if d := took(again.method, again.params); d > 100*time.Millisecond {
+				t.Errorf("%s %s took %s", again.method, again.params, d)
+			}
+		}
+		cfg := testConfig(t, hangs, good, played("late", children.ShareSession, childtest.Script{}))
+		cfg.launcher = h.now().cfg.launcher
+		apply(t, h, cfg)
+		took("tools/list", `{}`)
+		if !c.listed("late__echo") {
+			t.Error("a list after a reload does not wait for what is new")
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package hub
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"mcphub/children"
+)
+
+// reciter is a server over HTTP that gives to each method the answer that it was
+// given, and notes what it heard.
+type reciter struct {
+	mu    sync.Mutex
+	says  map[string]string // the member of the answer, raw, by method
+	heard []string
+}
+
+// recite starts one with resources, of which it lists those, and templates.
+func recite(t *testing.T, name string, resources, templates string, says map[string]string) (*reciter, children.Spec) {
+	t.Helper()
+	r := &reciter{says: map[string]string{
+		"initialize":               `"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true}},"serverInfo":{"name":"r","version":"1"}}`,
+		"resources/list":           `"result":{"resources":[` + resources + `]}`,
+		"resources/templates/list": `"result":{"resourceTemplates":[` + templates + `]}`,
+	}}
+	for method, says := range says {
+		r.says[method] = says
+	}
+	at := httptest.NewServer(r)
+	t.Cleanup(at.Close)
+	return r, children.Spec{Name: name, URL: at.URL, Transport: children.TransportHTTP, Era: children.EraLegacy}
+}
+
+func (r *reciter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var m struct {
+		ID, Params json.RawMessage
+		Method     string
+	}
+	body, _ := io.ReadAll(req.Body)
+	if req.Method != http.MethodPost || json.Unmarshal(body, &m) != nil || m.ID == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard = append(r.heard, m.Method+" "+string(m.Params))
+	says := r.says[m.Method]
+	if says == "" {
+		says = `"error":{"code":-32601,"message":"Method not found"}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, says)
+}
+
+func (r *reciter) has(t *testing.T, what string, want bool) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.heard {
+		if h == what {
+			if !want {
+				t.Errorf("it heard %s", what)
+			}
+			return
+		}
+	}
+	if want {
+		t.Errorf("it heard no %s: %s", what, strings.Join(r.heard, "\n"))
+	}
+}
+
+const absent = `"error":{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`
+
+// TestNobodyHasAResource: the answer is what the server says that most likely
+// would have it, and not what the last one happened to say.
+func TestNobodyHasAResource(t *testing.T) {
+	_, cannot := recite(t, "cannot", "", "", nil)
+	_, likely := recite(t, "likely", "", `{"uriTemplate":"note://{id}","name":"n"}`, map[string]string{"resources/read": absent})
+	_, odd := recite(t, "odd", "", "", map[string]string{"resources/read": `"error":{"code":-32603,"message":"odd"}`})
+	c := connect(t, newTestHub(t, cannot, likely, odd))
+	c.handshake(`{}`)
+	for uri, want := range map[string]string{
+		"note://9":  `{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`, // with a template that fits
+		"other://9": `{"code":-32002,"message":"it is not here","data":{"uri":"note://9"}}`, // the first that can read at all
+	} {
+		if e := c.refused("resources/read", `{"uri":"`+uri+`"}`); string(e.Raw()) != want {
+			t.Errorf("%s: %s", uri, e.Raw())
+		}
+	}
+}
+
+// TestSubscribingWhereTheResourceIs: a resource that nobody lists is subscribed to
+// at the server that has it, like it is read there, and the subscription ends
+// there.
+func TestSubscribingWhereTheResourceIs(t *testing.T) {
+	const hidden = `{"uri":"note://9"}`
+	yes := map[string]string{"resources/subscribe": `"result":{}`, "resources/unsubscribe": `"result":{}`, "resources/read": `"result":{"contents":[]}`}
+	no := map[string]string{"resources/subscribe": absent, "resources/unsubscribe": `"result":{}`, "resources/read": absent}
+	first, a := recite(t, "first", `{"uri":"a1://1","name":"n"}`, "", no)
+	has, b := recite(t, "has", `{"uri":"b1://1","name":"n"}`, "", yes)
+	h := newTestHub(t, a, b)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("resources/read", hidden) // the control
+	c.raw("resources/subscribe", hidden)
+	has.has(t, "resources/subscribe "+hidden, true)
+	c.raw("resources/unsubscribe", hidden)
+	has.has(t, "resources/unsubscribe "+hidden, true)
+	first.has(t, "resources/unsubscribe "+hidden, false)
+}
+
+// TestListeningWhereTheResourceIs is the same for a modern client, which names
+// its resources on a stream.
+func TestListeningWhereTheResourceIs(t *testing.T) {
+	_, a := recite(t, "first", "", "", map[string]string{"resources/subscribe": absent})
+	has, b := recite(t, "has", "", "", map[string]string{"resources/subscribe": `"result":{}`})
+	h := newTestHub(t, a, b)
+	c := connect(t, h)
+	c.handshake(`{}`)
+	c.raw("resources/list", `{}`)
+	s := sessionOfTest(h)
+	if !s.subscribeFor(t.Context(), "note://9", s.self) {
+		t.Error("nobody is subscribed to")
+	}
+	has.has(t, `resources/subscribe {"uri":"note://9"}`, true)
+}
