@@ -273,14 +273,20 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	if err != nil {
 		return nil, err
 	}
-	m, err := l.take(l.ctx, ctx, raw, l.post)
-	if err != nil {
-		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+	var answer *jsonrpc.Message
+	for _, raw := range messagesOf(raw) {
+		m, err := l.take(l.ctx, ctx, raw, l.post)
+		if err != nil {
+			return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+		}
+		if m != nil && string(m.ID) == strconv.FormatUint(id, 10) {
+			answer = m
+		}
 	}
-	if m == nil || string(m.ID) != strconv.FormatUint(id, 10) {
+	if answer == nil {
 		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
 	}
-	return m, nil
+	return answer, nil
 }
 
 // awaited reads events until the answer to the request id is among them. A

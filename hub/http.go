@@ -201,6 +201,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		return
 	}
 	switch {
+	case isBatch(m):
+		f.batch(w, r, c, m, plain)
+		return
 	case m.IsRequest() && m.Method == string(mcp.MethodInitialize):
 		f.initialize(w, r, m, owner)
 		return
@@ -212,6 +215,18 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 			release = func() {}
 		}
 		return
+	case !f.told(c, m):
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, noMessage)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+const noMessage = "a message needs a method, or an id with either a result or an error"
+
+// told takes in what is not answered; false: it is no message.
+func (f *httpFront) told(c *httpClient, m *jsonrpc.Message) bool {
+	switch {
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
 	case m.IsNotification():
@@ -219,10 +234,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.answered(m)
 	default:
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
-		return
+		return false
 	}
-	w.WriteHeader(http.StatusAccepted)
+	return true
 }
 
 func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {

@@ -49,7 +49,7 @@ const (
 )
 
 // message reads the one message of a POST, bounded in size and time; c is nil
-// where there is no session yet. Where there is none the request is answered. What is
+// where there is no session yet. A batch, where the session has those, comes as it is (isBatch). Where there is none the request is answered. What is
 // held is given back with release, when the request is over.
 func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClient) (*jsonrpc.Message, *holding) {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -83,7 +83,9 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		return nil, nil
 	}
 	split := &jsonrpc.Message{}
-	if err := jsonrpc.Split(body, true, split); err != nil {
+	if err := jsonrpc.Split(body, true, split); err == jsonrpc.ErrBatch && c != nil && c.s.batches() {
+		return &jsonrpc.Message{Frame: body}, held
+	} else if err != nil {
 		held.release()
 		code := int64(jsonrpc.CodeParse)
 		var syntax *jsonrpc.SyntaxError

@@ -33,7 +33,8 @@
 //
 // # What it refuses to do
 //
-// It knows no MCP method but notifications/cancelled, keeps no sessions,
-// retries nothing, and has no batches (removed from MCP in 2025-06-18): a
-// batch of a strict peer is refused, one of a lenient peer is skipped.
+// It knows no MCP method but notifications/cancelled, keeps no sessions, and
+// retries nothing. Batches (one revision of MCP has them: 2025-03-26) are taken
+// where Options.Batches says so, and never sent; elsewhere one of a strict peer is
+// refused, one of a lenient peer is skipped.
 package jsonrpc
