@@ -47,7 +47,7 @@ func (f *httpFront) batch(w http.ResponseWriter, r *http.Request, c *httpClient,
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)
-			serving.Go(func() { f.request(k, r, c, one, false, func() {}) })
+			serving.Go(func() { f.request(k, r, c, one, false, nil) }) // no stream, so it ends before the POST does
 		case !f.told(c, one):
 			b.refuse(one.ID, noMessage)
 		}

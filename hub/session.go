@@ -235,7 +235,8 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := st.State == children.Ready && s.tab.status[st.Child].State != children.Ready
+	before := s.tab.status[st.Child]
+	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
 	s.tab.status[st.Child] = st
 	had := s.tab.offers[st.Child]
 	news := true

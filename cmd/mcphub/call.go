@@ -23,6 +23,7 @@ type callFlags struct {
 	roots   []string
 	raw     bool
 	timeout time.Duration
+	dry     bool // nothing is called, so there is nothing to record
 }
 
 func callCommand() *cobra.Command {
@@ -96,7 +97,11 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	err = during(keepRecord(&cfg, src.audit), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	folder := src.audit
+	if f.dry {
+		folder = ""
+	}
+	err = during(keepRecord(&cfg, folder, true), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
