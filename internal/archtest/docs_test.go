@@ -165,3 +165,12 @@ func TestTheTableOfRooms(t *testing.T) {
 		}
 	}
 }
+
+func fileText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", filepath.FromSlash(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
