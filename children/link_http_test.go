@@ -334,19 +334,25 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	for name, get := range map[string]func(w http.ResponseWriter, r *http.Request){
-		"no stream": nil,
-		"no head":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-	} {
+	greeted := func(get func(w http.ResponseWriter, r *http.Request)) time.Duration {
 		s := newRemote(t)
 		s.get = get
 		l, _, stop := link(t, children.Spec{URL: s.URL})
+		defer func() { _ = stop() }()
 		began := time.Now()
 		greet(t, l)
-		if took := time.Since(began); name == "no stream" && took > 900*time.Millisecond || took > 20*time.Second {
-			t.Errorf("%s: ready after %s", name, took)
-		}
-		_ = stop()
+		return time.Since(began)
+	}
+	held := greeted(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if held > 20*time.Second {
+		t.Errorf("no head: ready after %s", held)
+	}
+	free := greeted(nil)
+	for range 5 { // a busy machine may hold one up, not each
+		free = min(free, greeted(nil))
+	}
+	if free > held/2 {
+		t.Errorf("no stream: ready after %s at the least, %s where its head is kept back", free, held)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -324,7 +325,10 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	l.Release()
-	w.until(t, "the run has ended", func() bool { s := w.states[one.String()]; return s[len(s)-1] != children.Ready })
+	w.until(t, "the run has ended", func() bool {
+		s := w.states[one.String()]
+		return slices.Contains(s, children.Ready) && s[len(s)-1] != children.Ready
+	})
 	l = acquire(t, sup, one)
 	defer l.Release()
 	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || l.Modern() {

@@ -98,11 +98,9 @@ func TestCrashMidCall(t *testing.T) {
 	if st := statusOf(t, s, "kid"); st.Restarts != 1 || st.Failures != 1 {
 		t.Errorf("status after the restart: %+v", st)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if got := fmt.Sprint(w.states[one.String()]); got != "[starting ready backing off starting ready]" {
-		t.Errorf("reported: %s", got)
-	}
+	w.until(t, "all of that is reported", func() bool {
+		return fmt.Sprint(w.states[one.String()]) == "[starting ready backing off starting ready]"
+	})
 }
 
 func TestKilledFromOutside(t *testing.T) {

@@ -230,12 +230,10 @@ func TestPrestart(t *testing.T) {
 	if statusOf(t, s, "kid").PID != second {
 		t.Error("a later change restarted it for its environment")
 	}
-	acquire(t, s, other).Release()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if got := fmt.Sprint(w.states[other.String()]); got != "[waiting starting ready]" {
-		t.Errorf("needy: %s", got)
-	}
+	acquire(t, s, other).Release() // which may be before the Observer hears of it
+	w.until(t, "the needy one has started once", func() bool {
+		return fmt.Sprint(w.states[other.String()]) == "[waiting starting ready]"
+	})
 }
 
 // A start that fails for want of a root is tried again when there is one.

@@ -43,13 +43,13 @@
 //     the result. Nothing is held; the retry is a request like any other, and the
 //     sealed requestState says that it is the same one (modern_roots.go,
 //     modern_state.go).
-//   - A child of the handshake's era asks something in step 7: the work goes on
+//   - A child of the handshake's era asks something in step 8: the work goes on
 //     waiting, the client is asked by the result, and the retry, which may come
 //     once, hands the answers over (park.go). What does not come again within ten
 //     minutes is cancelled towards the child; how many wait, and how many bytes
 //     they hold, is bounded. Over HTTP one that keeps a child from calls with
 //     other roots gives way after half a minute, and its retry begins anew.
-//   - A child of the handshake's era asks for roots in step 7, which nothing told
+//   - A child of the handshake's era asks for roots in step 8, which nothing told
 //     before: it waits, for as long as any answer of a client about roots may take,
 //     while that client is asked in the same way. What names may be links is
 //     judged once more before the child is given them (lazy_roots.go).

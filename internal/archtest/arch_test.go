@@ -52,10 +52,16 @@ type pkg struct {
 	Module     *struct{ Path string }
 }
 
+// listed keeps them: go list takes a while.
+var listed = map[string][]pkg{}
+
 // packages lists the packages of the module for one system. Tests are free to
 // import what they like, so only the packages themselves are looked at.
 func packages(t *testing.T, goos string) []pkg {
 	t.Helper()
+	if all := listed[goos]; all != nil {
+		return all
+	}
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports", module+"/...")
 	cmd.Env = append(cmd.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	out, err := cmd.Output()
@@ -67,6 +73,7 @@ func packages(t *testing.T, goos string) []pkg {
 	for {
 		var p pkg
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			listed[goos] = all
 			return all
 		} else if err != nil {
 			t.Fatal(err)
