@@ -29,6 +29,10 @@ func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
 			return
 		}
 		from = n + 1
+		if st.complete(from) { // else it would come again and again
+			w.WriteHeader(http.StatusNoContent) // HTML, Server-sent events: do not reconnect
+			return
+		}
 	} else {
 		from = c.own.unread()
 	}

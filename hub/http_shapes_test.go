@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
 )
 
 // wire sends bytes to a front as they are, and returns the status codes of what
@@ -168,6 +169,35 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 		}
 		if !large(s) || clientOf(t, h, s).unread.Load() != 0 {
 			t.Error("no answer afterwards")
+		}
+	})
+}
+
+// TestHTTPNothingIsLeftOfAStream: a client that goes on with the stream of a call
+// that it has cancelled is told that nothing comes there any more; one that has
+// not everything gets the rest.
+func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
+	hostile(t, HTTPOptions{}, func(t *testing.T, _ *Hub, w *web, _ *memory) {
+		s := w.initialize(`{}`).initialized()
+		progress := `{"name":"kid__progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
+		var seen []string
+		s.frames(s.request("tools/call", progress), func(_ *jsonrpc.Message, id string) { seen = append(seen, id) })
+		r := s.do("GET", "", headerSession, s.session, headerLast, seen[0])
+		if r.StatusCode != 200 || s.frames(r, nil) == nil { // the control
+			t.Errorf("the rest of an answered call: %d", r.StatusCode)
+		}
+		stream, _, _ := strings.Cut(seen[0], "-")
+		if r := s.do("GET", "", headerSession, s.session, headerLast, fmt.Sprintf("%s-%d", stream, len(seen)+1)); r.StatusCode != http.StatusNoContent {
+			t.Errorf("behind the answer: %d", r.StatusCode)
+		}
+		last := ""
+		r = s.send(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":9,"every":60000000000},"_meta":{"progressToken":1}}}`)
+		s.frames(r, func(_ *jsonrpc.Message, id string) {
+			last = id
+			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
+		})
+		if r := s.do("GET", "", headerSession, s.session, headerLast, last); last == "" || r.StatusCode != http.StatusNoContent {
+			t.Errorf("of a cancelled call, after %q: %d", last, r.StatusCode)
 		}
 	})
 }

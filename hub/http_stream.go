@@ -123,6 +123,13 @@ func (st *stream) knows(n uint64) bool {
 	return n < st.first+uint64(len(st.events))
 }
 
+// complete reports whether nothing follows from an event number on.
+func (st *stream) complete(from uint64) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.ended && from >= st.first+uint64(len(st.events))
+}
+
 // holds is how many bytes the stream keeps.
 func (st *stream) holds() int {
 	st.mu.Lock()

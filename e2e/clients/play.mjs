@@ -107,13 +107,13 @@ texts.roots = await child('list_roots');
 texts.all = await child('test_input_required_result_multiple_inputs');
 const subscription = await follow();
 texts.change = await child('test_trigger_tool_change');
+await happened.tools; // before it lists them: whoever has the new list already need not be told
 // It may have been told of a change before: while children start there are some.
 for (;;) {
   const next = new Promise((wake) => again.push(wake));
   if ((await client.listTools()).tools.some(({ name }) => name === `${scenario.prefix}added_later`)) break;
   await next;
 }
-await happened.tools;
 texts.later = await child('added_later');
 texts.prompts = await child('test_trigger_prompt_change');
 await happened.prompts;
