@@ -79,7 +79,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
 	}
 	if kept.To != nil {
-		s.lane.hold(&kept, c, m, params)
+		s.queues.lane.hold(&kept, c, m, params)
 		return true
 	}
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {

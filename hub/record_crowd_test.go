@@ -101,7 +101,7 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	w := &clientOf(t, r.h, r.webClient).s.crowd
+	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
 	for {
 		w.mu.Lock()
 		got := len(w.tab.held)
@@ -221,7 +221,7 @@ func TestCancelledInACrowd(t *testing.T) {
 // What panics in one call of a crowd leaves no other waiting.
 func TestACrowdThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
-	w := &clientOf(t, r.h, r.webClient).s.crowd
+	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
 	bad := func() *quickCall { // without a lease
 		return &quickCall{done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
 	}

@@ -9,6 +9,12 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
+// recordQueues are where calls of the short way wait until they are recorded.
+type recordQueues struct {
+	lane  lane
+	crowd crowd
+}
+
 // A lane holds the calls of the short way that came in one read, until they are
 // recorded: one line and one write for all of them. It belongs to the read loop
 // of the client.

@@ -47,8 +47,7 @@ type Session struct {
 	trips   trips
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
-	lane    lane
-	crowd   crowd
+	queues  recordQueues
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
@@ -100,7 +99,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
-	s.lane.s, s.crowd.s = s, s
+	s.queues.lane.s, s.queues.crowd.s = s, s
 	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s
