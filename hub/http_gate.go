@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
 )
 
@@ -115,8 +116,8 @@ func allowedHeaders(h http.Header) []string {
 	for _, v := range h.Values("Access-Control-Request-Headers") {
 		for _, name := range strings.Split(v, ",") {
 			name = strings.TrimSpace(name)
-			prefix := len(mcp.HeaderParamPrefix)
-			if len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) && !strings.ContainsFunc(name, func(r rune) bool { return !tchar(r) }) {
+			prefix := len(mirror.Prefix)
+			if len(name) > prefix && strings.EqualFold(name[:prefix], mirror.Prefix) && mirror.Token(name) {
 				all = append(all, name)
 			}
 		}

@@ -306,6 +306,11 @@ func (j *judge) hasOwnBase(f *Finding) bool {
 // globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
 // later component can climb (V6). The literal reading is the caller's.
 func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
+	j.globsBelow(f, "", text, yield)
+}
+
+// globsBelow is globs for a text behind a directory, whose own name is no pattern.
+func (j *judge) globsBelow(f *Finding, dir, text string, yield func(spelled)) {
 	if !hasMeta(text) || len(text) > maxTail {
 		return // what is too long to be opened is refused as it stands
 	}
@@ -319,7 +324,7 @@ func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		if alt != text {
-			j.absolutes(f, alt, yield)
+			j.absolutes(f, dir+alt, yield)
 		}
 		if !hasMeta(alt) {
 			continue
@@ -333,7 +338,7 @@ func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
 		if prefix == "" {
 			continue // the directory it starts from, which the literal reading goes through
 		}
-		j.absolutes(f, prefix, func(s spelled) {
+		j.absolutes(f, dir+prefix, func(s spelled) {
 			s.glob = component
 			yield(s)
 		})

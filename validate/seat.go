@@ -107,7 +107,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: starred(d.t, id), full: d.at.full}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id), full: d.at.full}
 }
 
 func (d *detector) role(key int32) Role {

@@ -184,6 +184,9 @@ func (l *shellLexer) end() {
 	if l.name == "git" && w.text == "clean" {
 		l.name = "git-clean"
 	}
+	if l.name == "find-delete" && l.last == "find" && strings.HasPrefix(w.text, "-") {
+		l.yield(shellWord{text: ".", dir: l.dir, name: l.name}) // where it begins by itself
+	}
 	host, mounts := l.boxed(w.text)
 	switch {
 	case mounts && host != "":

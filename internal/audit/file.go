@@ -61,6 +61,12 @@ func (f *logFile) open() error {
 	return nil
 }
 
+// grow lets the file become larger by so many MiB before it is rotated.
+func (f *logFile) grow(megabytes int) {
+	f.jack.MaxSize += megabytes
+	f.most = int64(f.jack.MaxSize) << 20
+}
+
 // let closes the descriptor: a file that is open cannot be renamed everywhere.
 func (f *logFile) let() error {
 	if f.now == nil {

@@ -8,7 +8,8 @@
 // # Two kinds of peer
 //
 // A strict peer (the client) must send well-formed JSON, valid UTF-8 and
-// unique names at every depth: what is judged later must have one reading.
+// unique names at every depth: what is judged later must have one reading. Its
+// answers bear the id of the question as that was spelled.
 // A lenient peer (a child) is relayed as it speaks: only the names of its
 // envelope must be unique; bad UTF-8, lone surrogates and duplicate names
 // below pass as sent. A lenient peer's line that is broken or too long ends

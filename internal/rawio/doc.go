@@ -10,10 +10,15 @@
 // longer than it takes to copy a few pages.
 //
 //   - [Reader] and [Write] are for pipes and sockets that do not block. Where
-//     there is nothing to read the runtime's poller waits, as always.
+//     there is nothing to read the runtime's poller waits, as always. They ask the
+//     kernel not to block by the call itself, and not by a flag of the descriptor
+//     that other processes share: a call that blocked unannounced would hold up
+//     the collector. A kernel that cannot be asked so (before 5.12 for sockets,
+//     6.4 for pipes, or so) gets ordinary calls.
 //   - A [Listener] gives connections of that kind.
 //   - An [Appender] writes to a regular file, which may block: while the disk
-//     makes writers wait, it announces its writes.
+//     makes writers wait, and where the file is not on a disk of this machine, it
+//     announces its writes.
 //
 // Elsewhere than on Linux, and for anything larger or of another kind, all of
 // them are what os and golang.org/x/sys/unix do.

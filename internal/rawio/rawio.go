@@ -40,7 +40,7 @@ type Appender struct {
 func NewAppender(f *os.File) *Appender {
 	a := &Appender{f: f}
 	if runtime.GOMAXPROCS(0) > 1 { // else nothing at all would run meanwhile
-		a.raw = newWriter(f)
+		a.raw = newFileWriter(f)
 	}
 	return a
 }

@@ -4,6 +4,7 @@ package rawio
 
 import (
 	"io"
+	"os"
 	"syscall"
 )
 
@@ -12,5 +13,7 @@ func newReader(io.Reader) io.Reader { return nil }
 type writer struct{}
 
 func newWriter(syscall.Conn) *writer { return nil }
+
+func newFileWriter(*os.File) *writer { return nil }
 
 func (*writer) write([]byte) (int, bool) { return 0, false }
