@@ -15,7 +15,7 @@ import (
 )
 
 // A crowd is a lane for calls of one session that come each on a goroutine of its
-// own, over HTTP: who comes first records all who are there by then, with one
+// own, over HTTP and in the modern era: who comes first records all who are there by then, with one
 // line and one write, and sends them on. The others wait for nothing but their
 // answers, so that it costs them no waking.
 type crowd struct {
@@ -28,6 +28,12 @@ type crowd struct {
 	mu  sync.Mutex
 	s   *Session // that of the first call, and of all
 	tab crowdTables
+}
+
+// waits is where a session's calls of the short way wait until they are recorded.
+type waits struct {
+	lane  lane  // those of one read, over stdio
+	crowd crowd // those that come each on a goroutine of its own
 }
 
 // crowdTables is what crowd.mu guards.

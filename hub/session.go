@@ -47,8 +47,7 @@ type Session struct {
 	trips   trips
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
-	lane    lane
-	crowd   crowd
+	waits
 
 	taskNews chan taskNews
 	dropped  atomic.Uint64 // notifications of children that there was no room for
