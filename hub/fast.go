@@ -73,10 +73,10 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
 	if lease.Modern() {
-		c.judged, c.scan = join(params), scan
-		params = append(room.parts[:0], c.judged)
+		c.talk = &talk{judged: join(params), scan: scan}
+		params = append(room.parts[:0], c.talk.judged)
 		c.call.For(s.onBehalf(context.Background()))
-		c.ctx, c.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
 	}
 	if kept.To != nil {
 		s.lane.hold(&kept, c, m, params)
@@ -92,8 +92,8 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 
 // Abandon ends the call: nobody waits for its answer any more.
 func (c *fastCall) Abandon(cause error) {
-	if c.cancel != nil {
-		c.cancel(cause)
+	if c.talk != nil {
+		c.talk.cancel(cause)
 	}
 	c.call.Abandon(cause)
 }
@@ -115,12 +115,16 @@ type fastCall struct {
 	call  children.Call
 	trip  trip
 
-	// Where the child may ask for more by its result.
+	ticket audit.Ticket
+	talk   *talk // nil: the child cannot ask for more by its result
+}
+
+// talk is what a call needs to go on after its first result.
+type talk struct {
 	judged []byte // the params
 	scan   *validate.Scan
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ticket audit.Ticket
 }
 
 // room is what a call is put together in; it is free again once it was sent.
@@ -139,8 +143,8 @@ func (r *room) free() {
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (c *fastCall) over(err error) {
-	if c.cancel != nil {
-		c.cancel(nil)
+	if c.talk != nil {
+		c.talk.cancel(nil)
 	}
 	c.s.trips.end(&c.trip, err != nil)
 	if c.token != nil {
@@ -152,7 +156,7 @@ func (c *fastCall) over(err error) {
 // Answered answers the client. An answer comes on the child's read loop, behind
 // all progress of the call.
 func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
-	if err == nil && c.judged != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)) {
+	if err == nil && c.talk != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)) {
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.converse(result)
@@ -170,15 +174,15 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 
 // converse goes on where the short way ends: the child has asked for something.
 func (c *fastCall) converse(result []byte) {
-	ctx := c.ctx
-	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.scan, lease: c.lease}
+	ctx := c.talk.ctx
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.talk.scan, lease: c.lease}
 	if isTask(result) {
 		c.ticket.Outcome(resultOf(result, nil))
 		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))
 		c.over(nil)
 		return
 	}
-	d := &dialogue{s: c.s, j: j, method: string(mcp.MethodToolsCall), key: c.trip.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.judged} }}
+	d := &dialogue{s: c.s, j: j, method: string(mcp.MethodToolsCall), key: c.trip.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.token), nil, result)
 	c.lease = j.lease
 	for _, q := range c.s.trips.end(&c.trip, err != nil) {
@@ -187,7 +191,7 @@ func (c *fastCall) converse(result []byte) {
 	if c.token != nil {
 		c.s.hub.progress.remove(c.token)
 	}
-	defer c.cancel(nil)
+	defer c.talk.cancel(nil)
 	defer c.lease.Release()
 	if err != nil {
 		c.ticket.Outcome(failureOf(err))

@@ -188,7 +188,7 @@ func (s *Session) sendQuick(x peer, u *underway, c *quickCall, m *jsonrpc.Messag
 	c.done = dones.Get().(chan struct{})
 	if c.line.Form != nil {
 		u.onEnd(c)
-		s.crowd.send(s, c)
+		s.crowd.send(c)
 	} else if c.lease.Start(&c.call, c, nil, methodCall, c.own, c.params...) {
 		u.onEnd(&c.call)
 	} else {

@@ -19,6 +19,8 @@ import (
 // line and one write, and sends them on. The others wait for nothing but their
 // answers, so that it costs them no waking.
 type crowd struct {
+	s *Session
+
 	// Of who leads.
 	batch   jsonrpc.Batch
 	going   []*quickCall
@@ -26,7 +28,6 @@ type crowd struct {
 	tickets []audit.Ticket
 
 	mu  sync.Mutex
-	s   *Session // that of the first call, and of all
 	tab crowdTables
 }
 
@@ -55,11 +56,8 @@ var errCrowdBroken = errors.New("internal error: recording this request made the
 
 // send records a call and sends it, or leaves that to somebody: c.done tells of
 // its end. The line is with the operating system before the child sees anything.
-func (w *crowd) send(s *Session, c *quickCall) {
+func (w *crowd) send(c *quickCall) {
 	w.mu.Lock()
-	if w.s == nil {
-		w.s = s
-	}
 	w.tab.held = append(w.tab.held, c)
 	if w.tab.led {
 		w.tab.company = sociable

@@ -221,13 +221,13 @@ func TestCancelledInACrowd(t *testing.T) {
 // What panics in one call of a crowd leaves no other waiting.
 func TestACrowdThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
-	c := clientOf(t, r.h, r.webClient)
+	w := &clientOf(t, r.h, r.webClient).s.crowd
 	bad := func() *quickCall { // without a lease
 		return &quickCall{done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
 	}
 	some := []*quickCall{bad(), bad(), bad()}
-	c.s.crowd.tab.held = append(c.s.crowd.tab.held, some[:2]...)
-	c.s.crowd.send(c.s, some[2])
+	w.tab.held = append(w.tab.held, some[:2]...)
+	w.send(some[2])
 	for _, one := range some {
 		if <-one.done; one.err == nil {
 			t.Error("it is not told of it")

@@ -118,15 +118,16 @@ func (l *lane) Leave(b *jsonrpc.Batch) {
 
 // wait sends a call for which the child has no room at once.
 func (c *fastCall) wait(params []byte) {
-	ctx, cancel := c.ctx, c.cancel
-	if cancel == nil {
+	var ctx context.Context
+	var cancel context.CancelCauseFunc
+	if c.talk == nil {
 		ctx, cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
 	} else {
-		ctx = children.WithClient(ctx, c.s.onBehalf(ctx))
+		ctx, cancel = children.WithClient(c.talk.ctx, c.s.onBehalf(c.talk.ctx)), c.talk.cancel
 	}
 	c.reply.OnCancel(abandon(cancel))
 	go func() {
-		if c.cancel == nil { // else the end of the call does it
+		if c.talk == nil { // else the end of the call does it
 			defer cancel(nil)
 		}
 		c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.token), methodCall, params))

@@ -93,7 +93,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
-	s.lane.s = s
+	s.lane.s, s.crowd.s = s, s
 	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s

@@ -82,8 +82,7 @@ func (r *Reply) Answer(a Answer) {
 	c.mu.Lock()
 	delete(c.tabs.serving, r.id) // the id is free once its answer can be seen
 	c.mu.Unlock()
-	var gone *CancelledError
-	if errors.As(cause, &gone) {
+	if isCancelled(cause) {
 		a.release()
 		r.over()
 		return
@@ -107,6 +106,14 @@ func (r *Reply) Answer(a Answer) {
 		a.own()
 	}
 	go r.later(f, slip, a)
+}
+
+func isCancelled(cause error) bool {
+	if cause == nil {
+		return false
+	}
+	var gone *CancelledError
+	return errors.As(cause, &gone)
 }
 
 // later sends an answer that there was no room for, or waits until one that

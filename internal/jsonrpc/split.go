@@ -347,11 +347,14 @@ const maxID = 1024
 // its decoded name and raw value (a part of raw), until yield returns false.
 // The object is read leniently. raw that is no object is an error.
 func Members(raw []byte, yield func(name string, value []byte) bool) error {
+	if len(raw) == 0 { // there is no such member, as often as not
+		return errNoObject
+	}
 	s := splitters.Get().(*splitter)
 	defer s.free()
 	s.reset(raw, false)
 	if s.dec.PeekKind() != '{' {
-		return errors.New("not an object")
+		return errNoObject
 	}
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
@@ -371,6 +374,8 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 	}
 	return nil
 }
+
+var errNoObject = errors.New("not an object")
 
 // Elements calls yield for each element of the JSON array raw, in order, as a
 // part of raw, until yield returns false. raw that is no array is an error.
