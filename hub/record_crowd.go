@@ -15,7 +15,7 @@ import (
 )
 
 // A crowd is a lane for calls of one session that come each on a goroutine of its
-// own, over HTTP: who comes first records all who are there by then, with one
+// own, over HTTP and in the modern era: who comes first records all who are there by then, with one
 // line and one write, and sends them on. The others wait for nothing but their
 // answers, so that it costs them no waking.
 type crowd struct {
