@@ -452,6 +452,7 @@ func TestWhatChangesBetweenQuestionAndAnswer(t *testing.T) {
 				if got := c.grants(t); len(got) != 0 {
 					t.Errorf("open: %+v", got)
 				}
+				synctest.Wait() // it is told at once, and may be a moment in applying it
 				if msg, _ := text(c.raw("tools/call", call("kid__roots", `{}`))); strings.Contains(msg, "data") {
 					t.Errorf("the child has the roots %s", msg)
 				}

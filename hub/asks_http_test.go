@@ -22,6 +22,7 @@ type askingServer struct {
 	asked     map[string]chan string
 	answered  chan string                                     // what its questions were answered with
 	cancelled chan string                                     // params of notifications/cancelled
+	hold      bool                                            // never answers a call
 	play      func(w http.ResponseWriter, m *jsonrpc.Message) // answers calls in place of asking; set before the first
 }
 
@@ -87,6 +88,10 @@ func (a *askingServer) call(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	_ = http.NewResponseController(w).Flush()
 	select {
 	case got := <-c:
+		if a.hold {
+			<-r.Context().Done()
+			return
+		}
 		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[],\"structuredContent\":{\"answer\":%s}}}\n\n", m.ID, got)
 	case <-r.Context().Done():
 	}
@@ -126,6 +131,7 @@ func TestQuestionsGoOnThePOSTOfTheirOwnCall(t *testing.T) {
 // ends, with the client's reason for the server and an error for its question.
 func TestHTTPQuestionEndsWithItsCall(t *testing.T) {
 	far, spec := serveAsking(t)
+	far.hold = true // else its answer may come before it can be told
 	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
 	c := w.initialize(`{"elicitation":{}}`).initialized()
 	c.frames(c.request("tools/list", `{}`), nil)
