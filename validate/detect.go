@@ -28,6 +28,8 @@ type detector struct {
 	roleSeen      Role
 	at            seat
 	dir           string // where cd went before the word that is looked at
+	sure          surety
+	whole0        string // the shell string that it stands in
 	inWords       bool   // the words of a shell string are looked at
 	vector0       int32  // the vector that vectorDeletes is about
 	vectorDeletes bool

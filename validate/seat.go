@@ -22,8 +22,9 @@ func (d *detector) add(f Finding, p place) {
 		key += "\x00*"
 	}
 	if f.Conditional() && d.dir != "" {
-		f.dir = d.dir
+		f.dir, f.sure = d.dir, d.sure
 		key += "\x00@" + d.dir
+		key += string('0' + rune(d.sure))
 	}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]

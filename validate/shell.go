@@ -111,11 +111,11 @@ func (d *detector) shell(id int32, s string, p place) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir, d.name0, d.inWords = w.dir, w.name, w.text != s
+		d.dir, d.sure, d.name0, d.inWords, d.whole0 = w.dir, w.sure, w.name, w.text != s, s
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir, d.name0, d.inWords = "", "", false
+	d.dir, d.sure, d.name0, d.inWords, d.whole0 = "", sureNot, "", false, ""
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -150,8 +150,14 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
-	if command && d.c.isCommand(w) || d.isListVariable(w, command) {
+	if (command || at == seatMaybe) && d.c.isCommand(w) || d.isListVariable(w, command) {
 		return
+	}
+	if bare, ok := d.c.withoutVariables(w, d.whole0); ok && d.whole0 != "" {
+		if bare == "" && d.name0 == "cd" {
+			bare = "~"
+		}
+		d.word(id, bare, at, p, how)
 	}
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
