@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -29,9 +31,9 @@ type detector struct {
 	at            seat
 	dir           string // where cd went before the word that is looked at
 	sure          surety
-	whole0        string // the shell string that it stands in
-	inWords       bool   // the words of a shell string are looked at
-	vector0       int32  // the vector that vectorDeletes is about
+	variables     *shellVariables // of the shell string that it stands in, nil in none
+	inWords       bool            // the words of a shell string are looked at
+	vector0       int32           // the vector that vectorDeletes is about
 	vectorDeletes bool
 	writes        bool   // the word stands after a redirection
 	name0         string // the command that the word belongs to
@@ -154,6 +156,9 @@ func (d *detector) object(id int32, p place) error {
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
+		}
+		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
+			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
 		}
 		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != RoleNone
 		q.names = isPath && t.nodes[c].kind == kObject
@@ -340,7 +345,13 @@ func (d *detector) str(id int32, p place) error {
 			}
 		}
 	}
-	d.value(id, t.str(id), p)
+	s := t.str(id)
+	d.value(id, s, p)
+	if text := strings.TrimFunc(s, isStripped); len(text) > 2 && len(text) <= maxTail && text[0] == '"' && strings.IndexByte(text, '\\') > 0 {
+		if inner, err := jsontext.AppendUnquote(nil, text); err == nil { // a string of JSON in a string
+			d.value(id, string(inner), p)
+		}
+	}
 	return nil
 }
 

@@ -34,6 +34,7 @@ type judge struct {
 	stray     map[string]bool // memo of strays
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
+	elsewhere bool            // the call says itself which directory inside it works in
 
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
@@ -261,6 +262,9 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // denied in any case: say what can be cured
 			u.hard = true
+		}
+		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != RoleDelete && !f.operand {
+			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
 			r.Code, u.hard = code, true

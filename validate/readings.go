@@ -52,6 +52,9 @@ func (c *Checker) variants(f *Finding) []string {
 		for _, e := range c.expand(s) {
 			add(e)
 		}
+		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
+			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
+		}
 	}
 	return list
 }
@@ -258,6 +261,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
+			s.weak = j.elsewhere && !f.written && !f.makes // what is only read has to be there
 			yield(s)
 		})
 	}
@@ -296,6 +300,21 @@ func (j *judge) moved(f *Finding) []string {
 		where, err := rootsmgr.Resolve(j.c.fs, dir)
 		return err != nil || !where.Dir
 	})
+}
+
+// worksElsewhere reports a call that names the directory it works in (cwd, workdir), one that is there and inside.
+func (j *judge) worksElsewhere(findings []Finding) bool {
+	if j.container != nil || j.guard == nil {
+		return false
+	}
+	for i := range findings {
+		if f := &findings[i]; f.context && f.form == formPath && j.c.platform.IsAbs(f.Value) {
+			if where, err := j.guard.Check(f.Value); err == nil && where.Dir {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // certainly is where a cd led from base, where nothing else can have happened.

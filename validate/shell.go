@@ -107,15 +107,16 @@ func (d *detector) shell(id int32, s string, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
+	variables := variablesOf(s)
 	eachShellWord(s, func(w shellWord) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir, d.sure, d.name0, d.inWords, d.whole0 = w.dir, w.sure, w.name, w.text != s, s
+		d.dir, d.sure, d.name0, d.inWords, d.variables = w.dir, w.sure, w.name, w.text != s, variables
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir, d.sure, d.name0, d.inWords, d.whole0 = "", sureNot, "", false, ""
+	d.dir, d.sure, d.name0, d.inWords, d.variables = "", sureNot, "", false, nil
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -153,11 +154,13 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	if (command || at == seatMaybe) && d.c.isCommand(w) || d.isListVariable(w, command) {
 		return
 	}
-	if bare, ok := d.c.withoutVariables(w, d.whole0); ok && d.whole0 != "" {
-		if bare == "" && d.name0 == "cd" {
-			bare = "~"
+	if d.variables != nil {
+		if bare, ok := d.c.withoutVariables(w, d.variables); ok {
+			if bare == "" && d.name0 == "cd" {
+				bare = "~"
+			}
+			d.word(id, bare, at, p, how)
 		}
-		d.word(id, bare, at, p, how)
 	}
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
@@ -304,8 +307,19 @@ func (d *detector) sql(id int32, s string, p place) {
 		return
 	}
 	dollars := maxDollars
+	var files *bool
+	opens := func() bool {
+		if files == nil {
+			found := sqlFiles.MatchString(s)
+			files = &found
+		}
+		return *files
+	}
 	eachSQLLiteral(s, &dollars, func(lit string) {
 		v := trimEdges(lit)
+		if v != "" && strings.Count(strings.Trim(v, "/"), "/") == 0 && (v[0] == '/' || strings.Trim(v, `\`) == "") && d.c.isNoFile(v) && !opens() {
+			return // a separator, or a route: nothing in the statement opens directories
+		}
 		d.sqlWord(id, v, p)
 		if hasBlank(v) || strings.ContainsAny(v, ",;") {
 			for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return isBlank(r) || strings.ContainsRune(",;|<>()'\"", r) }) {
@@ -314,6 +328,9 @@ func (d *detector) sql(id int32, s string, p place) {
 		}
 	})
 }
+
+// sqlFiles are what a statement that touches files has in it.
+var sqlFiles = regexp.MustCompile(`(?i)\b(?:pg_\w+|lo_\w+|xp_\w+|sp_\w+|utl_\w+|dbms_\w+)\b|\b\w*(?:file|dir|glob|read|scan|load|csv|parquet|json|blob|xlsx|excel|delta|iceberg|sniff|open|url|disk|shell|system|exec|writefile|edit|fileio|extension)\w*\s*\(|\b(?:copy|attach|load|import|export|install|backup|restore|bulk|infile|outfile|dumpfile|program|directory|pragma|detach|create\s+(?:database|external|server|extension|tablespace)|location|checkpoint|vacuum)\b|(?:from|join|table|describe|summarize|pivot|unpivot|use|into)\s*['"]`)
 
 // clientCommand begins what a database's client does itself: .read of sqlite, \i of psql, source of mysql.
 var clientCommand = regexp.MustCompile(`(?i)^[\s;(]*(?:\.[a-z]+\s|\\[a-z!]+\s?|@|source\s|start\s+[^t\s])`)

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -149,6 +148,9 @@ const maxMoves = 8
 
 // move goes to a directory from the latest.
 func (w *whereabouts) move(to string, sure surety) {
+	if len(w.dir) > maxTail {
+		w.dir = "" // nothing is there
+	}
 	list := strings.Split(w.dir, "\x00")
 	list = append(list, chdir(list[len(list)-1], to))
 	if list[0] == "" {
@@ -399,139 +401,4 @@ func (l *shellLexer) isProse(w string) bool {
 		return c.name == "curl" && w != "" && w[0] != '@' && hasBlank(w)
 	}
 	return proseCommands[c.name] && !c.vague && !l.text.piped && !l.where.substituted()
-}
-
-// heldPattern is what a search looks for: the first operand, unless an option says so too.
-type heldPattern struct {
-	word       *shellWord
-	begin, end int
-	unsafe     bool // an option may name the pattern, so that the operand is a file
-	taken      bool
-}
-
-var (
-	searchers   = wordSet("grep egrep fgrep rg git-grep")
-	countFlags  = wordSet("-A -B -C -m")
-	nameOptions = regexp.MustCompile(`^-(?:[^-]*[ef]|-(?:reg|f|fi|fil|file|files|patterns).*)`)
-)
-
-// hold keeps the first operand of grep back until it is known that it is no file.
-func (l *shellLexer) hold(w shellWord) bool {
-	c := &l.cmd
-	s := &c.search
-	if c.name == "git-grep" && c.operands < 2 && w.text == "grep" {
-		return false
-	}
-	if !searchers[c.name] || c.prefixed || c.assigned || c.inCode || w.at != seatPlain {
-		return false
-	}
-	switch {
-	case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
-		s.unsafe = s.unsafe || nameOptions.MatchString(w.text) || hasMeta(beforeValue(w.pattern)) || strings.ContainsAny(w.text, "$`")
-		return false
-	case w.text == "" || hasMeta(w.pattern[:1]) || strings.ContainsAny(w.text, "$`") && !strings.HasPrefix(l.source(), "'"):
-		s.unsafe = true // it may become an option
-		return false
-	case s.taken || countFlags[c.last]:
-		return false
-	}
-	held := w
-	s.word, s.begin, s.end, s.taken = &held, l.begin, l.at, true
-	return true
-}
-
-// beforeValue is an option without its value.
-func beforeValue(option string) string {
-	name, _, _ := strings.Cut(option, "=")
-	return name
-}
-
-// letGo decides on a word that was held back.
-func (l *shellLexer) letGo() {
-	s := &l.cmd.search
-	if s.word == nil {
-		return
-	}
-	if s.unsafe {
-		l.yield(*s.word)
-		l.inner(*s.word)
-	} else {
-		l.blank(s.begin, s.end)
-	}
-	s.word = nil
-}
-
-// emptied gives a variable no value.
-var emptied = regexp.MustCompile(`\bunset\s+\w+|\b\w+=(?:""|'')?(?:[\s;&|)]|$)`)
-
-// assigns reports whether a shell string gives a variable a value in any way.
-func assigns(text, name string) bool {
-	text = emptied.ReplaceAllString(text, " ")
-	for i := 0; ; {
-		j := strings.Index(text[i:], name)
-		if j < 0 {
-			return false
-		}
-		j += i
-		i = j + len(name)
-		if i < len(text) && (isLetter(text[i]) || isDigit(text[i]) || text[i] == '_') {
-			continue
-		}
-		if j == 0 || !isLetter(text[j-1]) && !isDigit(text[j-1]) && strings.IndexByte("_${#!", text[j-1]) < 0 {
-			return true
-		}
-	}
-}
-
-// positional reports a shell string that may give $1 a value.
-func positional(text string) bool {
-	return slices.ContainsFunc([]string{"()", "function", "set ", " -c", "-exec", "shift"}, func(s string) bool { return strings.Contains(text, s) })
-}
-
-// withoutVariables writes a word as a shell does where its variables hold nothing. ok is false where that is not likely:
-// one of them has a value, or gets one in the text.
-func (c *Checker) withoutVariables(w, text string) (out string, ok bool) {
-	if strings.IndexByte(w, '$') < 0 || len(w) > maxTail {
-		return "", false
-	}
-	var b strings.Builder
-	lower, some := false, false
-	for i := 0; i < len(w); {
-		name, fallback, n := dollarName(w[i:])
-		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
-			if w[i+1] == '0' || positional(text) {
-				return "", false
-			}
-			i, some, lower = i+2, true, true
-			continue
-		}
-		if n == 0 {
-			b.WriteByte(w[i])
-			i++
-			continue
-		}
-		if name == "" || name == "PWD" || name == "OLDPWD" || fallback != "" || c.getenv(name) != "" || assigns(text, name) {
-			return "", false
-		}
-		lower, some = lower || strings.ToUpper(name) != name, true
-		i += n
-	}
-	out = b.String()
-	if !some || lower && strings.LastIndexByte(out, '/') == 0 { // ${base}/lib of a template
-		return "", false
-	}
-	return out, true
-}
-
-var (
-	blankVariable = regexp.MustCompile(`\$\{IFS[^}]*\}(?:\$[0-9@*])?|\$IFS\b(?:\$[0-9@*])?`)
-	aboveHere     = regexp.MustCompile(`\$\{PWD(?:%|/|:)[^}]*\}|\$\(\s*dirname\s+(?:--\s+)?"?(?:\$PWD|\$\{PWD\}|\$\(pwd\)|` + "`pwd`" + `)"?\s*\)`)
-)
-
-// otherSpelling writes out what stands for a blank and for the directory above.
-func otherSpelling(s string) string {
-	if strings.IndexByte(s, '$') < 0 {
-		return s
-	}
-	return aboveHere.ReplaceAllString(blankVariable.ReplaceAllString(s, " "), "..")
 }

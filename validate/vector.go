@@ -36,7 +36,8 @@ const (
 
 // element takes from an element of a command line what belongs to a container, or is a character: "" where all of it is.
 func (d *detector) element(id int32, s string, p place) string {
-	if d.isSeparator(id, s, p) {
+	if d.isSeparator(id, s, p) || d.isOthers(id, s, p) {
+		d.uris(id, s, p, false)
 		return ""
 	}
 	switch p.after {
