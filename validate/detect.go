@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -347,10 +345,8 @@ func (d *detector) str(id int32, p place) error {
 	}
 	s := t.str(id)
 	d.value(id, s, p)
-	if text := strings.TrimFunc(s, isStripped); len(text) > 2 && len(text) <= maxTail && text[0] == '"' && strings.IndexByte(text, '\\') > 0 {
-		if inner, err := jsontext.AppendUnquote(nil, text); err == nil { // a string of JSON in a string
-			d.value(id, string(inner), p)
-		}
+	if inner := unquoted(s); inner != "" {
+		d.value(id, inner, p)
 	}
 	return nil
 }

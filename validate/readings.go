@@ -21,7 +21,7 @@ const (
 func (c *Checker) variants(f *Finding) []string {
 	list := append(make([]string, 0, 4), f.Value)
 	list = append(list, f.alts...)
-	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 {
+	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 && !strings.Contains(f.Value, "...") {
 		return list
 	}
 	add := func(s string) {

@@ -216,6 +216,22 @@ func (l *shellLexer) end() {
 	l.open, l.escaped = false, false
 }
 
+// endName puts braces around the name of a variable that a quote ends: $X”y is not $Xy.
+func (l *shellLexer) endName() {
+	for _, b := range []*strings.Builder{&l.word, &l.pattern} {
+		w := b.String()
+		tail := w[max(0, len(w)-64):]
+		i := strings.LastIndexByte(tail, '$')
+		if i < 0 || i+1 == len(tail) || strings.ContainsFunc(tail[i+1:], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) {
+			continue
+		}
+		i += len(w) - len(tail)
+		closed := w[:i] + "${" + w[i+1:] + "}"
+		b.Reset()
+		b.WriteString(closed)
+	}
+}
+
 // inner looks at a word that holds several: a shell string, or a text of another language.
 func (l *shellLexer) inner(w shellWord) {
 	if !hasBlank(w.text) && !(shellFlags[l.cmd.last] && strings.ContainsAny(w.text, ";&|\n")) || l.level >= maxShells {
@@ -325,6 +341,7 @@ func (l *shellLexer) run(s string) {
 				l.written = false
 			}
 		case c == '\\' && i+1 < len(s):
+			l.endName()
 			i++
 			if s[i] != '\n' {
 				l.escaped = l.escaped || isBlank(rune(s[i]))
@@ -332,6 +349,7 @@ func (l *shellLexer) run(s string) {
 				l.quoted = false
 			}
 		case c == '$' && i+1 < len(s) && s[i+1] == '\'':
+			l.endName()
 			i += l.ansi(s[i+2:]) + 1
 		case c == '$' && i+1 < len(s) && s[i+1] == '"': // translated, the rest as in quotes
 		case c == '$' && arithmetic.MatchString(s[i:]):
@@ -339,6 +357,7 @@ func (l *shellLexer) run(s string) {
 			l.put('0', false)
 		case c == '\'':
 			l.start(true)
+			l.endName()
 			j := strings.IndexByte(s[i+1:], '\'')
 			if j < 0 {
 				j = len(s) - i - 1
@@ -348,7 +367,9 @@ func (l *shellLexer) run(s string) {
 			}
 			i += j + 1
 		case c == '"':
+			l.endName()
 			i += l.double(s[i+1:])
+			l.endName()
 		default:
 			l.put(c, false)
 		}
