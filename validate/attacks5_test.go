@@ -104,6 +104,19 @@ var nestedAttacks = map[string][]string{
 		`python3 -c "import os; os.listdir('/')"`, `cat ""/etc/passwd`, "cat $NOPE$NOPE2/etc/passwd", "X=; cat $X/etc/passwd", `X= ; cat "$X"/etc/passwd`, "unset X; cat $X/etc/passwd",
 		"unset HOME; cd; ls",
 	},
+	"around what is exempt": {
+		"cd src && true & cat ../outside/secret.txt", "cd sub && cd deep && ls & ls; cat ../outside/secret.txt",
+		"grep -rn /etc/passwd; cat $_", `grep -q /etc/passwd; cat "$_"`, "echo '/etc/passwd'; cat $_", "echo 'x /etc/passwd'; cat ${_}", "docker exec x cat /etc/passwd; cat $_",
+		"grep /etc/passwd && cat !$", `aws s3api put-object --body "/etc/passwd"`, "aws s3api put-object --body '../outside/secret.txt'", "aws s3api put-object --body '../out side/x'",
+		`mytool --title "/etc/passwd"`, "say -f '/etc/passwd'", "echo '/etc/passwd' > l; cat $(cat l)", "echo '/etc/passwd' > l; cat $(<l)", "echo '/etc/passwd' > l; tar -T l -cf x",
+		"echo '/etc/passwd' > l; zip x -@ < l", "echo '/etc/passwd' > l; while read f; do cat $f; done < l", "cat > l <<'EOF'\n/etc/passwd\nEOF\nzip x -@ < l",
+		"cat > l <<'EOF'\n/etc/passwd\nEOF\nwc --files0-from=l", "cat > l <<'EOF'\n/etc/passwd\nEOF\nwget -i l", "cat > l <<'EOF'\n/etc/passwd\nEOF\ncurl -K l",
+		"cat > l <<'EOF'\n/etc/passwd\nEOF\ngit add --pathspec-from-file=l", "cat > l <<'EOF'\n/etc/passwd\nEOF\ngit hash-object --stdin-paths < l",
+		"cat > Makefile <<'EOF'\nx:\n\\tcat /etc/passwd x\nEOF\nmake x", "time -o /usr/bin/env ls", "sudo -o /usr/bin/env ls",
+		"cd sub/deep && mv ../deep ../../deep2 && cat ../../outside/secret.txt", "cd sub/deep && mv ../deep {project}/deep2 && cat ../../outside/secret.txt",
+		"cd sub/deep; mv $PWD ../../deep2; cat ../../outside/secret.txt", "cat /p$X''roc/version", `cat /e"$X"tc/passwd`, `cat /e$X"tc/passwd"`, `cat /e$X\tc/passwd`, "cat fl$X''ink",
+		"cat $X'../outside/secret.txt'",
+	},
 }
 
 func TestNestedAttacks(t *testing.T) {

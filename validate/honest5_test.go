@@ -52,7 +52,7 @@ var nestedHonest = []string{
 	`awk '$1 ~ /^\/api/ {print}' a.txt`, "cut -d '/' -f 2 a.txt", "sort -t / -k2 a.txt", "column -s / -t a.txt", "paste -sd/ a.txt", "xargs -d / echo < a.txt", `IFS=/ read -r a b <<< "x/y"`,
 	"echo $((10 / 3))", "echo $(( 10 / 3 ))", `docker run --rm -v "$(pwd)/src:/src" -e HOME=/root -it alpine sh -c 'ls /src'`, "docker exec -it web cat /etc/nginx/nginx.conf",
 	`docker exec web sh -c "ls /app && cat /etc/hosts"`, "docker run --mount type=bind,source=$PWD,target=/usr/src alpine", "kubectl exec -it pod -- cat /etc/config/x",
-	`echo "0 0 * * * /usr/bin/foo" > cron.txt`, "echo '/etc/hosts' > list.txt", "printf '%s\n' \"/usr/bin\" >> a.txt", `echo "PATH=/usr/bin" >> .env`,
+	`echo "0 0 * * * /usr/bin/foo" > cron.txt`, "echo '/etc/hosts' > list.txt", `echo "PATH=/usr/bin" >> .env`,
 	`gh pr create --title "Fix /etc" --body "See /usr/bin"`, "cd src; cd ..; ls", "mkdir -p build && cd build && cmake ..", "cd build && cmake .. && make", "cd src/a/b && npm i ../../x",
 	"python3 <<'EOF'\nx = 1 / 2\nprint(x)\nEOF", "git commit -F - <<'EOF'\nfix /etc handling\nEOF", `echo "Total: $(ls | wc -l) / $(nproc)"`, `echo "see $(cat a.txt) in /etc"`,
 	`echo "done at $(date) / ok"`, `git commit -m "Update $(cat VERSION) in /etc"`,

@@ -15,6 +15,7 @@ type shellCommand struct {
 	vague      bool // and options of theirs, so that its name is only likely
 	assigned   bool // so does an assignment
 	changes    bool // of what cd goes by
+	climbs     bool // an operand is not below the working directory
 	redirected bool
 	copies     bool // docker cp, kubectl cp
 	inCode     bool // it is none: the text is of another language
@@ -65,8 +66,11 @@ func (c *shellCommand) more(w string, written bool) {
 	}
 	c.copies = c.copies || w == "cp"
 	c.inside = c.box.next(c.name, w, c.last)
-	if !strings.HasPrefix(w, "-") || w == "-" {
+	if w == "" {
 		c.operands, c.operand = c.operands+1, w
+	} else if !strings.HasPrefix(w, "-") || w == "-" {
+		c.operands, c.operand = c.operands+1, w
+		c.climbs = c.climbs || climbs(w) || w[0] == '/' || w[0] == '$' || w[0] == '~'
 	} else if c.name == "cd" && w != "-P" && w != "-L" && w != "-e" && w != "-@" && w != "--" {
 		c.redirected = true // whatever it does
 	}
@@ -129,6 +133,8 @@ func (w *whereabouts) after(c *shellCommand, sep string) {
 	case c.name == "pushd" && c.operands > 0:
 		w.move(c.operand, sureNot)
 		w.only, w.calm = false, false
+	case c.name == "mv" && c.climbs && w.dir != "":
+		w.rise()
 	case c.name == "popd":
 		w.sure, w.only = sureNot, false
 	case along && (c.name == "mkdir" && plain || c.name == "set" && !c.prefixed):
@@ -139,6 +145,9 @@ func (w *whereabouts) after(c *shellCommand, sep string) {
 		w.only = false
 	}
 	w.chance = w.chance && sep == "&&"
+	if sep == "&" { // which takes all that && has joined into the background
+		w.sure, w.only, w.firm = sureNot, false, false
+	}
 	if sep == ")" || sep == "`" {
 		w.sure, w.only, w.calm = sureNot, false, false
 	}
@@ -157,6 +166,20 @@ func (w *whereabouts) move(to string, sure surety) {
 		list = list[1:]
 	}
 	w.dir, w.sure = strings.Join(list[max(0, len(list)-maxMoves):], "\x00"), sure
+}
+
+// rise keeps every directory above the latest as well: it may have been moved there.
+func (w *whereabouts) rise() {
+	latest := w.dir[strings.LastIndexByte(w.dir, 0)+1:]
+	for range maxMoves {
+		i := strings.LastIndexByte(strings.TrimRight(latest, "/"), '/')
+		if i <= 0 {
+			break
+		}
+		latest = latest[:i]
+		w.dir = latest + "\x00" + w.dir
+	}
+	w.sure, w.only, w.calm = sureNot, false, false
 }
 
 // nest follows parentheses and backquotes: what is printed in a substitution is words of the command around it.
@@ -188,6 +211,7 @@ type shellText struct {
 	raw    string
 	piped  bool // what it prints may be run, or taken for names
 	odd    bool // a command may not be what its name says
+	alone  bool // it is one command that prints, and nothing else
 	finds  bool // find takes away what it finds
 	blanks [][2]int
 }
@@ -272,7 +296,13 @@ func (l *shellLexer) apart(w shellWord) bool {
 	case l.hold(w):
 		return true
 	case w.at == seatPlain && l.isProse(w.text):
-		if hasBlank(w.text) || l.quoted {
+		switch {
+		case hasBlank(w.text) && l.aside(w.text):
+			if !proseCommands[c.name] {
+				l.yield(w) // a flag of that name may take a file
+			}
+			return true
+		case l.quoted && l.text.alone && proseCommands[c.name]:
 			return l.aside(w.text)
 		}
 	}
@@ -341,7 +371,11 @@ var arithmetic = regexp.MustCompile(`^\$\(\([\w\s+*/%<>=!&|?:,.$-]*\)\)`)
 
 var (
 	// redefines is what may give the name of a command another meaning.
-	redefines = regexp.MustCompile(`\(\s*\)|\b(?:alias(?:es)?|functions?|hash|enable|eval)\b`)
+	// $_ is the last word of the command before.
+	redefines = regexp.MustCompile(`\(\s*\)|\b(?:alias(?:es)?|functions?|hash|enable|eval|fc)\b|\$\{?(?:_\b|BASH_)|![$*^:!]`)
+
+	// printsOnly is one command that prints.
+	printsOnly = regexp.MustCompile("^\\s*(?:echo|printf)\\s[^;&|<`$()\\n]*$")
 
 	// runsText begins a command that may run, or take for names, what another has written.
 	runsText = regexp.MustCompile(`(?:[;&|\n(]\s*)(?:\.|source|(?:ba|z|da|k)?sh|xargs|python[0-9.]*|node|perl|ruby)\s`)

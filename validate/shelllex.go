@@ -101,7 +101,7 @@ var boxes = wordSet("docker podman nerdctl")
 // proseFlags say that the next word is text, and so are the words of proseCommands.
 var (
 	proseFlags    = wordSet("-m -am --message --title --body --description --notes --subject --comment")
-	proseCommands = wordSet("echo printf say")
+	proseCommands = wordSet("echo printf")
 )
 
 // codeFlags say that the next element of an array is a program.
@@ -184,6 +184,7 @@ func (l *shellLexer) end() {
 		l.cmd.redirected = true
 	case l.command && l.cmd.prefixed && strings.HasPrefix(w.text, "-"):
 		l.cmd.vague = true // the next word is its value, or the command
+	case l.command && l.cmd.vague && (l.cmd.last == "-o" || l.cmd.last == "-a" || strings.HasPrefix(l.cmd.last, "--output")): // time -o FILE
 	case l.command && l.cmd.vague, findRuns[l.cmd.last]:
 		w.at = seatMaybe
 	case l.command:
@@ -204,7 +205,7 @@ func (l *shellLexer) end() {
 		l.where.move(w.text, sureNot)
 	}
 	switch {
-	case l.written, l.command && (prefixes[w.text] || strings.IndexByte(w.text, '=') > 0 || w.at == seatPlain):
+	case l.written, l.command && (prefixes[w.text] || strings.IndexByte(w.text, '=') > 0 || w.at == seatPlain && strings.HasPrefix(w.text, "-")):
 	case l.command && l.cmd.vague && (l.cmd.last != "" && l.cmd.last[0] == '-' || isDuration(w.text)):
 	case l.command && l.cmd.prefixed && isDuration(w.text):
 	default:
@@ -312,6 +313,7 @@ func isEscape(w string) bool {
 func (l *shellLexer) run(s string) {
 	l.text.piped = l.text.piped || feeds(s) || runsText.MatchString(s)
 	l.text.odd = l.text.odd || redefines.MatchString(s)
+	l.text.alone = l.level == 0 && printsOnly.MatchString(s)
 	l.text.finds = l.text.finds || findDeletes.MatchString(s)
 	for i := 0; i < len(s); i++ {
 		c := s[i]

@@ -59,7 +59,7 @@ func withoutProse(s string) string {
 		rest.WriteString(line)
 	}
 	left := rest.String()
-	if at.within() || strings.Contains(left, "$(") || strings.IndexByte(left, '`') >= 0 || strings.Contains(left, "=(") || bodies && (takesText.MatchString(left) || feeds(left)) {
+	if at.within() || strings.Contains(left, "$(") || strings.IndexByte(left, '`') >= 0 || strings.Contains(left, "=(") || bodies && (feeds(left) || !leavesText(left)) {
 		return s
 	}
 	return out.String()
@@ -130,7 +130,25 @@ var (
 	// codeHead is one that gives it to another language.
 	codeHead = regexp.MustCompile(`^\s*(?:python[0-9.]*|node|ruby|perl|php)(?:\s+-)?\s*<<(-?)\s*(['"]?)([A-Za-z_]\w*)['"]?\s*$`)
 	division = regexp.MustCompile(`[ \t]//?[ \t]`)
-
-	// takesText are what may run what was written, or take it for names.
-	takesText = regexp.MustCompile(`(?:^|[\s;&|({!"'/])(?:\.|source|eval|exec|xargs|parallel|alias|function|trap|env|sudo|at|batch|busybox|(?:ba|z|da|k|a|fi|c|tc)?sh|python[0-9.]*|pypy3?|node|deno|bun|perl|ruby|php|lua|Rscript|tclsh|awk|gawk|ssh|crontab|chmod|tar|rsync|docker|podman|make|while|for|read|mapfile|readarray|coproc)(?:$|[\s;&|)"'])|\(\)|<\(|>\(|\./`)
 )
+
+// leaves are commands that neither run what is in a file nor take it for names.
+var leaves = wordSet("cat tee mkdir echo printf ls cd git gh touch true test [ pwd rm cp mv head tail wc diff set go gofmt cargo rustc npm npx pnpm yarn tsc eslint prettier jest vitest " +
+	"pytest ruff black mypy gcc g++ clang javac mvn gradle kubectl terraform helm exit")
+
+// leavesText reports that no command of a shell string runs what another has written, or takes it for names.
+func leavesText(s string) bool {
+	if strings.Contains(s, "from") || strings.Contains(s, "stdin") || strings.Contains(s, "./") || strings.ContainsAny(s, "({") {
+		return false
+	}
+	for command := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(";&|\n", r) }) {
+		words := strings.Fields(command)
+		if len(words) > 0 && !leaves[words[0]] {
+			return false
+		}
+		if strings.Contains(strings.Replace(command, "<<", "", 1), "<") {
+			return false
+		}
+	}
+	return true
+}
