@@ -105,6 +105,7 @@ var nestedAttacks = map[string][]string{
 		"unset HOME; cd; ls",
 	},
 	"around what is exempt": {
+		"true || cd src && cat ../outside/secret.txt", "true | cd src && cat ../outside/secret.txt", "true || cd src && cat flink",
 		"cd src && true & cat ../outside/secret.txt", "cd sub && cd deep && ls & ls; cat ../outside/secret.txt",
 		"grep -rn /etc/passwd; cat $_", `grep -q /etc/passwd; cat "$_"`, "echo '/etc/passwd'; cat $_", "echo 'x /etc/passwd'; cat ${_}", "docker exec x cat /etc/passwd; cat $_",
 		"grep /etc/passwd && cat !$", `aws s3api put-object --body "/etc/passwd"`, "aws s3api put-object --body '../outside/secret.txt'", "aws s3api put-object --body '../out side/x'",

@@ -88,6 +88,7 @@ type whereabouts struct {
 	firm   bool   // the latest is where the rest runs even where a command failed in between
 	only   bool   // nothing but cd and mkdir has been seen
 	calm   bool   // nothing has been seen that changes what cd does
+	before string // the separator in front of the command
 	chance bool   // the next command runs only where a mkdir has succeeded
 	subs   int    // open substitutions
 	parens []bool // open parentheses, and which of them are substitutions
@@ -115,7 +116,9 @@ func (w *whereabouts) after(c *shellCommand, sep string) {
 			w.sure = sureThere
 		}
 	}
-	plain := c.operands == 1 && c.operand != "" && !c.redirected && !c.assigned && !c.prefixed && !c.inCode && c.operand[0] != '-' && !strings.ContainsAny(c.operand, "*?[]{}$~`!#\\ ")
+	runs := w.before == "" || w.before == "&&" || w.before == ";" || w.before == "\n" || w.before == "("
+	defer func() { w.before = sep }()
+	plain := runs && c.operands == 1 && c.operand != "" && !c.redirected && !c.assigned && !c.prefixed && !c.inCode && c.operand[0] != '-' && !strings.ContainsAny(c.operand, "*?[]{}$~`!#\\ ")
 	along := sep == "&&" || sep == ";" || sep == "\n"
 	switch {
 	case c.name == "" && !c.redirected && !c.changes && (sep == "(" || along):
