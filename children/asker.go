@@ -56,12 +56,10 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
 	defer cancel()
-	select {
-	case <-l.turn:
-		defer func() { l.turn <- struct{}{} }()
-	case <-ctx.Done():
+	if !l.take(ctx) {
 		return
 	}
+	defer func() { l.turn <- struct{}{} }()
 	level := c.host.client(c.key).Level
 	if level == "" || level == l.told {
 		return
@@ -76,6 +74,25 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 		c.log.Debug().Err(e).Msg("the child refused the level of its log")
 	}
 	res.Release()
+}
+
+// tellAgain is tell for a child that has forgotten what it was told.
+func (l *leveller) tellAgain(ctx context.Context, c *child, link Link, o *Offer) {
+	if !l.take(ctx) {
+		return
+	}
+	l.told = ""
+	l.turn <- struct{}{}
+	l.tell(ctx, c, link, o)
+}
+
+func (l *leveller) take(ctx context.Context) bool {
+	select {
+	case <-l.turn:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // TellLevel sees to it that the child knows the level of the log that

@@ -286,7 +286,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.status.Final || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.host.observer.ChildChanged(v.status, v.offer)
 	}

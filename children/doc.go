@@ -65,8 +65,8 @@
 // session, no GET, and an answer that broke off is lost: it is asked for again by
 // nobody here, and other calls go on.
 //
-// resources/subscribe and logging/setLevel are answered here: the resources go
-// into subscriptions/listen, which is kept open for the lists as well (listen.go)
+// resources/subscribe and logging/setLevel are answered here: the resources go,
+// with the tasks of [Lease.WatchTask], into subscriptions/listen, which is kept open for the lists as well (listen.go)
 // and opened again when it breaks, with everything looked at that may have
 // changed meanwhile; the level goes with each request. Its notifications come as
 // in the other era. ttlMs is heeded where a child does not announce its changes:

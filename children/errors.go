@@ -22,7 +22,8 @@ func (e *UnavailableError) Error() string {
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; it is started again in %s", e.RetryAfter.Round(time.Second/10))
 	}
-	if e.Stderr != "" {
+	// What went wrong with a connection is its last word too.
+	if said := strings.TrimSpace(e.Stderr); said != "" && !strings.Contains(e.Reason, said) {
 		fmt.Fprintf(&b, "; the end of its stderr:\n%s", lastLines(e.Stderr, 10))
 	}
 	return b.String()

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 // serverEvent is one event of a text/event-stream (WHATWG HTML, server-sent
@@ -25,6 +27,7 @@ type eventReader struct {
 	limit int
 	id    string
 	retry time.Duration
+	rest  [][]byte // of the messages that came in one event
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {
@@ -34,9 +37,15 @@ func newEventReader(r io.Reader, limit int) *eventReader {
 var errLongEvent = errors.New("an event is over the frame limit")
 
 // next returns the next event that has data, or moves the id on without any.
-// It fails for good with the error of the stream.
+// It fails for good with the error of the stream. Of a batch each message is an
+// event.
 func (e *eventReader) next() (serverEvent, error) {
 	var ev serverEvent
+	if len(e.rest) > 0 {
+		ev.data, ev.id, ev.retry = e.rest[0], e.id, e.retry
+		e.rest = e.rest[1:]
+		return ev, nil
+	}
 	seen := false
 	var data []byte
 	for {
@@ -48,7 +57,9 @@ func (e *eventReader) next() (serverEvent, error) {
 			if !seen {
 				continue
 			}
-			ev.data, ev.id, ev.retry = data, e.id, e.retry
+			all := messagesOf(data)
+			ev.data, ev.id, ev.retry = all[0], e.id, e.retry
+			e.rest = all[1:]
 			return ev, nil
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
@@ -71,6 +82,18 @@ func (e *eventReader) next() (serverEvent, error) {
 			}
 		}
 	}
+}
+
+// messagesOf gives the messages of a batch, else raw: a server of 2025-03-26 may
+// send several in one array, and what is in one that cannot be read is for others
+// to say.
+func messagesOf(raw []byte) [][]byte {
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) {
+		if all, err := jsonrpc.Messages(raw); err == nil {
+			return all
+		}
+	}
+	return [][]byte{raw}
 }
 
 // line reads up to LF or CR LF (nobody ends lines by CR alone); the result is valid until the next call

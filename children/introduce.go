@@ -88,6 +88,7 @@ func (c *child) introduce(r *run, release func()) error {
 		return err
 	}
 	release()
+	r.greeted = true
 	m := r.modern.Load()
 	if m != nil {
 		m.subs.settled(ctx)
@@ -134,7 +135,20 @@ func (c *child) unstarted(r *run, cause error) *UnavailableError {
 	case early && r.err != nil:
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err
 	case errors.Is(cause, errStartTimeout):
-		e.Reason = fmt.Sprintf("did not start within %s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout)
+		e.Reason = fmt.Sprintf("did not start within %s%s; raise \"timeout\": {\"start\": ...} of this server where that is too short", c.spec.StartTimeout, r.stage())
 	}
 	return e
+}
+
+// stage says how far a run has come that is too slow, and what it says instead
+// of what it is asked for.
+func (r *run) stage() string {
+	text := ": it has not answered the handshake"
+	if r.greeted {
+		text = ": it has answered the handshake but not listed what it offers"
+	}
+	if n := r.link.Facts().Skipped; n > 0 && r.c.spec.URL == "" {
+		text += fmt.Sprintf("; %d lines on its stdout were no messages: is it an MCP server, started as one on stdio, that logs to stderr", n)
+	}
+	return text
 }

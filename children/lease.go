@@ -55,6 +55,17 @@ func (l *Lease) Roots() ([]byte, bool) {
 	return rootsResult(w.roots), true
 }
 
+// WatchTask has a child without a handshake tell of one of its tasks
+// (notifications/tasks of the extension, to the Observer), until end is called,
+// which needs no Lease any more. ok is false where it does not.
+func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
+	m, t := l.r.modern.Load(), topic{true, id}
+	if m == nil || m.subs.watch(ctx, t) != nil {
+		return nil, false
+	}
+	return func() { m.subs.drop(t) }, true
+}
+
 // Open reports whether the run is there to stay: false once it ends, or is to end
 // when the calls under way have.
 func (l *Lease) Open() bool { return !l.r.endedWithin(0) && !l.r.leases.closed() }

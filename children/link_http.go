@@ -199,15 +199,47 @@ func oneLine(b []byte) []byte {
 	return b
 }
 
+// deliver sends what is not answered.
+func (w *wire) deliver(req *http.Request) error {
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return &LostError{w.url.Host, err}
+	}
+	defer drain(resp.Body)
+	if resp.StatusCode >= 300 {
+		return status(resp)
+	}
+	return nil
+}
+
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
 	e := &StatusError{Code: resp.StatusCode, Text: strings.TrimSpace(Plain(string(text)))}
-	var m jsonrpc.Message
-	if jsonrpc.Split(bytes.TrimSpace(text), false, &m) == nil && m.Error != nil {
+	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
 	return e
+}
+
+// errorIn reads the JSON-RPC error in the body of an answer that is no success;
+// nil where there is none. OAuth has an "error" too, which is a string; an error
+// that is about no request has null for an id, or none.
+func errorIn(body []byte) *jsonrpc.Message {
+	m := &jsonrpc.Message{}
+	err := jsonrpc.Members(bytes.TrimSpace(oneLine(body)), func(name string, value []byte) bool {
+		switch name {
+		case "id":
+			m.ID = value
+		case "error":
+			m.Error = value
+		}
+		return true
+	})
+	if err != nil || len(m.Error) == 0 || m.Error[0] != '{' {
+		return nil
+	}
+	return m
 }
 
 // A StatusError is an HTTP status that is no success, with the beginning of
@@ -215,6 +247,18 @@ func status(resp *http.Response) error {
 type StatusError struct {
 	Code int
 	Text string
+}
+
+// forgotten reports whether the server says that it does not know the session of
+// a request, which it has not served then. That is 404 (2025-11-25, Session
+// Management); many servers that look the session up themselves, as the examples
+// of the TypeScript SDK do, say 400 and that the session is what is wrong.
+func (e *StatusError) forgotten() bool {
+	if e.Code == http.StatusBadRequest {
+		text := strings.ToLower(e.Text)
+		return strings.Contains(text, "session") || strings.Contains(text, "not initialized")
+	}
+	return e.Code == http.StatusNotFound
 }
 
 func (e *StatusError) Error() string {

@@ -72,7 +72,9 @@ func (s *remote) serve(w http.ResponseWriter, r *http.Request) {
 		Method string
 		Result json.RawMessage
 	}
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&m); errors.Is(err, io.ErrUnexpectedEOF) {
+		return // it was given up while it was being sent
+	} else if err != nil {
 		s.t.Error(err)
 	}
 	s.mu.Lock()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -157,8 +159,15 @@ func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
 		plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 	}
 	listened := make(chan struct{})
+	var asked atomic.Int32
 	s.get = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Session-Id") == "s1" {
+			if asked.Add(1) == 1 {
+				send := events(w) // and the server ends, with the session
+				_, _ = io.WriteString(w, "retry: 1\n")
+				send("7", "")
+				return
+			}
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -176,5 +185,128 @@ func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
 	s.until("notifications/initialized", 2)
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoteSessionForgottenInOtherWords: many servers answer 400 in a session
+// that they do not know, as the examples of the TypeScript SDK do.
+func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
+	for _, c := range []struct {
+		code  int
+		body  string
+		again bool
+	}{
+		{404, ``, true},
+		{400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`, true},
+		{400, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`, true},
+		{400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`, true},
+		{400, "Invalid or missing session ID", true},
+		{400, "what is that", false},
+		{500, "no session", false},
+	} {
+		t.Run(c.body, func(t *testing.T) {
+			s := newRemote(t)
+			began := 0
+			s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+				began++
+				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began))
+				plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+			}
+			s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+				if r.Header.Get("Mcp-Session-Id") != "s1" {
+					plain(w, id, `{}`)
+					return
+				}
+				w.WriteHeader(c.code)
+				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "$ID", id))
+			}
+			l, _, _ := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			greet(t, l)
+			_, err := l.Call(t.Context(), "tools/call")
+			if again := err == nil && began == 2; again != c.again || err != nil && began != 1 {
+				t.Errorf("%d sessions were begun: %v", began, err)
+			}
+		})
+	}
+}
+
+// TestRemoteWithoutAStreamOfItsOwn: a server that has no GET at its address says
+// 404 there, as for any other; that is no reason to begin its session again, and
+// again.
+func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		had  bool // such a stream, before it lost the session
+		want int32
+	}{{"never had one", false, 1}, {"had one", true, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newRemote(t)
+			var began, asked atomic.Int32
+			s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
+				plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+			}
+			s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, `{}`) }
+			s.get = func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 && c.had {
+					send := events(w)
+					_, _ = io.WriteString(w, "retry: 1\n")
+					send("7", "")
+					return
+				}
+				w.WriteHeader(http.StatusNotFound)
+			}
+			l, _, stop := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			greet(t, l)
+			if c.had {
+				s.until("notifications/initialized", 2)
+			}
+			for range 50 {
+				if _, err := l.Call(t.Context(), "tools/call"); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if n := began.Load(); n != c.want {
+				t.Errorf("%d sessions were begun", n)
+			}
+		})
+	}
+}
+
+// TestRemoteErrorUnderAStatusOfItsOwn: an error that is about a request is its
+// answer, whatever the status says; what is none is quoted as it is.
+func TestRemoteErrorUnderAStatusOfItsOwn(t *testing.T) {
+	const odd = `{"code":-32050,"message":"quota","data":{"n":9007199254740993},"more":1.0}`
+	for _, c := range []struct {
+		code        int
+		body        string
+		answer, err string
+	}{
+		{400, `{"jsonrpc":"2.0","id":$ID,"error":` + odd + `}`, odd, ""},
+		{422, "{\n\"id\":$ID,\n\"error\":" + odd + "}\n", odd, ""},
+		{400, `{"jsonrpc":"2.0","id":null,"error":` + odd + `}`, "", "400 (Bad Request): quota (code -32050)"},
+		{401, `{"error":"invalid_token"}`, "", `headers" of this server in hub.json: {"error":"invalid_token"}`},
+		{403, `{"jsonrpc":"2.0","id":$ID,"error":` + odd + `}`, "", `hub.json: quota (code -32050)`},
+		{500, "Internal oops", "", "Internal oops"},
+	} {
+		t.Run(c.body, func(t *testing.T) {
+			s := newRemote(t)
+			s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+				w.WriteHeader(c.code)
+				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "$ID", id))
+			}
+			l, _, _ := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			greet(t, l)
+			res, err := l.Call(t.Context(), "tools/call")
+			switch {
+			case c.answer != "" && (err != nil || string(res.Error) != c.answer):
+				t.Errorf("%+v, %v", res, err)
+			case c.answer == "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+				t.Errorf("%+v, %v", res, err)
+			}
+		})
 	}
 }

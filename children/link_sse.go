@@ -202,15 +202,7 @@ func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return &LostError{l.url.Host, err}
-	}
-	defer drain(resp.Body)
-	if resp.StatusCode >= 300 {
-		return status(resp)
-	}
-	return nil
+	return l.deliver(req)
 }
 
 // Facts tells what can be seen from outside.

@@ -21,7 +21,7 @@ import (
 type postLink struct {
 	*wire
 	life   context.Context // of everything under way
-	mirror *mirror
+	mirror *marked
 }
 
 // stateless returns the way to the same server without a handshake.
@@ -126,8 +126,7 @@ func (l *postLink) post(ctx context.Context, method string, params, body [][]byt
 // request is its answer like any other.
 func (l *postLink) refused(resp *http.Response, want string) (*jsonrpc.Response, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
-	m := &jsonrpc.Message{}
-	if jsonrpc.Split(bytes.TrimSpace(oneLine(text)), false, m) == nil && m.Error != nil && (m.ID == nil || string(m.ID) == want || string(m.ID) == "null") {
+	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == want || string(m.ID) == "null") {
 		return &jsonrpc.Response{Error: m.Error}, nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
@@ -188,13 +187,5 @@ func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return &LostError{l.url.Host, err}
-	}
-	defer drain(resp.Body)
-	if resp.StatusCode >= 300 {
-		return status(resp)
-	}
-	return nil
+	return l.deliver(req)
 }

@@ -32,7 +32,8 @@ func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *st
 				log.Warn().Str("reason", reason).Str("line", Plain(string(line[:min(len(line), 120)]))).Msg("a line on stdout was skipped")
 			}
 		},
-		Log: log,
+		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost
+		Log:     log,
 	})
 	return &stdioLink{p: p, conn: conn, stop: s.StopTimeout, log: log}
 }

@@ -3,7 +3,6 @@ package children
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -126,12 +125,12 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	l.mu.Unlock()
 	res, err := l.exchange(ctx, method, params)
 	var bad *StatusError
-	if errors.As(err, &bad) && bad.Code == http.StatusNotFound && used != "" {
+	if errors.As(err, &bad) && bad.forgotten() && used != "" {
 		if err = l.again(ctx, used); err == nil {
 			res, err = l.exchange(ctx, method, params)
 		}
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		l.note(err)
 	}
 	return res, err
@@ -159,7 +158,9 @@ func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Res
 		}
 	}
 	if err != nil {
-		l.note(err)
+		if ctx.Err() == nil {
+			l.note(err)
+		}
 		return nil, err
 	}
 	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
@@ -200,8 +201,12 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 		l.mu.Lock()
 		l.session = old
 		l.mu.Unlock()
+		return err
 	}
-	return err
+	if h, ok := l.h.(interface{ renewed() }); ok {
+		h.renewed()
+	}
+	return nil
 }
 
 // exchange POSTs one request and reads until its answer is there.
@@ -253,121 +258,10 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
-// answer reads the answer to the request id: as JSON, or at the end of events.
-func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
-	if resp.StatusCode != http.StatusOK {
-		defer drain(resp.Body)
-		return nil, status(resp)
-	}
-	if method == "initialize" {
-		l.mu.Lock()
-		l.session = resp.Header.Get(headerSession)
-		l.mu.Unlock()
-	}
-	if isEvents(resp) {
-		return l.awaited(ctx, stop, id, resp)
-	}
-	defer stop(errAnswered)
-	defer drain(resp.Body)
-	raw, err := l.whole(resp)
-	if err != nil {
-		return nil, err
-	}
-	m, err := l.take(l.ctx, ctx, raw, l.post)
-	if err != nil {
-		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
-	}
-	if m == nil || string(m.ID) != strconv.FormatUint(id, 10) {
-		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
-	}
-	return m, nil
-}
-
-// awaited reads events until the answer to the request id is among them. A
-// stream that breaks, or that the server ends before, is taken up again where
-// it was, if it gave an id to do so (2025-11-25, Resumability).
-func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
-	want := strconv.FormatUint(id, 10)
-	last, told, pause := "", time.Duration(0), firstRetry
-	for {
-		events := newEventReader(resp.Body, l.limit)
-		for {
-			ev, err := events.next()
-			if err != nil {
-				last, told = cmpOr(events.id, last), max(events.retry, told)
-				_ = resp.Body.Close()
-				if errors.Is(err, errLongEvent) {
-					return nil, &jsonrpc.BrokenError{Reason: err.Error()}
-				}
-				if last == "" || ctx.Err() != nil {
-					return nil, fmt.Errorf("the stream ended before the answer: %w", err)
-				}
-				break
-			}
-			pause = firstRetry
-			if len(ev.data) == 0 {
-				continue
-			}
-			m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post)
-			switch {
-			case err != nil:
-				l.log.Warn().Err(err).Msg("an event is no message")
-			case m != nil && string(m.ID) == want:
-				l.finish(resp, stop)
-				return m, nil
-			case m != nil:
-				l.skipped.Add(1)
-			}
-		}
-		for {
-			if !retryAfter(ctx, told, pause) {
-				return nil, context.Cause(ctx)
-			}
-			next, err := l.resume(ctx, last)
-			if err == nil {
-				resp = next
-				break
-			}
-			var bad *StatusError
-			if pause *= 2; errors.As(err, &bad) || pause > lastRetry {
-				return nil, fmt.Errorf("the stream broke before the answer and could not be taken up again: %w", err)
-			}
-		}
-	}
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// resume opens a stream of events by GET, behind the event last ("": the
-// child's own).
-func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, error) {
-	req, err := l.speak(ctx, http.MethodGet, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	if last != "" {
-		req.Header.Set("Last-Event-ID", last)
-	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
-		defer drain(resp.Body)
-		return nil, status(resp)
-	}
-	return resp, nil
-}
-
 // listen keeps the child's own stream open, where the server has one.
 func (l *httpLink) listen(ctx context.Context) {
 	last, pause := "", firstRetry
+	had := false // such a stream, in the session as it is
 	var first sync.Once
 	for ctx.Err() == nil {
 		l.mu.Lock()
@@ -379,17 +273,20 @@ func (l *httpLink) listen(ctx context.Context) {
 		told := time.Duration(0)
 		switch {
 		case errors.As(err, &bad):
-			if bad.Code != http.StatusNotFound && bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
-				return // there is no such stream, which it may well not have
-			}
-			if bad.Code == http.StatusNotFound && used != "" {
-				last = "" // an event of a session that is no more
+			// A server without such a stream may well say 404, as for any address that it
+			// does not know: that the session is forgotten is believed where the stream
+			// was there before.
+			if lost := had && used != "" && bad.forgotten(); lost {
+				last, had = "", false // an event of a session that is no more
 				if l.again(ctx, used) == nil {
 					continue
 				}
+				had = true
+			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
+				return // there is no such stream, which it may well not have
 			}
 		case err == nil:
-			pause = firstRetry
+			pause, had = firstRetry, true
 			last, told = l.heard(ctx, resp, last)
 		}
 		if !retryAfter(ctx, told, pause) {
@@ -452,15 +349,7 @@ func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(req)
-	if err != nil {
-		return l.broke(err)
-	}
-	defer drain(resp.Body)
-	if resp.StatusCode >= 300 {
-		return status(resp)
-	}
-	return nil
+	return l.deliver(req)
 }
 
 // Facts tells what can be seen from outside.

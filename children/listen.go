@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,18 +46,26 @@ type listener struct {
 	mu      sync.Mutex
 	ctx     context.Context // of all streams
 	stop    context.CancelFunc
-	flags   []byte              // members of the filter for lists, raw; none: nil
-	can     bool                // the child watches resources
-	wanted  map[string]struct{} // URIs
+	flags   []byte        // members of the filter for lists, raw; none: nil
+	can     bool          // the child watches resources
+	tasks   bool          // the child knows the extension for tasks
+	wanted  map[topic]int // how many watch it
 	streams []*stream
 	fresh   *stream // the one being opened
 	over    bool
 	wg      sync.WaitGroup
 }
 
+// A topic is what a child is to tell of beside its lists: a resource, by its URI,
+// or a task of the extension, by its id.
+type topic struct {
+	task bool
+	name string
+}
+
 // A stream is one subscriptions/listen that is kept open.
 type stream struct {
-	uris   []string
+	topics []topic
 	cancel context.CancelFunc
 	acked  chan struct{} // closed once it was acknowledged, or failed, the first time
 	once   sync.Once
@@ -70,7 +79,7 @@ type stream struct {
 }
 
 func newListener(m *modern, r *run) *listener {
-	l := &listener{m: m, r: r, opening: make(chan struct{}, 1), wanted: map[string]struct{}{}}
+	l := &listener{m: m, r: r, opening: make(chan struct{}, 1), wanted: map[topic]int{}}
 	l.opening <- struct{}{}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
@@ -86,6 +95,7 @@ func (l *listener) begin(o *Offer) {
 	}
 	l.mu.Lock()
 	l.can = string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "resources"), "subscribe")) == "true"
+	l.tasks = jsonrpc.Get(jsonrpc.Get(o.Capabilities, "extensions"), extensionTasks) != nil
 	for i, f := range flags {
 		if i > 0 {
 			l.flags = append(l.flags, ',')
@@ -120,14 +130,17 @@ func (l *listener) settled(ctx context.Context) {
 }
 
 // open keeps one more stream; nil where the run has ended.
-func (l *listener) open(uris []string) *stream {
+func (l *listener) open(topics []topic) *stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
 		return nil
 	}
-	s := &stream{uris: uris, acked: make(chan struct{})}
+	s := &stream{topics: topics, acked: make(chan struct{})}
 	ctx, cancel := context.WithCancel(l.ctx)
+	if slices.ContainsFunc(topics, func(t topic) bool { return t.task }) {
+		ctx = WithClient(ctx, taskWatcher)
+	}
 	s.cancel = cancel
 	l.streams = append(l.streams, s)
 	l.wg.Go(func() { l.keep(ctx, s) })
@@ -255,27 +268,34 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 	return nil
 }
 
+// taskWatcher is who asks for news of tasks: that has to be declared with the request.
+var taskWatcher = Client{Capabilities: []byte(`{"extensions":{"` + extensionTasks + `":{}}}`)}
+
 // filter is the raw params of a stream. It is called with mu held.
 func (l *listener) filter(s *stream) []byte {
 	b := append([]byte(`{"notifications":{`), l.flags...)
-	n := 0
-	for _, uri := range s.uris {
-		if _, ok := l.wanted[uri]; !ok {
-			continue
+	for _, of := range []struct {
+		member string
+		task   bool
+	}{{"resourceSubscriptions", false}, {"taskIds", true}} {
+		n := 0
+		for _, t := range s.topics {
+			if l.wanted[t] == 0 || t.task != of.task {
+				continue
+			}
+			if n++; n > 1 {
+				b = append(b, ',')
+			} else {
+				if b[len(b)-1] != '{' {
+					b = append(b, ',')
+				}
+				b = append(jsonrpc.AppendString(b, of.member), `:[`...)
+			}
+			b = jsonrpc.AppendString(b, t.name)
 		}
-		switch {
-		case n > 0:
-			b = append(b, ',')
-		case len(l.flags) > 0:
-			b = append(b, `,"resourceSubscriptions":[`...)
-		default:
-			b = append(b, `"resourceSubscriptions":[`...)
+		if n > 0 {
+			b = append(b, ']')
 		}
-		b = jsonrpc.AppendString(b, uri)
-		n++
-	}
-	if n > 0 {
-		b = append(b, ']')
 	}
 	return append(b, `}}`...)
 }
@@ -315,9 +335,9 @@ func (l *listener) missed(s *stream) {
 	l.r.relistAll()
 	l.mu.Lock()
 	var uris []string
-	for _, uri := range s.uris {
-		if _, ok := l.wanted[uri]; ok {
-			uris = append(uris, uri)
+	for _, t := range s.topics {
+		if l.wanted[t] > 0 && !t.task { // a task is polled all the same
+			uris = append(uris, t.name)
 		}
 	}
 	l.mu.Unlock()
@@ -329,51 +349,69 @@ func (l *listener) missed(s *stream) {
 	}
 }
 
-func (l *listener) wants(uri string) bool {
+func (l *listener) wants(t topic) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.wanted[uri]
-	return ok
+	return l.wanted[t] > 0
 }
 
 func refused(code int64, text string) (*jsonrpc.Response, error) {
 	return &jsonrpc.Response{Error: (&jsonrpc.Error{Code: code, Message: text}).Raw()}, nil
 }
 
-// subscribe answers resources/subscribe in the child's place: the resource is
-// watched on a stream of its own, and all on one where they have become many.
+// subscribe answers resources/subscribe in the child's place.
 func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	uri, ok := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
 	if !ok {
 		return refused(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
 	}
-	l.mu.Lock()
-	_, had := l.wanted[uri]
-	switch {
-	case !l.can:
-		l.mu.Unlock()
-		return refused(jsonrpc.CodeMethodNotFound, "the server does not tell of changes of resources")
-	case had:
-		l.mu.Unlock()
-		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
-	case len(l.wanted) >= mostWatched:
-		l.mu.Unlock()
-		return refused(jsonrpc.CodeInternal, fmt.Sprintf("more than %d resources of one server cannot be watched", mostWatched))
+	var no *jsonrpc.Error
+	switch err := l.watch(ctx, topic{name: uri}); {
+	case errors.As(err, &no):
+		return &jsonrpc.Response{Error: no.Raw()}, nil
+	case err != nil:
+		return nil, err
 	}
-	l.wanted[uri] = struct{}{}
-	uris := []string{uri}
+	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
+}
+
+// watch has the child tell of a topic, on a stream of its own, and of all on one
+// where they have become many. nil: the child does. A resource is watched once,
+// a task once for each time that it is watched. A [jsonrpc.Error] says why it is not.
+func (l *listener) watch(ctx context.Context, t topic) error {
+	what := map[bool]string{false: "of this resource", true: "of this task"}[t.task]
+	l.mu.Lock()
+	n := l.wanted[t]
+	switch {
+	case t.task && !l.tasks || !t.task && !l.can:
+		l.mu.Unlock()
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not tell of changes " + map[bool]string{false: "of resources", true: "of tasks"}[t.task]}
+	case n > 0 && !t.task:
+		l.mu.Unlock()
+		return nil
+	case n == 0 && len(l.wanted) >= mostWatched:
+		l.mu.Unlock()
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("more than %d resources and tasks of one server cannot be watched", mostWatched)}
+	}
+	l.wanted[t]++
+	topics := []topic{t}
+	var s *stream
 	var old []*stream
-	if len(l.streams) >= mostStreams {
-		old, l.streams, uris = l.streams, nil, nil
-		for u := range l.wanted {
-			uris = append(uris, u)
+	if i := slices.IndexFunc(l.streams, func(s *stream) bool { return slices.Contains(s.topics, t) }); n > 0 && i >= 0 {
+		s = l.streams[i]
+	} else if len(l.streams) >= mostStreams {
+		old, l.streams, topics = l.streams, nil, nil
+		for t := range l.wanted {
+			topics = append(topics, t)
 		}
-		slices.Sort(uris)
+		slices.SortFunc(topics, func(a, b topic) int { return strings.Compare(a.name, b.name) })
 	}
 	l.mu.Unlock()
-	s := l.open(uris)
 	if s == nil {
-		return nil, &jsonrpc.ClosedError{Reason: jsonrpc.ErrClosed}
+		s = l.open(topics)
+	}
+	if s == nil {
+		return &jsonrpc.ClosedError{Reason: jsonrpc.ErrClosed}
 	}
 	var err error
 	select {
@@ -393,39 +431,44 @@ func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Res
 	for _, o := range old {
 		o.cancel()
 	}
-	if err == nil && (honours == nil || watches(honours, uri)) {
-		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
-	}
-	l.drop(uri)
-	var no *jsonrpc.Error
 	switch {
-	case errors.As(err, &no):
-		return &jsonrpc.Response{Error: no.Raw()}, nil
 	case err != nil:
-		return nil, err
+	case honours == nil || watches(honours, t):
+		return nil
+	default:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the server does not tell of changes " + what}
 	}
-	return refused(jsonrpc.CodeInvalidParams, "the server does not tell of changes of this resource")
+	l.drop(t)
+	return err
 }
 
-// watches reports whether an acknowledged filter has a URI.
-func watches(filter []byte, uri string) bool {
-	return slices.Contains(stringsIn(jsonrpc.Get(filter, "resourceSubscriptions")), uri)
+// watches reports whether an acknowledged filter has a topic.
+func watches(filter []byte, t topic) bool {
+	member := "resourceSubscriptions"
+	if t.task {
+		member = "taskIds"
+	}
+	return slices.Contains(stringsIn(jsonrpc.Get(filter, member)), t.name)
 }
 
 // unsubscribe answers resources/unsubscribe in the child's place.
 func (l *listener) unsubscribe(params [][]byte) (*jsonrpc.Response, error) {
 	uri, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
-	l.drop(uri)
+	l.drop(topic{name: uri})
 	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 }
 
-// drop forgets a resource, and ends the streams that watched nothing else.
-func (l *listener) drop(uri string) {
+// drop forgets that a topic was watched; the last time it ends the streams that
+// watched nothing else.
+func (l *listener) drop(t topic) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.wanted, uri)
+	if l.wanted[t]--; l.wanted[t] > 0 {
+		return
+	}
+	delete(l.wanted, t)
 	l.streams = slices.DeleteFunc(l.streams, func(s *stream) bool {
-		if len(s.uris) == 0 || slices.ContainsFunc(s.uris, func(u string) bool { _, ok := l.wanted[u]; return ok }) {
+		if len(s.topics) == 0 || slices.ContainsFunc(s.topics, func(t topic) bool { return l.wanted[t] > 0 }) {
 			return false
 		}
 		s.cancel()

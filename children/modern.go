@@ -26,6 +26,9 @@ const (
 	ResultTask     = "task"
 	resultComplete = "complete"
 
+	// MethodTaskNews is the notification by which that extension tells of a task.
+	MethodTaskNews = "notifications/tasks"
+
 	extensionTasks = "io.modelcontextprotocol/tasks"
 )
 
@@ -44,7 +47,7 @@ type modern struct {
 	c      *child
 	pre    []byte // the members of _meta that are the same in each request
 	subs   *listener
-	mirror mirror // arguments that go into headers; for HTTP
+	mirror marked // arguments that go into headers; for HTTP
 
 	shown atomic.Pointer[shownMeta]
 	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
@@ -311,7 +314,11 @@ func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
 		m.subs.cancelled(n)
 		return nil
 	case methodUpdated:
-		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(uri) {
+		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
+			return nil
+		}
+	case MethodTaskNews:
+		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
 			return nil
 		}
 	}

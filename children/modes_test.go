@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 	if o := acquire(t, s, key("toolless")).Offer(); len(o.Tools) != 0 {
 		t.Errorf("a child that declares no tools was listed: %s", o.Tools)
 	}
-	for name, want := range map[string]string{"exit": "exited with status 3", "missing": "not found in PATH", "silent": "did not start within 700ms"} {
+	for name, want := range map[string]string{"exit": "exited with status 3", "missing": "not found in PATH", "silent": "did not start within 700ms: it has not answered the handshake"} {
 		<-s.Settled(key(name))
 		if st := statusOf(t, s, name); !strings.Contains(st.Err, want) || st.State == children.Ready {
 			t.Errorf("%s: %+v", name, st)
@@ -427,9 +428,12 @@ func TestNoLeaks(t *testing.T) {
 
 func descriptors(t *testing.T) int {
 	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("descriptors can be counted on Linux only")
+	}
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		t.Skip("descriptors can be counted on Linux only")
+		t.Fatal(err)
 	}
 	return len(entries)
 }

@@ -24,14 +24,15 @@ const (
 // A run is one start of a child until its end. The instance's goroutine owns
 // it; what others touch is a channel, an atomic, or under mu.
 type run struct {
-	c      *child
-	link   Link
-	launch Launch
-	early  bool            // started before the first roots were known
-	probe  bool            // the offer has the probe
-	since  time.Time       // ready since
-	served []rootsmgr.Root // what it was last told, or started with
-	cancel context.CancelCauseFunc
+	c       *child
+	link    Link
+	launch  Launch
+	greeted bool            // the handshake is over
+	early   bool            // started before the first roots were known
+	probe   bool            // the offer has the probe
+	since   time.Time       // ready since
+	served  []rootsmgr.Root // what it was last told, or started with
+	cancel  context.CancelCauseFunc
 
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
@@ -235,9 +236,20 @@ func (r *run) relistAll() {
 	poke(r.relist)
 }
 
+// renewed is called when the server has forgotten the session that this run had
+// with it, and another was begun: what was said in the first one is forgotten too,
+// and the server may have been replaced by a newer one.
+func (r *run) renewed() {
+	r.stale.sessions.Add(1)
+	r.relistAll()
+}
+
 // staleLists are the lists that have changed since they were asked for, as bits
 // by their place in lists.
-type staleLists struct{ atomic.Uint32 }
+type staleLists struct {
+	atomic.Uint32
+	sessions atomic.Uint64 // begun in the place of forgotten ones
+}
 
 // note takes in a notification, and tells whether it is about a list.
 func (s *staleLists) note(method string) (is bool) {
@@ -255,6 +267,7 @@ func (s *staleLists) note(method string) (is bool) {
 func (r *run) follow(ctx context.Context, base *Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	var sessions uint64
 	for {
 		old, stop := outlived(base)
 		select {
@@ -270,6 +283,10 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
+		}
+		if now := r.stale.sessions.Load(); now != sessions {
+			sessions = now
+			r.level.tellAgain(ctx, r.c, r.way(), base)
 		}
 		o, notes, err := listed(ctx, r.way(), base, r.stale.Swap(0))
 		pause.Reset(relistPause)

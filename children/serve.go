@@ -38,8 +38,9 @@ type serving struct {
 	r *run
 	a *applying // nil when nothing is being applied
 	// rest goes off when it is time to look whether the run is idle.
-	rest *time.Timer
-	wg   sync.WaitGroup // goroutines that send to the child for a
+	rest     *time.Timer
+	wg       sync.WaitGroup // goroutines that send to the child for a
+	sessions uint64         // begun again and told of
 	// mute: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
 	mute bool
@@ -157,7 +158,9 @@ func (s *serving) loop() string {
 			}
 		case o := <-r.offers:
 			c.offers(o)
-			c.publish(func(*view) {})
+			now := r.stale.sessions.Load()
+			c.publish(func(v *view) { v.status.Renewed += now - s.sessions })
+			s.sessions = now
 			c.keep()
 		case <-r.roots.written:
 			why = s.wasAsked()

@@ -66,6 +66,7 @@ type Status struct {
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
 	Revision uint64 // of the Spec that it runs by
+	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
@@ -86,7 +87,8 @@ func (st Status) String() string {
 // from the goroutine that reads what the child sends, ChildRequest from a
 // goroutine of each request.
 type Observer interface {
-	// ChildChanged follows every change of state and every new offer. offer is
+	// ChildChanged follows every change of state, every new offer and every session
+	// that was begun again. offer is
 	// what the child offered last, be it in an earlier run; nil while that is not
 	// known. The same offer is the same pointer.
 	ChildChanged(st Status, offer *Offer)

@@ -17,7 +17,7 @@ type leg struct {
 	role, revision string
 	direct         []exception // against the fixture; only for a server
 	through        []exception // with the hub
-	hollow         []exception // pass so far for no good reason
+	noted          []exception // pass, and there is something to say of it
 	never          []exception // does not concern the hub; what ends with * is the beginning of a name
 }
 
@@ -36,8 +36,7 @@ func (l leg) inapplicable(scenario string) (string, bool) {
 }
 
 const (
-	whyNull    = "the scenario sends null where the tool's own schema wants a boolean, which the hub refuses before anything is sent"
-	whyState   = "the scenario leaves out the requestState of the hub, without which a request begins anew"
+	whyNull    = "the null of the scenario is refused, naming /verbose: the tool's own schema has a boolean there; called again without it, as one that is told so does, there is no header"
 	whyNoTasks = "an extension that the Go SDK, and so the fixture, does not carry"
 	whyNoOAuth = "the hub gets no tokens by itself: a child's credentials stand in its headers in hub.json"
 )
@@ -47,13 +46,9 @@ var legs = []leg{
 	{role: "server", revision: "2026-07-28", direct: []exception{
 		{[]string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 			"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition"}, whyNoTasks},
-	}, through: []exception{
-		{[]string{"input-required-result-ignore-extra-params:sep-2322-ignore-unexpected-params"}, whyState},
 	}},
 	{role: "client", revision: "2025-11-25", never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
-	{role: "client", revision: "2026-07-28", through: []exception{
-		{[]string{"http-custom-headers:sep-2243-client-omit-null"}, whyNull},
-	}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
+	{role: "client", revision: "2026-07-28", noted: []exception{{[]string{"http-custom-headers"}, whyNull}}, never: []exception{{[]string{"auth/*"}, whyNoOAuth}}},
 }
 
 // reason gives what a list of exceptions says about a scenario: all of it, or single checks.
@@ -131,8 +126,8 @@ what the scenario wants.
 func (l leg) row(scenario string) string {
 	direct, whyDirect := cell(l.direct, scenario)
 	through, why := cell(l.through, scenario)
-	if _, _, hollow := reason(l.hollow, scenario); hollow != "" {
-		why = hollow
+	if _, _, noted := reason(l.noted, scenario); noted != "" {
+		why = noted
 	}
 	if l.role == "client" {
 		return fmt.Sprintf("| %s | %s | %s |\n", scenario, through, why)

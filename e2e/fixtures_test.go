@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +104,8 @@ func TestRecorderCrashes(t *testing.T) {
 // A recorder that will not end shows that the search for left-over processes finds what is left over.
 func TestLeftOverProcessesAreFound(t *testing.T) {
 	t.Parallel()
-	if all, err := processes(); err != nil || len(all) == 0 {
-		t.Skip("the process table cannot be read here: ", err)
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux says whose environment holds what")
 	}
 	w := newWorld(t)
 	mark := "XDG_MCPHUB_E2E=" + w.dir + "#control;"

@@ -65,9 +65,7 @@ func TestInspector(t *testing.T) {
 func TestInspectorOfEachEra(t *testing.T) {
 	t.Parallel()
 	n := requireNode(t)
-	if major := n.major(t); major < 22 {
-		t.Skipf("NOT PROVED HERE: MCP Inspector wants Node 22.19, this is %d", major)
-	}
+	n.forInspector(t)
 	for era, version := range map[string]string{"legacy": "2025-11-25", "auto": modernVersion, "modern": modernVersion} {
 		for _, overWeb := range []bool{false, true} {
 			t.Run(era+" on "+transportNames[overWeb], func(t *testing.T) {

@@ -110,7 +110,8 @@ type approvalQuestion struct {
 	text     string
 	proposal *proposal
 	planner  planner
-	key      fingerprint // of the call and of all that the question says
+	checker  *validate.Checker // by whose policy it is asked
+	key      fingerprint       // of the call and of all that the question says
 }
 
 // inquire makes the question for a judgement that escalates; why says that
@@ -131,7 +132,7 @@ func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why s
 		return nil, why
 	}
 	text := inquiryText(j.child, p.what, proposal, s.consent.once)
-	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, key: digestOf(p.digest[:], []byte(text))}, ""
+	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, checker: checker, key: digestOf(p.digest[:], []byte(text))}, ""
 }
 
 // seekApproval is appeal for a request that is sent next: what was allowed is
@@ -162,6 +163,9 @@ func (s *Session) appeal(ctx context.Context, p *petition, j *judgement) (*judge
 			return j, nil
 		}
 		j.lease.Release()
+		if p := parleyOf(ctx); p != nil {
+			p.leaveTurn() // clients with other roots may want the child meanwhile
+		}
 		st, first, why := s.consent.join(q, p.name)
 		switch {
 		case why != "":
@@ -259,10 +263,12 @@ func (s *Session) grant(q *approvalQuestion, r *reply) (ok bool, why string) {
 	for i := range q.proposal.grants {
 		g := &q.proposal.grants[i]
 		given = append(given, &grant{
-			child: q.child.Spec.Name, revision: q.child.Spec.Revision, offer: *g, warrant: r.warrant, since: now, once: s.consent.once,
+			child: q.child.Spec.Name, revision: q.child.Spec.Revision, what: q.what, policy: q.checker,
+			offer: *g, warrant: r.warrant, since: now, once: s.consent.once,
 		})
 	}
 	r.version = s.consent.give(given)
+	s.consent.prune(s.hub.now()) // hub.json may have been read anew since the question
 	return true, ""
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -488,34 +486,6 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 	}
 }
 
-// A request that is no call of a tool is asked about likewise, and what is
-// asked for while somebody types is not.
-func TestErrandsThatEscalate(t *testing.T) {
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
-		p := saying(no)
-		c, _ := a.client(p)
-		uri := fmt.Sprintf(`{"uri":"file://%s"}`, a.at("data", "one", "1.txt"))
-		if e := c.refused("resources/read", uri); !strings.Contains(e.Message, "the person said no") {
-			t.Errorf("refused: %v", e)
-		}
-		a.asks(p, 1)
-		if !strings.Contains(p.asked()[0], `a request "resources/read"`) {
-			t.Errorf("asked %s", p.asked()[0])
-		}
-		p.says = func(context.Context, *jsonrpc.Message) string { return yes }
-		resp, err := c.conn.Call(a.Context(), "resources/read", []byte(uri))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := resp.Err(); e != nil && strings.Contains(e.Message, "denied") {
-			t.Errorf("allowed, and denied: %v", e)
-		}
-		a.asks(p, 2)
-	}, func(_ *Config, v *validate.Config) {
-		v.Policy.Rules = v.Policy.Rules[:4]
-	})
-}
-
 // sendRaw writes a frame past the client's own bookkeeping.
 func (c *testClient) sendRaw(frame string) error {
 	if c.raws == nil {
@@ -523,61 +493,4 @@ func (c *testClient) sendRaw(frame string) error {
 	}
 	_, err := io.WriteString(c.raws, frame+"\n")
 	return err
-}
-
-// What is shown of a path cannot be read as anything else.
-func TestLegible(t *testing.T) {
-	for in, want := range map[string]string{
-		"/etc/hosts":                `"/etc/hosts"`,
-		"/a b/é/日本":                 `"/a b/é/日本"`,
-		"/a\nAllow":                 `"/a\nAllow"`,
-		`/a" and nothing else, "/b`: `"/a\" and nothing else, \"/b"`,
-		`\u0061`:                    `"\\u0061"`,
-		"/a\u202egpj.exe":           `"/a\u202egpj.exe"`,
-		"/a\u2066b\u2069":           `"/a\u2066b\u2069"`,
-		"/a\u200bb\u00adc\u00a0d":   `"/a\u200bb\u00adc\u00a0d"`,
-		"/a\u3164b\u2800c\ufe0fd":   `"/a\u3164b\u2800c\ufe0fd"`,
-		"/a\x1b[2J\x07\x00b":        `"/a\x1b[2J\a\x00b"`,
-		"/a\xffb":                   `"/a\xffb"`,
-		"/<b>`x`</b> [y](z) *":      `"/\x3cb>\x60x\x60\x3c/b> [y]\x28z) \x2a"`,
-		"/e\u0301\u0301\u0301":      "\"/e\u0301\\u0301\\u0301\"",
-		"/שלום":                     "\"/שלום\" (in the order of its letters: \"/\\u05e9\\u05dc\\u05d5\\u05dd\")",
-		"":                          `""`,
-	} {
-		if got := legible(in); got != want {
-			t.Errorf("%q is shown as %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		long := a.at("data")
-		for range 4 {
-			long = filepath.Join(long, strings.Repeat("n", 200))
-		}
-		write(t, filepath.Join(long, "x"))
-		a.refused(c, "kid__echo", reading(filepath.Join(long, "x")), "too long to be shown")
-		var all []string
-		for i := range mostAskedPaths + 1 {
-			path := a.at("data", fmt.Sprint(i), "x")
-			write(t, path)
-			all = append(all, fmt.Sprintf("%q", path))
-		}
-		a.refused(c, "kid__echo", `{"paths":[`+strings.Join(all, ",")+`]}`, "more than a person can look over")
-		a.asks(p, 0)
-		odd := a.at("data", "a\nAllow everything\u202e")
-		if err := os.MkdirAll(odd, 0o700); err != nil {
-			t.Skip(err)
-		}
-		write(t, filepath.Join(odd, "x"))
-		_, _, _ = a.try(c, "kid__echo", reading(filepath.Join(odd, "x")))
-		for _, said := range p.asked() {
-			if strings.Contains(said, "\nAllow everything") || strings.Contains(said, "\u202e") {
-				t.Errorf("asked %q", said)
-			}
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,9 +79,13 @@ func checkMembers(members []jsonrpc.Member) error { return lookAlike("params", m
 // in it: a child with a lax parser would read it in place of the one that was
 // judged.
 func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
-	for _, m := range members {
+	for i := range members {
+		m := &members[i]
+		if slices.Contains(knowns, m.Name) {
+			continue // and like no other: they differ by more than that
+		}
 		for _, known := range knowns {
-			if m.Name != known && strings.EqualFold(bare(m.Name), known) {
+			if strings.EqualFold(bare(m.Name), known) {
 				return fmt.Errorf("the member %q of %s is spelled almost like %q; send it exactly so or leave it out", m.Name, where, known)
 			}
 		}

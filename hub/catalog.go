@@ -9,7 +9,9 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/validate"
 )
 
@@ -27,6 +29,7 @@ type Catalog struct {
 	schemes      map[string]map[string]bool // of what each child lists
 	resourceful  map[string]bool            // children that have resources
 	subscribable map[string]bool            // and tell of changes
+	tasks        bool                       // some have the extension for tasks
 }
 
 // pagesOf returns the list of one kind.
@@ -39,15 +42,17 @@ func (c *Catalog) pagesOf(k kind) func() *pages {
 
 // offered is one tool as the client sees it.
 type offered struct {
-	name   string // towards the client
-	child  string // "" for a tool of the hub itself
-	remote string // the child's own name
-	def    []byte // definition towards the client
-	entry  []byte // definition as the child gave it
-	from   *children.Offer
-	tool   *validate.Tool // what it is judged by
-	costly bool           // its schema may take time to check: it has patterns
-	gen    *generation    // by which it is judged and run
+	name    string // towards the client
+	child   string // "" for a tool of the hub itself
+	remote  string // the child's own name
+	def     []byte // definition towards the client
+	entry   []byte // definition as the child gave it
+	from    *children.Offer
+	tool    *validate.Tool    // what it is judged by
+	costly  bool              // its schema may take time to check: it has patterns
+	gen     *generation       // by which it is judged and run
+	mirrors []mirror.Mark     // parameters that headers repeat
+	lines   func() audit.Form // what the lines of its calls have alike where no path is in them
 }
 
 // An oddity is a tool that is not offered, and why.
@@ -164,6 +169,7 @@ func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.raw.Capabilities, "extensions"), extensionTasks) != nil
 		c.schemes[name], c.templates[name] = map[string]bool{}, templatesOf(offer.raw)
 		for _, k := range []kind{kindResources, kindTemplates} {
 			for _, it := range offer.items[k] {
@@ -207,6 +213,8 @@ func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*of
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	o.name = g.cfg.Names.exposed(o.child, child.Prefix, remote)
 	o.def = renamed(withoutEscapes(raw), o.name)
+	o.mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
+	o.lines = sync.OnceValue(func() audit.Form { return plainForm(o.child, o.remote, tool) })
 	return o, ""
 }
 

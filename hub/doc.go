@@ -47,13 +47,16 @@
 //     waiting, the client is asked by the result, and the retry, which may come
 //     once, hands the answers over (park.go). What does not come again within ten
 //     minutes is cancelled towards the child; how many wait, and how many bytes
-//     they hold, is bounded.
+//     they hold, is bounded. Over HTTP one that keeps a child from calls with
+//     other roots gives way after half a minute, and its retry begins anew.
 //   - A child of the handshake's era asks for roots in step 7, which nothing told
 //     before: it waits, for as long as any answer of a client about roots may take,
 //     while that client is asked in the same way. What names may be links is
 //     judged once more before the child is given them (lazy_roots.go).
 //   - A child of the same era asks by its result: that goes to the client with the
 //     child's requestState inside the hub's (modern_child.go). Nothing is held.
+//     Answers that come without one go to such a child with the call, which is
+//     judged like any other; but for roots, which are the hub's to say.
 //
 // Every requestState is bound to method, params, client and time. What a child is
 // told of a client that it meets before any request, and what a client is told

@@ -21,6 +21,8 @@ const nameOfGrants = "escalation-approved"
 type grant struct {
 	child    string
 	revision uint64 // of the child's Spec: another program of the same name was not allowed anything
+	what     string // the tool or method that was asked about
+	policy   *validate.Checker
 	offer    offeredGrant
 	warrant  *warrant
 	since    time.Time
@@ -105,37 +107,39 @@ func (c *consent) version() (n uint64, news <-chan struct{}) {
 	return c.tab.version, c.tab.news
 }
 
-// prune forgets grants of children that a reload has replaced or taken away.
+// prune forgets grants of children that a reload has replaced or taken away,
+// and those that its policy would have asked nobody about, for it denies them.
 func (c *consent) prune(g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tab.grants = slices.DeleteFunc(c.tab.grants, func(x *grant) bool {
+	serves := false
+	var left []*grant
+	for _, x := range c.tab.grants {
 		now := g.byName[x.child]
-		return now == nil || now.Spec.Revision != x.revision
-	})
+		switch {
+		case now == nil || now.Spec.Revision != x.revision:
+		case x.policy == g.cfg.Checker:
+			left = append(left, x)
+			continue
+		case g.cfg.Checker.Upholds(x.child, x.what, x.offer.Grant): // looks at the disk, after a reload only
+			again := *x
+			again.policy = g.cfg.Checker
+			left = append(left, &again)
+			continue
+		}
+		serves = serves || x.offer.serves()
+	}
+	c.tab.grants = left
+	if serves {
+		c.changed()
+	}
 }
 
 // awaitGranted waits until the session's children have been given the grants of
 // a version, or newer ones; being given is not having applied them, which
 // acquire waits for (C2). Where patience ends first the hub alone judges.
 func (s *Session) awaitGranted(ctx context.Context, version uint64, patience time.Duration) error {
-	over := time.NewTimer(patience)
-	defer over.Stop()
-	for {
-		s.mu.Lock()
-		done, again := s.tab.granted >= version, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-again:
-		case <-over.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool { return tab.granted >= version })
 }
 
 // grantReport is one grant as get-roots, explain and status show it.

@@ -59,6 +59,7 @@ type httpFront struct {
 	watch watch
 
 	bodies atomic.Int64 // bytes of large requests being read or served
+	unread atomic.Int64 // bytes of large answers being written
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
@@ -88,7 +89,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	}
 	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
-		Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
+		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writePatience,
 		ErrorLog: stdlog.New(f.log, "", 0),
@@ -136,6 +137,11 @@ func (f *httpFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve admits and routes one request to the endpoint.
 func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// It may have had a Content-Length too, which net/http does not tell: what
+		// lies behind it may be no request of this client (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	owner, ok := f.guard.admit(w, r)
 	if !ok {
 		return
@@ -176,7 +182,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	// Whoever is of no session has nothing long to say.
 	var c *httpClient
-	if r.Header.Get(headerSession) != "" {
+	if sessionNamed(r.Header) != "" {
 		if c = f.find(w, r, owner); c == nil {
 			return
 		}
@@ -190,8 +196,12 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	if m == nil {
 		return
 	}
-	release := held.release
-	defer func() { release() }()
+	detached := false
+	defer func() {
+		if !detached {
+			held.release()
+		}
+	}()
 	if isModern(m) {
 		err := checkVersion(r.Header, m)
 		if err == nil {
@@ -201,6 +211,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		return
 	}
 	switch {
+	case isBatch(m):
+		f.batch(w, r, c, m, plain)
+		return
 	case m.IsRequest() && m.Method == string(mcp.MethodInitialize):
 		f.initialize(w, r, m, owner)
 		return
@@ -208,10 +221,20 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		f.find(w, r, owner) // says what is missing
 		return
 	case m.IsRequest():
-		if f.request(w, r, c, m, events, release) {
-			release = func() {}
-		}
+		detached = f.request(w, r, c, m, events, held)
 		return
+	case !f.told(c, m):
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, noMessage)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+const noMessage = "a message needs a method, or an id with either a result or an error"
+
+// told takes in what is not answered; false: it is no message.
+func (f *httpFront) told(c *httpClient, m *jsonrpc.Message) bool {
+	switch {
 	case m.Method == "notifications/cancelled":
 		c.cancelled(m)
 	case m.IsNotification():
@@ -219,10 +242,9 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.answered(m)
 	default:
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
-		return
+		return false
 	}
-	w.WriteHeader(http.StatusAccepted)
+	return true
 }
 
 func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
@@ -237,11 +259,13 @@ func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
 func (f *httpFront) find(w http.ResponseWriter, r *http.Request, owner string) *httpClient {
-	if v := r.Header.Get(headerProtocol); v != "" && !slices.Contains(mcp.LegacyProtocolVersions(), v) {
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", shown(v, 40)))
-		return nil
+	for _, v := range r.Header[keyProtocol] {
+		if v != "" && !slices.Contains(legacyVersions, v) {
+			refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", shown(v, 40)))
+			return nil
+		}
 	}
-	id := r.Header.Get(headerSession)
+	id := sessionNamed(r.Header)
 	if id == "" {
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "there is no "+headerSession+" header: send initialize first and then the id that it is answered with")
 		return nil
@@ -258,7 +282,7 @@ func (f *httpFront) find(w http.ResponseWriter, r *http.Request, owner string) *
 
 // initialize begins a session.
 func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, owner string) {
-	if r.Header.Get(headerSession) != "" {
+	if sessionNamed(r.Header) != "" {
 		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
 		return
 	}
@@ -310,67 +334,6 @@ func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) 
 		}
 	}()
 	return s.ServeRequest(ctx, m)
-}
-
-// request serves one request of a session. The end of the connection is not
-// the end of the request: only notifications/cancelled is (2025-11-25). detached:
-// it goes on without the connection and calls release when it ends.
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, release func()) (detached bool) {
-	id := string(m.ID)
-	ctx, cancel, refusal := c.admit(id)
-	if refusal != nil {
-		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
-		return false
-	}
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		if !c.turn(ctx, r.Context()) {
-			cancel(nil)
-			c.served(id)
-			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-			return false
-		}
-	}
-	x := newExchange(c, m.ID, events)
-	if x.poll = f.o.Poll; x.poll > 0 {
-		x.left = make(chan struct{})
-	}
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
-	prefers := events && prefersEvents(r.Header)
-	return f.serveExchange(x, release, func() {
-		if prefers {
-			x.flow()
-		}
-		a := f.answer(withPeer(ctx, x), c.s, m)
-		var gone *jsonrpc.CancelledError
-		cancelled := errors.As(context.Cause(ctx), &gone)
-		c.served(id)
-		cancel(nil)
-		if !x.finish(a, cancelled) {
-			f.plain(w, x, a, cancelled)
-		}
-		<-c.slots
-	})
-}
-
-// plain answers a request before whose answer nothing had to be said.
-func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
-	if time.Since(x.began) > writePatience/2 {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
-	}
-	if a.Release != nil {
-		defer a.Release()
-	}
-	switch {
-	case !cancelled:
-		writePlain(w, x.id, a)
-	case x.events:
-		writeEvents(w) // a stream without an answer
-	default:
-		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
-	}
 }
 
 // enter takes a session in, where there is room: of one token, if there are

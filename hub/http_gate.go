@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
 )
 
@@ -85,7 +86,7 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
 		return "", false
 	}
-	if origin := r.Header.Get("Origin"); g.origins[strings.ToLower(origin)] {
+	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Add("Vary", "Origin")
@@ -98,7 +99,14 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 			return "", false
 		}
 	}
-	return g.token(w, r)
+	if owner, ok = g.token(w, r); !ok {
+		return "", false
+	}
+	if key := twice(r.Header); key != "" && (key != keyProtocol || !headerModern(r.Header)) { // that one has an error of its own
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
+		return "", false
+	}
+	return owner, true
 }
 
 // allowedHeaders are the headers that a listed page may send: those of the
@@ -108,8 +116,8 @@ func allowedHeaders(h http.Header) []string {
 	for _, v := range h.Values("Access-Control-Request-Headers") {
 		for _, name := range strings.Split(v, ",") {
 			name = strings.TrimSpace(name)
-			prefix := len(mcp.HeaderParamPrefix)
-			if len(name) > prefix && strings.EqualFold(name[:prefix], mcp.HeaderParamPrefix) && !strings.ContainsFunc(name, func(r rune) bool { return !tchar(r) }) {
+			prefix := len(mirror.Prefix)
+			if len(name) > prefix && strings.EqualFold(name[:prefix], mirror.Prefix) && mirror.Token(name) {
 				all = append(all, name)
 			}
 		}
@@ -157,19 +165,20 @@ func (g *gate) host(r *http.Request) error {
 	return fmt.Errorf("the host %q is not one that this hub serves; add it to http.hosts in hub.json if it is yours", shown(r.Host, 100))
 }
 
+var errOrigin = errors.New("the page that sent this request is not listed in http.origins of hub.json")
+
 // origin refuses web pages that are not listed, but for those that the hub's
 // own address served.
 func (g *gate) origin(r *http.Request) error {
-	refused := errors.New("the page that sent this request is not listed in http.origins of hub.json")
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 		if !same && !g.origins[strings.ToLower(origin)] {
-			return refused
+			return errOrigin
 		}
 	}
 	if len(r.Header.Values("Origin")) > 1 || g.cross.Check(r) != nil {
-		return refused
+		return errOrigin
 	}
 	return nil
 }

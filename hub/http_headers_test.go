@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 )
 
 func headers(pairs ...string) http.Header {
@@ -121,119 +118,10 @@ func TestHeadersTellTheEra(t *testing.T) {
 	}
 }
 
-func TestSentinel(t *testing.T) {
-	const bad = "\x00"
-	for raw, want := range map[string]string{
-		"us-west1":                            "us-west1",
-		"":                                    "",
-		"a\tb c":                              "a\tb c",
-		"=?base64?SGVsbG8sIOS4lueVjA==?=":     "Hello, 世界",
-		"=?base64?IHBhZGRlZCA=?=":             " padded ",
-		"=?base64?bGluZTEKbGluZTI=?=":         "line1\nline2",
-		"=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=": "=?base64?literal?=",
-		"=?base64??=":                         "",
-		"=?base64?SGVsbG8=":                   "=?base64?SGVsbG8=",
-		"SGVsbG8=?=":                          "SGVsbG8=?=",
-		"=?BASE64?SGVsbG8=?=":                 "=?BASE64?SGVsbG8=?=",
-		"=?base64?=":                          bad, // the end of the one is the beginning of the other
-		"=?base64?SGVsbG8?=":                  bad, // no padding
-		"=?base64?SGVs!!!bG8=?=":              bad,
-		"=?base64?SGVsbG9=?=":                 bad, // bits left over: a second spelling
-		"=?base64?SGVs bG8=?=":                bad,
-		"=?base64?SGVsbG8=SGVsbG8=?=":         bad,
-		"=?base64?_-8=?=":                     bad, // the alphabet of URLs
-		"=?base64?/w==?=":                     bad, // not UTF-8
-		"größe":                               bad,
-		"a\x00b":                              bad,
-		"a\nb":                                bad,
-		"a\x7f":                               bad,
-	} {
-		got, reason := decodeMirrored(raw)
-		if want == bad && reason == "" || want != bad && (reason != "" || got != want) {
-			t.Errorf("%q: %q, %q", raw, got, reason)
-		}
-	}
-}
-
-// Whatever a client encodes is read as what it was, and what is read has one
-// reading: encoded again it reads the same.
-func FuzzSentinel(f *testing.F) {
-	for _, s := range []string{"", "a", " ", "=?base64?x?=", "=?base64?=", "größe", "a\nb", "=?base64?SGVsbG8=?="} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if utf8.ValidString(s) {
-			encoded, ok := mcp.EncodeHeaderValue(s)
-			if got, reason := decodeMirrored(encoded); ok && (reason != "" || got != s) {
-				t.Errorf("%q is sent as %q and read as %q (%s)", s, encoded, got, reason)
-			}
-		}
-		got, reason := decodeMirrored(s)
-		if reason != "" {
-			return
-		}
-		if !utf8.ValidString(got) {
-			t.Fatalf("%q is read as %q", s, got)
-		}
-		if got != s { // it was encoded, and in the only way that there is
-			if canonical := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(got)) + "?="; canonical != s {
-				t.Errorf("%q and %q are both read as %q", s, canonical, got)
-			}
-		}
-	})
-}
-
-func TestMirrorsOfASchema(t *testing.T) {
-	def := func(schema string) []byte { return []byte(`{"name":"t","inputSchema":` + schema + `}`) }
-	deep := strings.Repeat(`{"properties":{"a":`, 200) + `{"x-mcp-header":"A","type":"string"}` + strings.Repeat(`}}`, 200)
-	for name, tc := range map[string]struct {
-		schema string
-		want   []string // header=path; nil and bad: none
-		bad    bool
-	}{
-		"none":              {`{"type":"object","properties":{"a":{"type":"string"}}}`, nil, false},
-		"one":               {`{"properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`, []string{"Mcp-Param-Region=a"}, false},
-		"nested":            {`{"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","x-mcp-header":"N"}}}}}`, []string{"Mcp-Param-N=a.b"}, false},
-		"escaped":           {`{"properties":{"a":{"type":"boolean","x-mcp-\u0068eader":"B"}}}`, []string{"Mcp-Param-B=a"}, false},
-		"types":             {`{"properties":{"a":{"type":["string","integer"],"x-mcp-header":"B"}}}`, []string{"Mcp-Param-B=a"}, false},
-		"called so":         {`{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
-		"a value":           {`{"properties":{"a":{"type":"object","default":{"x-mcp-header":"A"},"enum":[{"x-mcp-header":"B"}]}}}`, nil, false},
-		"a number":          {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, true},
-		"no type":           {`{"properties":{"a":{"x-mcp-header":"A"}}}`, nil, true},
-		"types with null":   {`{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, nil, true},
-		"no types":          {`{"properties":{"a":{"type":[],"x-mcp-header":"A"}}}`, nil, true},
-		"empty":             {`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil, true},
-		"no token":          {`{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`, nil, true},
-		"line end":          {`{"properties":{"a":{"type":"string","x-mcp-header":"a\r\nX: y"}}}`, nil, true},
-		"no string":         {`{"properties":{"a":{"type":"string","x-mcp-header":1}}}`, nil, true},
-		"twice":             {`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},
-		"at the root":       {`{"type":"string","x-mcp-header":"A"}`, nil, true},
-		"in items":          {`{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
-		"below items":       {`{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}`, nil, true},
-		"in anyOf":          {`{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil, true},
-		"in $defs":          {`{"$defs":{"d":{"type":"string","x-mcp-header":"A"}}}`, nil, true},
-		"in if":             {`{"if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
-		"deeper than ever":  {deep, nil, true},
-		"no object":         {`["x-mcp-header"]`, nil, false},
-		"odd annotation in": {`{"properties":{"a":{"type":"string","x-mcp-header":{"x-mcp-header":"A"}}}}`, nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found, err := mirrors(def(tc.schema))
-			var got []string
-			for _, m := range found {
-				got = append(got, m.header+"="+strings.Join(m.path, "."))
-			}
-			if (err != nil) != tc.bad || !slices.Equal(got, tc.want) {
-				t.Errorf("%v, %v", got, err)
-			}
-		})
-	}
-}
-
 func TestMirrorsAreTheArguments(t *testing.T) {
-	found, err := mirrors([]byte(`{"inputSchema":{"properties":{
+	found, err := mirror.Marks([]byte(`{"properties":{
 		"s":{"type":"string","x-mcp-header":"S"},"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"},
-		"o":{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}}}}`))
+		"o":{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}}}`))
 	if err != nil || len(found) != 4 {
 		t.Fatal(found, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,11 +15,17 @@ import (
 
 // This file reads the message of a POST and writes answers that are no stream.
 
+// usualAccept is what the SDKs send.
+const usualAccept = "application/json, text/event-stream"
+
 // accepts tells which kinds of answer the client takes. No Accept is any.
 func accepts(h http.Header) (plain, events bool) {
-	values := h.Values("Accept")
+	values := h["Accept"]
 	if len(values) == 0 {
 		return true, false
+	}
+	if len(values) == 1 && values[0] == usualAccept {
+		return true, true
 	}
 	for _, v := range values {
 		for _, kind := range strings.Split(v, ",") {
@@ -49,12 +56,17 @@ const (
 )
 
 // message reads the one message of a POST, bounded in size and time; c is nil
-// where there is no session yet. Where there is none the request is answered. What is
-// held is given back with release, when the request is over.
+// where there is no session yet. A batch, where the session has those, comes as it
+// is (isBatch). Where there is none the request is answered. What is held is given
+// back with release, when the request is over.
 func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClient) (*jsonrpc.Message, *holding) {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
-		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json")
+	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
+		return nil, nil
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send the message as it is, without a Content-Encoding")
 		return nil, nil
 	}
 	limit := int64(f.h.now().cfg.Limits.Frame)
@@ -65,35 +77,51 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
-	held := &holding{r: http.MaxBytesReader(w, r.Body, limit), c: c, all: &f.bodies, frame: int64(f.h.now().cfg.Limits.Frame)}
-	body, err := readBody(held, r.ContentLength)
-	if err != nil {
-		held.release()
+	in := &struct {
+		m    jsonrpc.Message
+		held holding
+	}{held: holding{r: r.Body, c: c, all: &f.bodies, frame: int64(f.h.now().cfg.Limits.Frame)}}
+	if r.ContentLength < 0 { // else net/http reads no more than it says
+		in.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}
+	body, err := readBody(&in.held, r.ContentLength)
+	if err == nil {
+		err = jsonrpc.Split(body, true, &in.m)
+	}
+	if err == jsonrpc.ErrBatch && c != nil && c.s.batches() {
+		in.m, err = jsonrpc.Message{Frame: body}, nil
+	}
+	if err == nil {
+		return &in.m, &in.held
+	}
+	in.held.release()
 	var long *http.MaxBytesError
+	var syntax *jsonrpc.SyntaxError
 	switch {
 	case errors.As(err, &long):
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", limit))
-		return nil, nil
 	case errors.Is(err, errHeld):
 		refuseBusy(w, err.Error())
-		return nil, nil
-	case err != nil:
+	case errors.As(err, &syntax):
+		refuseHTTP(w, http.StatusBadRequest, int64(syntax.Code), err.Error())
+	default:
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
-		return nil, nil
 	}
-	split := &jsonrpc.Message{}
-	if err := jsonrpc.Split(body, true, split); err != nil {
-		held.release()
-		code := int64(jsonrpc.CodeParse)
-		var syntax *jsonrpc.SyntaxError
-		if errors.As(err, &syntax) {
-			code = int64(syntax.Code)
-		}
-		refuseHTTP(w, http.StatusBadRequest, code, err.Error())
-		return nil, nil
+	return nil, nil
+}
+
+// isJSON reports whether a Content-Type is that of JSON, in UTF-8: there is no
+// other (RFC 8259, 8.1), and whoever stands before the hub may read it as it says.
+func isJSON(kind string) bool {
+	if kind == "application/json" {
+		return true
 	}
-	return split, held
+	kind, params, err := mime.ParseMediaType(kind)
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset := strings.ToLower(params["charset"])
+	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
 }
 
 // readBody reads to the end. length is what the request says of itself, -1 for
@@ -158,6 +186,34 @@ func (h *holding) release() {
 	h.all.Add(-h.large())
 }
 
+// keep counts an answer that is about to be written, until drop: what clients
+// call for and do not read is held, all together, up to as much as their bodies.
+// One that there is no room for becomes an error, but not the only one.
+func (f *httpFront) keep(c *httpClient, a *framed) (n int64) {
+	n = int64(len(a.Result) + len(a.Error))
+	if n <= smallBody {
+		return 0
+	}
+	frame := int64(f.h.now().cfg.Limits.Frame)
+	own, all := c.unread.Add(n), f.unread.Add(n)
+	if all == n || own <= heldBodies*frame && all <= allBodies*frame {
+		return n
+	}
+	f.drop(c, n)
+	if a.Release != nil {
+		a.Release()
+	}
+	*a = framed{Answer: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))}
+	return 0
+}
+
+func (f *httpFront) drop(c *httpClient, n int64) {
+	if n > 0 {
+		c.unread.Add(-n)
+		f.unread.Add(-n)
+	}
+}
+
 // refuseHTTP answers with a status and a JSON-RPC error without an id.
 func refuseHTTP(w http.ResponseWriter, status int, code int64, text string) {
 	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))
@@ -189,6 +245,16 @@ func writeEvents(w http.ResponseWriter) {
 
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
+
+// writeFrame answers with a small frame.
+func writeFrame(w http.ResponseWriter, frame []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	if len(frame) > 1<<10 { // else net/http tells the length by itself
+		h["Content-Length"] = []string{strconv.Itoa(len(frame))}
+	}
+	_, _ = w.Write(frame)
+}
 
 func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	parts := answerParts(id, a)

@@ -80,7 +80,8 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 		f.strayModern(w, m)
 		return
 	}
-	if status, a := f.examine(r.Header, m, c.s, events); status != http.StatusOK {
+	meta, status, a := f.examine(r.Header, m, c.s, events)
+	if status != http.StatusOK {
 		refuseRequest(w, status, m.ID, a)
 		return
 	}
@@ -93,7 +94,7 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 		defer c.unlisten()
 		leave()
 	}
-	f.requestModern(w, r, c, m, events)
+	f.requestModern(w, r, c, m, meta, events)
 }
 
 // strayModern answers what is no request. This revision has no notifications of
@@ -109,12 +110,13 @@ func (f *httpFront) strayModern(w http.ResponseWriter, m *jsonrpc.Message) {
 
 // examine looks at a request before anything is done for it: the headers
 // against the body, and what _meta has to hold. Anything but 200 is a refusal.
-func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, events bool) (int, jsonrpc.Answer) {
+func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, events bool) (requestMeta, int, jsonrpc.Answer) {
 	if err := checkVersion(h, m); err != nil {
-		return http.StatusBadRequest, refuseMismatch(err)
+		return requestMeta{}, http.StatusBadRequest, refuseMismatch(err)
 	}
-	if _, refusal, ok := readMeta(m); !ok {
-		return http.StatusBadRequest, refusal
+	meta, refusal, ok := readMeta(m)
+	if !ok {
+		return meta, http.StatusBadRequest, refusal
 	}
 	err := checkMethod(h, m)
 	if tool := s.known(m); err == nil && tool != nil {
@@ -122,11 +124,11 @@ func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, event
 	}
 	switch {
 	case err != nil:
-		return http.StatusBadRequest, refuseMismatch(err)
+		return meta, http.StatusBadRequest, refuseMismatch(err)
 	case m.Method == methodListen && !events:
-		return http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
+		return meta, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
-	return http.StatusOK, jsonrpc.Answer{}
+	return meta, http.StatusOK, jsonrpc.Answer{}
 }
 
 // known returns the tool that a call is of, nil where it is none, or the
@@ -143,11 +145,7 @@ func (s *Session) known(m *jsonrpc.Message) *offered {
 // definition of the tool says that there are such headers. A definition that
 // says so wrongly says nothing: clients leave such a tool out.
 func (o *offered) checkMirrors(h http.Header, args []byte) error {
-	found, err := mirrors(o.entry)
-	if err != nil {
-		return nil
-	}
-	return checkMirrors(h, found, args)
+	return checkMirrors(h, o.mirrors, args)
 }
 
 // lateCheck is what is left to compare of a call's headers until its tool is
@@ -174,14 +172,13 @@ func fitsHeaders(ctx context.Context, tool *offered, args []byte) (refusal jsonr
 }
 
 // requestModern serves one request. The end of its connection is the end of it.
-func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool) {
+func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, meta requestMeta, events bool) {
 	late := &lateCheck{h: r.Header}
-	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), lateKey{}, late))
+	ctx, cancel := context.WithCancelCause(context.WithValue(c.ctx, lateKey{}, late))
 	defer cancel(nil)
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	defer context.AfterFunc(c.ctx, func() { cancel(errSessionOver) })()
 	if m.Method != methodListen {
 		if !c.await(ctx, w) {
 			refuseRequest(w, http.StatusServiceUnavailable, m.ID, gone(ctx, errSessionOver))
@@ -192,7 +189,7 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	x := newExchange(c, m.ID, events)
 	x.lost = true
 	x.begin(r.Context(), w, modernVersion)
-	a := f.answerModern(ctx, c.s, m, response{x})
+	a := f.answerModern(ctx, c.s, m, meta, response{x})
 	over := ctx.Err() != nil
 	if !over && late.refusal.Error != nil {
 		a = late.refusal // as it is: of a child nobody would believe it
@@ -200,9 +197,12 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	if !over && a.Error == nil && prefersEvents(r.Header) {
 		x.flow() // not before: an error has its status
 	}
-	if !x.finish(a, over) {
+	kept := framed{Answer: a}
+	n := f.keep(c, &kept)
+	if a = kept.Answer; !x.finish(a, over) {
 		f.plainModern(w, x, a, statusOf(c.s, m, a), over)
 	}
+	f.drop(c, n)
 }
 
 // await waits for the turn of a request.
@@ -216,14 +216,14 @@ func (c *httpClient) await(ctx context.Context, w http.ResponseWriter) bool {
 	return c.turn(ctx, ctx)
 }
 
-func (f *httpFront) answerModern(ctx context.Context, s *Session, m *jsonrpc.Message, out outlet) (a jsonrpc.Answer) {
+func (f *httpFront) answerModern(ctx context.Context, s *Session, m *jsonrpc.Message, meta requestMeta, out outlet) (a jsonrpc.Answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.log.Error().Str("method", shown(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
 			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")
 		}
 	}()
-	return s.serveModern(ctx, m, out)
+	return s.serveRead(ctx, m, meta, out)
 }
 
 // plainModern answers a request before whose answer nothing had to be said.

@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
 )
 
@@ -59,7 +60,7 @@ func (c *modernWeb) frame(method, params string) string {
 func (c *modernWeb) headersOf(frame string) []string {
 	m := split(c.t, frame)
 	h := append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", m.Method}, c.header...)
-	if member := nameMember(m.Method); member != "" {
+	if member := mirror.NameMember(m.Method); member != "" {
 		name, _ := jsonrpc.String(m.Param(member))
 		h = append(h, "Mcp-Name", name)
 	}

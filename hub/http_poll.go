@@ -21,8 +21,8 @@ const retryTime = time.Second
 // each answer; all others get one only where something is said before the answer.
 func prefersEvents(h http.Header) bool {
 	best, events := 0.0, false
-	for _, v := range h.Values("Accept") {
-		if v == "application/json, text/event-stream" { // what the SDKs send
+	for _, v := range h["Accept"] {
+		if v == usualAccept {
 			return false
 		}
 		for kind := range strings.SplitSeq(v, ",") {

@@ -3,7 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,6 +38,7 @@ type httpClient struct {
 	watch  *watch        // of the front
 	held   atomic.Int64  // bytes of requests being read or served
 	unsent atomic.Int64  // bytes that wait in all its streams
+	unread atomic.Int64  // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab httpTables
@@ -48,7 +51,8 @@ type httpTables struct {
 	lent     []*exchange
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
-	serving  map[string]context.CancelCauseFunc
+	serving  map[string]*underway
+	ended    bool   // no request is taken any more
 	lastID   uint64 // of the hub's own requests
 	lastFlow uint64 // of streams
 	open     int    // connections
@@ -63,8 +67,9 @@ func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.tab = httpTables{
 		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
-		serving: map[string]context.CancelCauseFunc{}, used: time.Now(),
+		serving: map[string]*underway{}, used: time.Now(),
 	}
+	context.AfterFunc(c.ctx, c.endServing)
 	return c
 }
 
@@ -91,7 +96,7 @@ func (c *httpClient) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
-	c.tab.used = time.Now()
+	c.rest()
 }
 
 // idle tells since when the session has had no connection and no request; ok
@@ -215,22 +220,33 @@ type refusal struct {
 	text   string
 }
 
-// admit registers a request of the client for cancellation.
-func (c *httpClient) admit(id string) (context.Context, context.CancelCauseFunc, *refusal) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
+// admit registers a request of the client, so that it can be ended.
+func (c *httpClient) admit(id string) (*underway, *refusal) {
+	u := &underway{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, twice := c.tab.serving[id]
 	switch {
 	case twice:
-		cancel(nil)
-		return nil, nil, &refusal{http.StatusBadRequest, "a request with this id is still being served"}
+		return nil, &refusal{http.StatusBadRequest, "a request with this id is still being served"}
 	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
-		cancel(nil)
-		return nil, nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
+		return nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
+	case c.tab.ended:
+		u.cause = errSessionOver
 	}
-	c.tab.serving[id] = cancel
-	return ctx, cancel, nil
+	c.tab.serving[id] = u
+	return u, nil
+}
+
+// endServing ends every request: the session has ended.
+func (c *httpClient) endServing() {
+	c.mu.Lock()
+	c.tab.ended = true
+	all := slices.Collect(maps.Values(c.tab.serving))
+	c.mu.Unlock()
+	for _, u := range all {
+		u.end(errSessionOver)
+	}
 }
 
 // turn waits until the request may be served; false: nobody wants it any more.
@@ -244,11 +260,21 @@ func (c *httpClient) turn(ctx, conn context.Context) bool {
 	return false
 }
 
-func (c *httpClient) served(id string) {
+// served takes a request out: it is about to be answered.
+func (c *httpClient) served(u *underway) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.tab.serving, id)
-	c.tab.used = time.Now()
+	delete(c.tab.serving, u.id)
+	c.rest()
+	c.mu.Unlock()
+	u.free()
+}
+
+// rest notes when the last request and the last connection have ended. The
+// caller holds mu.
+func (c *httpClient) rest() {
+	if c.tab.open == 0 && len(c.tab.serving) == 0 {
+		c.tab.used = time.Now()
+	}
 }
 
 // cancelled ends a request that the client no longer wants.
@@ -256,10 +282,10 @@ func (c *httpClient) cancelled(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	c.mu.Lock()
-	cancel := c.tab.serving[string(id)]
+	u := c.tab.serving[string(id)]
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel(&jsonrpc.CancelledError{Reason: reason})
+	if u != nil {
+		u.end(&jsonrpc.CancelledError{Reason: reason})
 	}
 }
 

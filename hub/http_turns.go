@@ -20,6 +20,10 @@ const (
 	mostTurns = 256
 	// turnTime bounds how long one of them waits.
 	turnTime = time.Minute
+	// givesWayAfter is how long a call that waits for its client keeps a turn that
+	// others wait for, counted from when both do: time is left for whoever has
+	// waited to be served its roots.
+	givesWayAfter = turnTime / 2
 )
 
 var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", turnTime)
@@ -72,7 +76,7 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 	if view == nil {
 		view = p.given.roots
 	}
-	if p.turn.gate != nil && p.turn.child == child {
+	if now := p.turnNow(); now.gate != nil && now.child == child {
 		return nil // one request brings one set
 	}
 	var set string
@@ -90,24 +94,44 @@ func (p *parley) takeTurn(ctx context.Context, child string) error {
 	gate := p.s.modern.gates.of(child)
 	soon, cancel := context.WithTimeoutCause(ctx, turnTime, errTurnTime)
 	defer cancel()
-	if err := gate.enter(soon, set); err != nil {
+	if err := p.enter(soon, gate, set); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 	}
-	p.turn = turn{child, gate}
+	p.swapTurn(turn{child, gate})
 	if set == "" {
 		return nil // no call has brought any yet
 	}
 	return p.s.serveBrought(ctx, child, set, serve)
 }
 
+// enter waits for the turn of a gate, and has calls give way that have it and
+// wait for their clients meanwhile.
+func (p *parley) enter(ctx context.Context, gate *turns, set string) error {
+	return gate.enter(ctx, set, func() { p.s.modern.lot.giveWay(gate, time.Now().Add(-givesWayAfter)) })
+}
+
+// turnNow is the turn that the request has.
+func (p *parley) turnNow() turn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tab.turn
+}
+
+// swapTurn notes a turn and returns the one before.
+func (p *parley) swapTurn(t turn) (had turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	had, p.tab.turn = p.tab.turn, t
+	return had
+}
+
 // leaveTurn gives the turn back that the request has, if any.
 func (p *parley) leaveTurn() {
-	if p.turn.gate != nil {
-		p.turn.gate.leave()
-		p.turn = turn{}
+	if had := p.swapTurn(turn{}); had.gate != nil {
+		had.gate.leave()
 	}
 }
 
@@ -124,22 +148,10 @@ func (s *Session) serveBrought(ctx context.Context, child, set string, view root
 		b.asked++
 		now = broughtRoots{set, view, b.asked}
 		b.served[child] = now
+		poke(s.modern.turned)
 	}
 	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		done, again := s.tab.brought.done >= now.at, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		poke(s.modern.turned)
-		select {
-		case <-again:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return s.awaitGiven(ctx, -1, func(tab *sessionTables) bool { return tab.brought.done >= now.at })
 }
 
 // servedNow is what calls have brought last for a child; "" for nothing.

@@ -256,17 +256,17 @@ func (s *Session) rejudged(j *judgement, view rootsmgr.View) *validate.Verdict {
 // others cannot have this one it is over: what it was judged by does not hold.
 func (p *parley) turnOf(ctx context.Context, child string, view rootsmgr.View) error {
 	set, gate := rootSet("", view.Snapshot.Roots()), p.s.modern.gates.of(child)
-	had := p.turn.gate == gate
+	had := p.turnNow().gate == gate
 	if !had || !gate.change(set) {
 		p.leaveTurn()
-		if err := gate.enter(ctx, set); err != nil {
+		if err := p.enter(ctx, gate, set); err != nil {
 			err = &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 			if had {
 				p.cancel(err)
 			}
 			return err
 		}
-		p.turn = turn{child, gate}
+		p.swapTurn(turn{child, gate})
 	}
 	return p.s.serveBrought(ctx, child, set, view)
 }

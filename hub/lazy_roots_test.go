@@ -237,7 +237,7 @@ func TestRootsInACallTakeTurns(t *testing.T) {
 func TestTurnsChange(t *testing.T) {
 	g := newTurns(10)
 	ctx := t.Context()
-	if err := g.enter(ctx, "a"); err != nil {
+	if err := g.enter(ctx, "a", nil); err != nil {
 		t.Fatal(err)
 	}
 	b, _ := g.arrive("b")
@@ -252,7 +252,7 @@ func TestTurnsChange(t *testing.T) {
 		t.Error("alone again, it is to change")
 	}
 	g.leave()
-	if err := g.enter(ctx, "d"); err != nil {
+	if err := g.enter(ctx, "d", nil); err != nil {
 		t.Error(err)
 	}
 }

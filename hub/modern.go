@@ -20,16 +20,16 @@ import (
 
 // supplied is what came with the request that the work is on.
 type supplied struct {
-	meta  requestMeta    // of the first round
-	roots *rootsmgr.View // that the client gave with it; nil where it gave none
-	child *childState    // that the client brings back; nil for none
+	meta    requestMeta    // of the first round
+	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
+	child   *childState    // that the client brings back; nil for none
+	answers []byte         // for a child, raw, an object; nil for none
 }
 
-// childState is what a child asked for by a result, and what the client says.
+// childState is what a child wants to have back.
 type childState struct {
-	child     string // its name
-	state     []byte // its requestState, a raw string; nil where it gave none
-	responses []byte // raw, an object
+	child string // its name
+	state []byte // its requestState, and what passed adds to it, raw
 }
 
 // modernSide is what a Session has for its modern requests.
@@ -80,6 +80,11 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 	if !ok {
 		return refusal
 	}
+	return s.serveRead(ctx, m, meta, out)
+}
+
+// serveRead is serveModern for a request whose _meta was read already.
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
 	s.meet()
 	switch m.Method {
 	case methodDiscover:
@@ -110,14 +115,22 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 		defer p.cancel(nil)
 		return p.finish(serve(withPeer(ctx, p), request))
 	}
+	responses := m.Param(memberResponses)
+	if responses != nil && !isObject(responses) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+	}
+	p.given.answers = childAnswers(responses)
 	if m.Param(memberState) != nil {
 		switch kind, payload, refusal := s.openState(p.subjectNow(), m); {
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateParked:
-			return s.resume(ctx, string(payload), m, p.tab.at)
+			if a, ok := s.resume(ctx, string(payload), responses, p.tab.at); ok {
+				return a
+			}
+			p.given.answers = nil // to questions that will be asked once more
 		default:
-			if a, ok := p.take(kind, payload, m.Param(memberResponses)); !ok {
+			if a, ok := p.take(kind, payload, responses); !ok {
 				return a
 			}
 		}
@@ -166,12 +179,16 @@ func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
 		}
 		b = jsonrpc.AppendString(b, v)
 	}
-	b = append(b, `],"capabilities":`+modernCapabilities+`,"instructions":`...)
+	b = append(b, `],"capabilities":{`+modernCapabilities...)
+	if s.tools().tasks {
+		b = append(b, `,"extensions":{"`+extensionTasks+`":{}}`...)
+	}
+	b = append(b, `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
 	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.listTTL()}, false)
 }
 
-const modernCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
+const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
@@ -191,24 +208,25 @@ func (s *Session) listTTL() int64 {
 	return listTTL
 }
 
-// resume goes on with a parked request: its client has come again.
-func (s *Session) resume(ctx context.Context, id string, m *jsonrpc.Message, r *round) jsonrpc.Answer {
-	p := s.modern.lot.find(id)
-	if p == nil {
-		return refuseState("it was answered already, or the request was given up")
+// resume goes on with a parked request: its client has come again. ok is false
+// for one that gave way to others meanwhile: it is made anew.
+func (s *Session) resume(ctx context.Context, id string, responses []byte, r *round) (a jsonrpc.Answer, ok bool) {
+	lot := &s.modern.lot
+	p := lot.find(id)
+	if p != nil {
+		if err := p.check(responses); err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
+		}
+		p = lot.take(id)
 	}
-	responses := m.Param(memberResponses)
-	if responses != nil && !isObject(responses) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+	switch {
+	case p != nil:
+		p.proceed(responses, r)
+		return p.attend(ctx), true
+	case lot.anew(id):
+		return jsonrpc.Answer{}, false
 	}
-	if err := p.check(responses); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	if s.modern.lot.take(id) != p {
-		return refuseState("it was answered already, or the request was given up")
-	}
-	p.proceed(responses, r)
-	return p.attend(ctx)
+	return refuseState("it was answered already, or the request was given up"), true
 }
 
 // check looks at the answers to what is open; others are nobody's business.
@@ -247,9 +265,6 @@ func fitting(method string, a []byte) error {
 func (p *parley) proceed(responses []byte, r *round) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tab.expire != nil {
-		p.tab.expire.Stop()
-	}
 	p.tab.at = r
 	var open []*inquiry
 	for _, q := range p.tab.open {
@@ -267,9 +282,6 @@ func (p *parley) proceed(responses []byte, r *round) {
 // take takes in what a client brings with a request that holds nothing here:
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if responses != nil && !isObject(responses) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses"), false
-	}
 	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
 		page, err := readRoots(raw)
 		if err != nil {
@@ -284,7 +296,7 @@ func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		p.given.roots = &view
 	}
 	if kind == stateChild {
-		return p.takeChild(payload, responses)
+		return p.takeChild(payload)
 	}
 	return jsonrpc.Answer{}, true
 }

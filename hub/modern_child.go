@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"strings"
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
@@ -57,27 +58,77 @@ func (p *parley) isTyped() {
 	p.tab.typed = true
 }
 
-// takeChild takes in what the client brings back for a child.
-func (p *parley) takeChild(payload, responses []byte) (jsonrpc.Answer, bool) {
+// takeChild takes in what a child wants to have back.
+func (p *parley) takeChild(payload []byte) (jsonrpc.Answer, bool) {
 	name, state, ok := bytes.Cut(payload, []byte{0})
 	if !ok {
 		return refuseState("it is none of this version"), false
 	}
-	own := jsonrpc.AppendMembers([]byte{'{'}, responses, notRoots)
-	p.given.child = &childState{child: string(name), state: bytes.Clone(state), responses: append(own, '}')}
+	p.given.child = &childState{child: string(name), state: bytes.Clone(state)}
 	return jsonrpc.Answer{}, true
 }
 
-// brought is what the client brings back for a child: its requestState, raw,
-// nil where it gave none, and the answers, a raw object. ok is false for a
-// request that is no retry of that child's.
+// childAnswers are the answers in a raw object that a child of the same era may
+// have, nil for none. Roots are not among them, whoever asked: those that it has
+// are the hub's to say. Neither is an answer to the hub's own question.
+func childAnswers(responses []byte) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
+		if notRoots(key) && !holdsRoots(value) {
+			b = jsonrpc.AppendMember(b, key, value)
+		}
+		return true
+	})
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
+// holdsRoots reports whether a raw answer is one to roots/list, or some parser
+// could take it for one: the answers to nothing else have such a member.
+func holdsRoots(answer []byte) (yes bool) {
+	_ = jsonrpc.Members(answer, func(name string, _ []byte) bool {
+		yes = strings.EqualFold(name, "roots")
+		return !yes
+	})
+	return yes
+}
+
+// answersRoots reports whether there is such an answer in a raw object.
+func answersRoots(responses []byte) (yes bool) {
+	_ = jsonrpc.Members(responses, func(_ string, value []byte) bool {
+		yes = holdsRoots(value)
+		return !yes
+	})
+	return yes
+}
+
+// withRoots are the answers in a raw object with those about roots made the ones
+// that are served; where none are, they are left out.
+func withRoots(responses, roots []byte, served bool) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
+		switch {
+		case !holdsRoots(value):
+			b = jsonrpc.AppendMember(b, key, value)
+		case served:
+			b = jsonrpc.AppendMember(b, key, roots)
+		}
+		return true
+	})
+	return append(b, '}')
+}
+
+// brought is what the client brings for a child: what that wants to have back,
+// raw, nil for nothing, and the answers, a raw object or nil. ok is false where
+// it brings nothing, or for another child. Answers without a requestState are
+// those of a client that knew the questions before, or was told them by a server that
+// had no state: the request was judged as any other, and they bind nobody.
 func (p *parley) brought(child string) (state, responses []byte, ok bool) {
 	c := p.given.child
-	if c == nil || c.child != child {
-		return nil, nil, false
+	if c == nil {
+		return nil, p.given.answers, p.given.answers != nil
 	}
-	if len(c.state) > 0 {
-		state = c.state
-	}
-	return state, c.responses, true
+	return c.state, p.given.answers, c.child == child
 }

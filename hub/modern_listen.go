@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -32,11 +33,19 @@ type listener struct {
 	who   *subscriber
 	lists [kinds]bool
 	uris  []string
+	ids   []string // of tasks
 
 	mu    sync.Mutex
+	tasks map[string]watched // that it is told of, by id
 	acked bool
 	early []note // that came before it was acknowledged, bounded
 	known [kinds]string
+}
+
+// watched is a task that a stream is told of.
+type watched struct {
+	key children.Key // whose it is
+	end func()       // nil while it is not sure that the child tells of it
 }
 
 // note is a notification.
@@ -113,9 +122,14 @@ func (s *Session) digests() (now [kinds]string) {
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
-	l := &listener{s: s, id: m.ID, out: out}
+	l := &listener{s: s, id: m.ID, out: out, tasks: map[string]watched{}}
 	if err := l.read(m.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	if len(l.ids) > 0 {
+		if refusal, ok := declaresTasks(meta); !ok {
+			return refusal
+		}
 	}
 	l.who = &subscriber{s, func(method string, params ...[]byte) { l.told(method, params) }}
 	l.known = s.digests()
@@ -131,7 +145,9 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 	p := &parley{s: s, given: supplied{meta: meta}}
 	honoured := l.subscribe(withPeer(ctx, p))
 	defer l.unsubscribe(ctx)
-	l.acknowledge(ctx, honoured)
+	ids := l.watch(ctx)
+	defer l.unwatch()
+	l.acknowledge(ctx, honoured, ids)
 	poke(s.stirred) // what has changed since it was read
 	select {
 	case <-ctx.Done():
@@ -183,6 +199,8 @@ func (l *listener) read(filter []byte) error {
 			l.lists[kindTemplates] = l.lists[kindResources]
 		case "resourceSubscriptions":
 			l.uris = strings(name, value)
+		case "taskIds": // of the extension for tasks
+			l.ids = strings(name, value)
 		}
 		return odd == nil
 	})
@@ -235,6 +253,67 @@ func (s *Session) subscribeFor(ctx context.Context, uri string, who *subscriber)
 	return false
 }
 
+// watch has the tasks watched that the client named, and returns those that are:
+// of a child of the same era that tells of them. What has ended is not waited for.
+func (l *listener) watch(ctx context.Context) (honoured []string) {
+	ctx, cancel := context.WithTimeout(ctx, l.s.hub.now().cfg.Limits.ListWait)
+	defer cancel()
+	var all sync.WaitGroup
+	turns := make(chan struct{}, 8)
+	for _, id := range l.ids {
+		t := l.s.tasks.find(id)
+		if t == nil {
+			continue
+		}
+		lease, there := l.s.hub.sup.TryAcquire(t.key)
+		if !there {
+			continue
+		}
+		l.mu.Lock()
+		l.tasks[id] = watched{key: t.key} // from now on it may be told of
+		l.mu.Unlock()
+		all.Go(func() {
+			defer lease.Release()
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			end, ok := lease.WatchTask(ctx, id)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if ok {
+				l.tasks[id] = watched{t.key, end}
+			} else {
+				delete(l.tasks, id)
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range l.ids {
+		if _, ok := l.tasks[id]; ok {
+			honoured = append(honoured, id)
+		}
+	}
+	return honoured
+}
+
+// unwatch ends what watch began.
+func (l *listener) unwatch() {
+	l.mu.Lock()
+	tasks := l.tasks
+	l.tasks = nil
+	l.mu.Unlock()
+	for _, w := range tasks {
+		w.end()
+	}
+}
+
+// hearsOf reports whether the stream is told of a task of a child.
+func (l *listener) hearsOf(k children.Key, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, ok := l.tasks[id]
+	return ok && w.key == k
+}
+
 // unsubscribe ends what the stream wanted; the children are told where nobody
 // else wants it.
 func (l *listener) unsubscribe(ctx context.Context) {
@@ -275,7 +354,7 @@ func (t *subscriptions) by1(who *subscriber) (all []subscription) {
 }
 
 // acknowledge says what the stream will tell of, and then what came too early.
-func (l *listener) acknowledge(ctx context.Context, honoured []string) {
+func (l *listener) acknowledge(ctx context.Context, honoured, ids []string) {
 	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
 	b = append(b, `},"notifications":{`...)
 	comma := ""
@@ -299,6 +378,7 @@ func (l *listener) acknowledge(ctx context.Context, honoured []string) {
 		b, comma = append(b, ']'), ","
 	}
 	list("resourceSubscriptions", honoured)
+	list("taskIds", ids)
 	if l.out.Notify(ctx, "notifications/subscriptions/acknowledged", append(b, `}}`...)) != nil {
 		return
 	}

@@ -28,49 +28,60 @@ func readMeta(m *jsonrpc.Message) (meta requestMeta, refusal jsonrpc.Answer, ok 
 	if !isObject(raw) {
 		return refuse("a request of %s needs an object at /params/_meta, with %s and %s", modernVersion, metaVersion, metaCapabilities)
 	}
-	found := map[string][]byte{}
+	var named, caps, info, level []byte
 	twice := ""
 	err := jsonrpc.Members(raw, func(name string, value []byte) bool {
+		var to *[]byte
 		switch name {
-		case metaVersion, metaCapabilities, metaClient, metaLevel, "progressToken":
-			if found[name] != nil {
-				twice = name
-			}
-			found[name] = value
+		case metaVersion:
+			to = &named
+		case metaCapabilities:
+			to = &caps
+		case metaClient:
+			to = &info
+		case metaLevel:
+			to = &level
+		case "progressToken":
+			to = &meta.token
+		default:
+			return true
 		}
+		if *to != nil {
+			twice = name
+		}
+		*to = value
 		return twice == ""
 	})
 	if err != nil || twice != "" {
 		return refuse("_meta has the member %q twice, or cannot be read", twice)
 	}
-	version, isString := jsonrpc.String(found[metaVersion])
+	version, isString := jsonrpc.String(named)
 	if !isString {
 		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", pointerToken(metaVersion))
 	}
 	if version != modernVersion {
 		return requestMeta{}, unsupportedVersion(version), false
 	}
-	if !isObject(found[metaCapabilities]) {
+	if !isObject(caps) {
 		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", modernVersion, pointerToken(metaCapabilities))
 	}
 	meta.caps = clientCaps{known: true, protocol: version}
-	readCaps(found[metaCapabilities], &meta.caps)
+	readCaps(caps, &meta.caps)
 	// What this era does not have: such announcements, tasks of the client, and
 	// questions that are not of the protocol.
 	meta.caps.rootsChange, meta.caps.can.tasks, meta.caps.can.more = false, false, false
-	if info := found[metaClient]; info != nil {
+	if info != nil {
 		if !isObject(info) {
 			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(metaClient))
 		}
 		meta.caps.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
 		meta.caps.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	}
-	if level := found[metaLevel]; level != nil {
+	if level != nil {
 		if meta.level, ok = levelOf(level); !ok {
 			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", pointerToken(metaLevel))
 		}
 	}
-	meta.token = found["progressToken"]
 	return meta, jsonrpc.Answer{}, true
 }
 

@@ -39,6 +39,7 @@ var (
 	errParleyOver = errors.New("the request is over")
 	errFull       = errors.New("too many requests wait for what their clients were asked")
 	errLeft       = errors.New("the session has ended")
+	errGaveWay    = errors.New("its client had not answered what it was asked, and calls of the same token wait for the server with other roots")
 )
 
 // An outlet is what a transport lets the hub say on account of one modern
@@ -68,7 +69,6 @@ type parley struct {
 	asks    bool           // this kind of request can be answered with a question
 	given   supplied       // what came with the request
 	judged  *rootsmgr.View // that the request is judged by; belongs to the work
-	turn    turn           // likewise, and to fetchRoots while the work is with a child
 	unsure  bool           // likewise: what looks like a path may be none
 	looked  bool           // likewise: it was judged as if nothing were open
 	held    int            // bytes while parked; set before that
@@ -84,8 +84,9 @@ type parley struct {
 type parleyTables struct {
 	at     *round // nil while the client is not there: parked, or over
 	open   []*inquiry
-	keys   int // given so far
-	expire *time.Timer
+	keys   int  // given so far
+	turn   turn // set by the work, and by a search while that is with a child
+	left   bool // the client does not come again
 	over   bool // the work has ended
 	typed  bool // what it ended with says of itself what it is, and may
 	roots  bool // it ended because the client has to say first what its roots are
@@ -259,7 +260,7 @@ func (p *parley) work(ctx context.Context, serve func(ctx context.Context) jsonr
 		}
 		sought.stop()
 		p.leaveTurn()
-		p.done <- a
+		p.deliver(a)
 	})
 }
 
@@ -279,9 +280,7 @@ func (p *parley) attend(ctx context.Context) jsonrpc.Answer {
 		case <-ctx.Done():
 			p.leave()
 			p.cancel(context.Cause(ctx))
-			if a := <-p.done; a.Release != nil {
-				a.Release()
-			}
+			discard(<-p.done)
 			return gone(ctx, nil)
 		}
 	}
@@ -311,9 +310,7 @@ func (p *parley) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	p.tab.at = nil
 	p.mu.Unlock()
 	if roots {
-		if a.Release != nil {
-			a.Release()
-		}
+		discard(a)
 		return p.askRoots()
 	}
 	var keep *caching
@@ -376,9 +373,7 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 	}
 	if err != nil {
 		p.cancel(err)
-		if a := <-p.done; a.Release != nil {
-			a.Release()
-		}
+		discard(<-p.done)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
 	}
 	b = jsonrpc.AppendString(append(b, `,"requestState":`...), state)

@@ -30,6 +30,8 @@ func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
 		o.h.logged(k, m)
 	case methodTaskStatus:
 		o.h.taskTold(k, m)
+	case children.MethodTaskNews:
+		o.h.taskNews(k, m)
 	case "notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed":
 		// Ids are those of one connection; the others are a client's to say.
 	default:

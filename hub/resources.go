@@ -269,6 +269,26 @@ func (t *subscriptions) drop(sub subscription, who *subscriber) (last bool) {
 	return true
 }
 
+// move enters a subscriber at another instance in the place of the one that it
+// was entered at; false where it was not.
+func (t *subscriptions) move(from, to subscription, who *subscriber) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	uri, held := t.by[from][who]
+	if !held || from == to {
+		return held
+	}
+	delete(t.by[from], who)
+	if len(t.by[from]) == 0 {
+		delete(t.by, from)
+	}
+	if t.by[to] == nil {
+		t.by[to] = map[*subscriber]string{}
+	}
+	t.by[to][who] = uri
+	return true
+}
+
 // leave ends everything that a session wanted.
 func (t *subscriptions) leave(s *Session) {
 	t.mu.Lock()
@@ -409,6 +429,8 @@ func aboutURI(method, uri string) *jsonrpc.Message {
 	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
 }
 
+var errUnsubscribed = errors.New("it is not wanted any more")
+
 // resubscribe subscribes again at an instance that was started anew, or that
 // the session has moved to. A URI that is outside by now is left out. What was
 // wanted of a child that is configured no more waits until it is again.
@@ -418,16 +440,25 @@ func (s *Session) resubscribe(ctx context.Context, child string) {
 		return
 	}
 	for _, w := range s.hub.subs.of(s, child) {
-		m := aboutURI(methodSubscribe, w.uri)
-		s.hub.subs.drop(w.subscription, w.who)
-		a, err := s.subscribeAt(ctx, m, source{g, child, w.uri}, m.Param("uri"), w.name, w.who)
+		at, m := w.subscription, aboutURI(methodSubscribe, w.uri)
+		// Entered all the time: the instance may be the same, and what it tells meanwhile is not to be lost.
+		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), nil, func(k children.Key) error {
+			to := subscription{k, w.uri}
+			if !s.hub.subs.move(at, to, w.who) {
+				return errUnsubscribed
+			}
+			at = to
+			return nil
+		})
 		switch {
-		case errors.Is(err, errSuperseded):
-			_, _ = s.hub.subs.add(w.subscription, w.who, w.name) // the one that takes its place is told when it is there
+		case errors.Is(err, errUnsubscribed):
 			continue
+		case errors.Is(err, errSuperseded):
+			continue // the one that takes its place is told when it is there
 		case err == nil && a.Error == nil:
 			continue
 		}
+		s.hub.subs.drop(at, w.who)
 		s.log.Warn().Str("child", child).Str("uri", shown(w.name, 200)).Bytes("error", bytes.Clone(a.Error)).Msg("a subscription ended with the process that it was made with")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ type carrier interface {
 	// rootless reports whether the client could give roots and has given none that
 	// hold for this request.
 	rootless() bool
-	// brought is what the client brings back for a child: the requestState that
-	// was passed, raw, and the answers, a raw object.
+	// brought is what the client brings for a child: the requestState that was
+	// passed, raw, nil for none, and the answers, a raw object or nil.
 	brought(child string) (state, responses []byte, ok bool)
 	// behalf is what the child is shown of the client of this request.
 	behalf() (abilities, children.Client)
@@ -335,20 +336,15 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 	return errors.Join(errs...)
 }
 
-// brought is what a client of the child's own era brings back for it, and the
-// roots as they are now; nil for a request that is no retry.
+// brought is what a client of the child's own era brings for it, and the
+// roots as they are now; nil for a request that brings nothing.
 func (d *dialogue) brought(c carrier) (*retry, error) {
 	state, responses, ok := c.brought(d.j.child)
 	if !ok {
 		return nil, nil
 	}
 	r := &retry{}
-	var keys []string
-	var values [][]byte
-	_ = jsonrpc.Members(responses, func(name string, value []byte) bool {
-		keys, values = append(keys, name), append(values, value)
-		return true
-	})
+	var keys []string // of what the hub answers
 	at := 0
 	err := jsonrpc.Elements(state, func(v []byte) bool {
 		if at++; at == 1 {
@@ -358,15 +354,19 @@ func (d *dialogue) brought(c carrier) (*retry, error) {
 			return true
 		}
 		key, _ := jsonrpc.String(v)
-		if roots, ok := d.j.lease.Roots(); ok {
-			keys, values = append(keys, key), append(values, roots)
-		}
+		keys = append(keys, key)
 		return true
 	})
-	if err != nil {
+	if err != nil && state != nil {
 		return nil, badInput("the requestState is none of its")
 	}
-	r.responses = object(keys, values)
+	b := jsonrpc.AppendMembers([]byte{'{'}, responses, func(name string) bool { return !slices.Contains(keys, name) })
+	if roots, ok := d.j.lease.Roots(); ok {
+		for _, key := range keys {
+			b = jsonrpc.AppendMember(b, key, roots)
+		}
+	}
+	r.responses = append(b, '}')
 	return r, nil
 }
 

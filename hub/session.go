@@ -190,25 +190,31 @@ func (s *Session) setServed(generation, brought, granted uint64) {
 // initialized, the hub alone judges.
 func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience time.Duration) error {
 	generation := view.Snapshot.Generation()
-	s.mu.Lock()
-	done := s.tab.servedOnce && s.tab.served >= generation
-	s.mu.Unlock()
-	if done {
-		return nil
-	}
-	over := time.NewTimer(max(patience, 0))
-	defer over.Stop()
+	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool {
+		return tab.servedOnce && tab.served >= generation
+	})
+}
+
+// awaitGiven waits until serveRoots has given the children what given looks for,
+// or until patience ends, which is no error; less than none has no end. given is
+// called with the session's lock held.
+func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given func(*sessionTables) bool) error {
+	var over <-chan time.Time
 	for {
 		s.mu.Lock()
-		ok := s.tab.servedOnce && s.tab.served >= generation
-		again := s.tab.servedNow
+		done, again := given(&s.tab), s.tab.servedNow
 		s.mu.Unlock()
-		if ok {
+		if done {
 			return nil
+		}
+		if over == nil && patience >= 0 {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			over = timer.C
 		}
 		select {
 		case <-again:
-		case <-over.C:
+		case <-over:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -229,7 +235,8 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := st.State == children.Ready && s.tab.status[st.Child].State != children.Ready
+	before := s.tab.status[st.Child]
+	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
 	s.tab.status[st.Child] = st
 	had := s.tab.offers[st.Child]
 	news := true

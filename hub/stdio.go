@@ -18,11 +18,17 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.serveFast, Ended: s.modern.hears.hangUp, Log: s.log,
+		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
 	s.client = conn
 	return s.run(ctx, conn.Run)
+}
+
+// batches reports whether the client may send several messages in one array: only
+// the revision that was agreed on with it has that (basic, Batching).
+func (s *Session) batches() bool {
+	return s.capabilities().protocol == mcp.ProtocolVersion20250326
 }
 
 // inline picks the requests whose effect the next message on the stream may

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
@@ -179,11 +181,16 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
+	edits := []edit{{token, own}}
+	if responses := m.Param(memberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
+		roots, served := lease.Roots()
+		edits = append(edits, edit{responses, withRoots(responses, roots, served)})
+	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
-	resp, err := lease.Call(away, m.Method, splice(m.Params, edit{token, own})...)
+	resp, err := lease.Call(away, m.Method, splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
 		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
@@ -198,6 +205,11 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // one that a child of the same era made. Other tasks do not exist for it.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	id, _ := jsonrpc.String(m.Param("taskId"))
+	if p := parleyOf(ctx); p != nil {
+		if refusal, ok := declaresTasks(p.given.meta); !ok {
+			return refusal
+		}
+	}
 	if t := s.tasks.find(id); t != nil {
 		lease, err := s.leaseOf(ctx, t.key)
 		if err != nil {
@@ -210,6 +222,41 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 		}
 	}
 	return s.aboutTask(ctx, m)
+}
+
+// extensionTasks is the extension of the modern era for tasks.
+const extensionTasks = "io.modelcontextprotocol/tasks"
+
+// declaresTasks refuses a request about tasks of a client that does not declare
+// the extension (-32021, tasks, Protocol Errors).
+func declaresTasks(meta requestMeta) (refusal jsonrpc.Answer, ok bool) {
+	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.shown, "extensions"), extensionTasks)) {
+		return jsonrpc.Answer{}, true
+	}
+	e := &jsonrpc.Error{
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + extensionTasks + " with the request",
+		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + extensionTasks + `":{}}}}`),
+	}
+	return jsonrpc.Answer{Error: e.Raw()}, false
+}
+
+// taskNews tells the streams that asked for it what has become of a task of a
+// child without a handshake, as it stands. It runs on the child's read loop.
+func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
+	id, ok := jsonrpc.String(m.Param("taskId"))
+	if !ok {
+		return
+	}
+	for _, s := range h.holding(k) {
+		for _, l := range s.modern.hears.each() {
+			if l.hearsOf(k, id) {
+				l.told(m.Method, [][]byte{m.Params})
+			}
+		}
+		if t := s.tasks.find(id); t != nil && t.key == k && ended(m.Params) {
+			t.rest()
+		}
+	}
 }
 
 // leaseOf acquires the very instance that made a task.

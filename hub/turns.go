@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // turns lets calls that bring their own roots into one instance of a child:
@@ -34,8 +35,9 @@ var errTurns = errors.New("too many calls with other roots wait for it already; 
 func newTurns(most int) *turns { return &turns{most: most} }
 
 // enter waits for the turn of a call that brings a set of roots. Without an
-// error the caller has it until it calls leave.
-func (t *turns) enter(ctx context.Context, set string) error {
+// error the caller has it until it calls leave. While it waits hurry, where it is not
+// nil, is called after givesWayAfter, and every few seconds from then on.
+func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
 	k, ok := t.arrive(set)
 	if !ok {
 		return errTurns
@@ -45,12 +47,21 @@ func (t *turns) enter(ctx context.Context, set string) error {
 		return nil
 	default:
 	}
-	select {
-	case <-k.turn:
-		return nil
-	case <-ctx.Done():
-		t.quit(k)
-		return context.Cause(ctx)
+	patience := time.NewTimer(givesWayAfter)
+	defer patience.Stop()
+	for {
+		select {
+		case <-k.turn:
+			return nil
+		case <-ctx.Done():
+			t.quit(k)
+			return context.Cause(ctx)
+		case <-patience.C:
+			if hurry != nil {
+				hurry()
+			}
+			patience.Reset(givesWayAfter / 10)
+		}
 	}
 }
 

@@ -134,7 +134,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			if gate.enter(ctx, fmt.Sprint(set)) != nil {
+			if gate.enter(ctx, fmt.Sprint(set), nil) != nil {
 				return
 			}
 			inside[set].Add(1)
@@ -157,14 +157,14 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 func TestTurnsRefuseAndGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newTurns(1)
-		if err := gate.enter(t.Context(), "a"); err != nil {
+		if err := gate.enter(t.Context(), "a", nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone, second := make(chan error), make(chan error)
-		go func() { gone <- gate.enter(ctx, "b") }()
+		go func() { gone <- gate.enter(ctx, "b", nil) }()
 		synctest.Wait()
-		if err := gate.enter(t.Context(), "c"); !errors.Is(err, errTurns) {
+		if err := gate.enter(t.Context(), "c", nil); !errors.Is(err, errTurns) {
 			t.Fatalf("beyond the bound: %v", err)
 		}
 		why := errors.New("no more")
@@ -172,7 +172,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 		if err := <-gone; !errors.Is(err, why) {
 			t.Fatalf("given up: %v", err)
 		}
-		go func() { second <- gate.enter(t.Context(), "c") }()
+		go func() { second <- gate.enter(t.Context(), "c", nil) }()
 		synctest.Wait()
 		select {
 		case err := <-second:

@@ -137,25 +137,4 @@ func baseFor(base, pointer string) string {
 	return b.String()
 }
 
-// starred writes a pointer as a declaration: array positions become "*".
-func starred(t *tree, id int32) string {
-	var parts []string
-	for id > 0 {
-		n := &t.nodes[id]
-		switch {
-		case n.kend > 0:
-			parts = append(parts, escapeToken(t.name(id)))
-		case t.nodes[n.parent].kind == kArray:
-			parts = append(parts, "*")
-		}
-		id = n.parent
-	}
-	var b strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteByte('/')
-		b.WriteString(parts[i])
-	}
-	return b.String()
-}
-
 func indexToken(i int32) string { return strconv.Itoa(int(i)) }

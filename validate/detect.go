@@ -27,8 +27,7 @@ type detector struct {
 	roleKey       int32 // memo of role
 	roleSeen      Role
 	at            seat
-	dir           string // where cd went before the word that is looked at
-	sure          surety
+	course        course          // where cd went before the word that is looked at
 	variables     *shellVariables // of the shell string that it stands in, nil in none
 	inWords       bool            // the words of a shell string are looked at
 	vector0       int32           // the vector that vectorDeletes is about

@@ -44,6 +44,13 @@
 // (environment variables, headers, files) or both (-a and -A), both are judged like any other member. A single name in
 // another letter case than the declared one is judged as the declared one, and never exempted as it.
 //
+// # Roots with odd names
+//
+// A root may be called [x], $HOME, %41 or My Project. Its text at the beginning of a path is read as itself, in the one way
+// that keeps calls below it possible, where the filesystem holds nothing by any other reading of it; what follows it is read
+// in every way. Pieces of a list or of a quoted shell word that end within its name are no paths, likewise where nothing is
+// there.
+//
 // # Backslashes
 //
 // On POSIX a backslash is an ordinary character of a file name, and a separator to programs that were written for both

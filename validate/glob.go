@@ -191,17 +191,7 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 	if len(s) > maxTail || hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
 		return
 	}
-	text := extended.ReplaceAllStringFunc(s, func(group string) string {
-		inner := strings.ReplaceAll(group[2:len(group)-1], "|", ",")
-		if group[0] == '?' || group[0] == '*' {
-			inner = "," + inner
-		}
-		if strings.IndexByte(inner, ',') < 0 {
-			return inner
-		}
-		return "{" + inner + "}"
-	})
-	alternatives, ok := expandBraces(rangeBraces.ReplaceAllStringFunc(text, shortRange))
+	alternatives, ok := writtenOut(s)
 	if !ok {
 		if climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
 			d.add(Finding{Value: s, How: HowClimbs, Member: member, seat: id}, p)
@@ -219,4 +209,19 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 			d.link(id, fixed, p, member)
 		}
 	}
+}
+
+// writtenOut are the alternatives of a glob with braces, ranges and groups; ok is false where there are too many.
+func writtenOut(s string) (alternatives []string, ok bool) {
+	text := extended.ReplaceAllStringFunc(s, func(group string) string {
+		inner := strings.ReplaceAll(group[2:len(group)-1], "|", ",")
+		if group[0] == '?' || group[0] == '*' {
+			inner = "," + inner
+		}
+		if strings.IndexByte(inner, ',') < 0 {
+			return inner
+		}
+		return "{" + inner + "}"
+	})
+	return expandBraces(rangeBraces.ReplaceAllStringFunc(text, shortRange))
 }

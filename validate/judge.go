@@ -34,12 +34,12 @@ type judge struct {
 	stray     map[string]bool // memo of strays
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
-	elsewhere bool            // the call says itself which directory inside it works in
 
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
 	hits   []bool               // room for those of one unit
 	late   map[*compiled]string // memo of lateArea
+	odd    map[string]*oddRoot  // memo of oddRootOf
 	named  map[string]bool      // directories beside the roots that the call itself names
 }
 
@@ -47,6 +47,8 @@ type judge struct {
 type lookups struct {
 	checks int
 	names  int // for being a symlink
+	// It says itself which directory inside it works in.
+	elsewhere bool
 }
 
 // bases are the directories that a relative path may start from.
@@ -103,7 +105,7 @@ func appendNew(list, more []string) []string {
 // finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	out = Judged{Finding: *f, Decision: Allow}
-	if j.beginsRoot(f) {
+	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
 		return out, false
 	}
 	counted := false
@@ -137,12 +139,26 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	case f.form == formGlob:
 		j.globWord(f, each)
 	default:
-		for _, text := range j.c.variants(f) {
-			j.absolutes(f, text, each)
-			j.globs(f, text, each)
-		}
+		j.spellings(f, each)
 	}
 	return out, counted
+}
+
+// spellings yields what every spelling of a value may mean.
+func (j *judge) spellings(f *Finding, yield func(spelled)) {
+	if dir, rest, ok := j.atRoot(f, f.Value); ok {
+		j.belowRoot(f, dir, rest, yield)
+		for _, alt := range f.alts {
+			own := *f
+			own.Value, own.alts = alt, nil
+			j.spellings(&own, yield)
+		}
+		return
+	}
+	for _, text := range j.c.variants(f) {
+		j.absolutes(f, text, yield)
+		j.globs(f, text, yield)
+	}
 }
 
 // beginsRoot reports the first part of a list that is none: the beginning of a root with a blank, a comma or the like in
@@ -200,6 +216,10 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 		return
 	}
 	for _, p := range paths {
+		if dir, rest, ok := j.atRoot(f, p); ok {
+			j.belowRoot(f, dir, rest, yield)
+			continue
+		}
 		again := Finding{Value: p}
 		for i, text := range j.c.variants(&again) {
 			if i == 0 || j.c.platform.IsAbs(text) {
@@ -274,7 +294,7 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 			return r, Allow, false
 		}
 	}
-	touched := err == nil && f.relative() && (where.Exists || f.makes) && j.touches(f.Role, &where)
+	touched := err == nil && f.relative() && ((where.Exists || f.makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
 			r.Code, r.Root, u.hard = CodeCeiling, "", true

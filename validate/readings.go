@@ -52,7 +52,7 @@ func (c *Checker) variants(f *Finding) []string {
 		for _, e := range c.expand(s) {
 			add(e)
 		}
-		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
+		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
 			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
 	}
@@ -261,7 +261,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
-			s.weak = j.elsewhere && !f.written && !f.makes // what is only read has to be there
+			s.weak = j.looked.elsewhere && !f.written && !f.makes // what is only read has to be there
 			yield(s)
 		})
 	}
@@ -278,11 +278,11 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 
 // moved are the directories that a cd before the word leads to and that are there.
 func (j *judge) moved(f *Finding) []string {
-	if f.dir == "" || j.container != nil {
+	if f.course.dir == "" || j.container != nil {
 		return nil
 	}
 	var list []string
-	for dir := range strings.SplitSeq(f.dir, "\x00") {
+	for dir := range strings.SplitSeq(f.course.dir, "\x00") {
 		for _, text := range append(j.c.expand(dir), dir) {
 			if text == "~" || strings.HasPrefix(text, "~/") {
 				text = j.c.home + text[1:]
@@ -319,16 +319,16 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 
 // certainly is where a cd led from base, where nothing else can have happened.
 func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
-	if f.sure == sureNot || j.container != nil || j.c.getenv("CDPATH") != "" {
+	if f.course.sure == sureNot || j.container != nil || j.c.getenv("CDPATH") != "" {
 		return "", false
 	}
-	list := strings.Split(f.dir, "\x00")
+	list := strings.Split(f.course.dir, "\x00")
 	for i, to := range list {
 		if dir = to; !j.c.platform.IsAbs(to) {
 			dir = j.c.platform.Join(base, to)
 		}
 		where, err := rootsmgr.Resolve(j.c.fs, dir)
-		if err != nil || !where.Dir && (f.sure != sureDone || where.Exists || i < len(list)-1) {
+		if err != nil || !where.Dir && (f.course.sure != sureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
 	}
@@ -364,6 +364,11 @@ func (j *judge) hasOwnBase(f *Finding) bool {
 // globs yields the further paths a glob stands for: its alternatives, the fixed prefix of each, and a refusal where a
 // later component can climb (V6). The literal reading is the caller's.
 func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
+	j.globsBelow(f, "", text, yield)
+}
+
+// globsBelow is globs for a text behind a directory, whose own name is no pattern.
+func (j *judge) globsBelow(f *Finding, dir, text string, yield func(spelled)) {
 	if !hasMeta(text) || len(text) > maxTail {
 		return // what is too long to be opened is refused as it stands
 	}
@@ -377,7 +382,7 @@ func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		if alt != text {
-			j.absolutes(f, alt, yield)
+			j.absolutes(f, dir+alt, yield)
 		}
 		if !hasMeta(alt) {
 			continue
@@ -391,7 +396,7 @@ func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
 		if prefix == "" {
 			continue // the directory it starts from, which the literal reading goes through
 		}
-		j.absolutes(f, prefix, func(s spelled) {
+		j.absolutes(f, dir+prefix, func(s spelled) {
 			s.glob = component
 			yield(s)
 		})

@@ -21,10 +21,10 @@ func (d *detector) add(f Finding, p place) {
 	if f.form == formGlob {
 		key += "\x00*"
 	}
-	if f.Conditional() && d.dir != "" {
-		f.dir, f.sure = d.dir, d.sure
-		key += "\x00@" + d.dir
-		key += string('0' + rune(d.sure))
+	if f.Conditional() && d.course.dir != "" {
+		f.course = d.course
+		key += "\x00@" + d.course.dir
+		key += string('0' + rune(d.course.sure))
 	}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]
@@ -108,7 +108,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: starred(d.t, id), full: d.at.full}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id), full: d.at.full}
 }
 
 func (d *detector) role(key int32) Role {

@@ -112,11 +112,11 @@ func (d *detector) shell(id int32, s string, p place) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir, d.sure, d.name0, d.inWords, d.variables = w.dir, w.sure, w.name, w.text != s, variables
+		d.course, d.name0, d.inWords, d.variables = course{w.dir, w.sure}, w.name, w.text != s, variables
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir, d.sure, d.name0, d.inWords, d.variables = "", sureNot, "", false, nil
+	d.course, d.name0, d.inWords, d.variables = course{}, "", false, nil
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -154,26 +154,12 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	if (command || at == seatMaybe) && d.c.isCommand(w) || d.isListVariable(w, command) {
 		return
 	}
-	if d.variables != nil {
-		if bare, ok := d.c.withoutVariables(w, d.variables); ok {
-			if bare == "" && d.name0 == "cd" {
-				bare = "~"
-			}
-			d.word(id, bare, at, p, how)
-		}
-	}
+	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
 			d.word(id, part, seatPlain, p, how)
 		}
 		return
-	}
-	if dotted := dotVariables(w); dotted != w {
-		seat := seatPlain
-		if written {
-			seat = seatWritten
-		}
-		d.word(id, dotted, seat, p, how)
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
@@ -226,6 +212,27 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		if c := w[i]; (c == '=' || c == '@' || c == ':') && strings.IndexByte(w[i+1:], '/') > 0 {
 			d.link(id, w[i+1:], p, false)
 		}
+	}
+}
+
+// bareWord judges a word as it is where its variables hold the working directory, or nothing.
+func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
+	if dotted := dotVariables(w); dotted != w {
+		seat := seatPlain
+		if at == seatWritten {
+			seat = at
+		}
+		d.word(id, dotted, seat, p, how)
+	}
+	if d.variables == nil {
+		return
+	}
+	bare, ok := d.c.withoutVariables(w, d.variables)
+	if bare == "" && d.name0 == "cd" {
+		bare = "~"
+	}
+	if ok {
+		d.word(id, bare, at, p, how)
 	}
 }
 

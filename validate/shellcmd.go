@@ -95,6 +95,12 @@ type whereabouts struct {
 	tick   bool   // a backquote is open
 }
 
+// course is where a shell string has gone: every directory since its beginning, the latest last, NUL between.
+type course struct {
+	dir  string
+	sure surety // that the latest is where the word is read from
+}
+
 // surety is whether the latest directory is where the rest of a shell string runs.
 type surety uint8
 

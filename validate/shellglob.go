@@ -10,8 +10,8 @@ import (
 )
 
 // A shell writes its globs out before the program sees them, so that a pattern may be the name of a symlink. The word
-// as it stands is judged like any other; this file judges what it matches. Only links matter: what else a pattern
-// matches lies in the directory that it is matched in.
+// as it stands is judged like any other; this file judges what it matches. Links matter, and what is protected or in the
+// directory of a rule: what else a pattern matches lies in the directory that it is matched in.
 
 const (
 	metas      = "*?[],{" // characters that a pattern gives a meaning to
@@ -164,10 +164,10 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if e.name[0] == '.' && !dots {
 			continue
 		}
-		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
+		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
 			continue
 		}
-		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
+		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
 			continue
 		}
 		if !g.walk(g.j.c.platform.Join(dir, e.name), parts[1:], linked || e.link) {
@@ -177,8 +177,11 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	return true
 }
 
-// guarded reports a protected path, or one above it that would be deleted.
+// guarded reports a protected path, or one above it that would be deleted, and likewise the directory of a rule.
 func (g *globber) guarded(p string) bool {
+	if g.j.matchesArea(g.f.Role, p) {
+		return true
+	}
 	for i := range g.j.watched {
 		for _, own := range g.j.watched[i].spellings {
 			if _, at := g.j.c.below(own, p); at {

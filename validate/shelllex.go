@@ -194,6 +194,9 @@ func (l *shellLexer) end() {
 		l.cmd.enter(w.text, l.text)
 	}
 	l.cmd.more(w.text, l.written)
+	if l.cmd.name == "find-delete" && l.cmd.last == "find" && strings.HasPrefix(w.text, "-") {
+		l.yield(shellWord{text: ".", dir: l.where.dir, sure: l.where.sure, name: l.cmd.name}) // where it begins by itself
+	}
 	if !l.apart(w) {
 		l.yield(w)
 		l.inner(w)

@@ -83,7 +83,12 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 }
 
 // pointer builds the RFC 6901 pointer of a value, from the root. It is only called for what is reported.
-func (t *tree) pointer(id int32) string {
+func (t *tree) pointer(id int32) string { return t.spell(id, indexToken) }
+
+// starred writes a pointer as a declaration: array positions become "*".
+func (t *tree) starred(id int32) string { return t.spell(id, func(int32) string { return "*" }) }
+
+func (t *tree) spell(id int32, position func(index int32) string) string {
 	var parts []string
 	for id > 0 {
 		n := &t.nodes[id]
@@ -91,7 +96,7 @@ func (t *tree) pointer(id int32) string {
 		case n.kend > 0:
 			parts = append(parts, escapeToken(t.name(id)))
 		case t.nodes[n.parent].kind == kArray:
-			parts = append(parts, strconv.Itoa(int(n.index)))
+			parts = append(parts, position(n.index))
 		}
 		id = n.parent
 	}

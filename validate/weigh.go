@@ -53,7 +53,7 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 	j.hits = j.hits[:0]
 	for _, at := range j.ruling.rules {
 		rule := &j.c.policy.rules[at]
-		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || j.takesAlong(rule, out, u))
+		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || u.known && j.takesAlong(rule, out.Role, &u.place))
 	}
 	r.kind = t.keep(unitKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
 }
@@ -257,9 +257,29 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (j *judge) takesAlong(r *compiled, f *Judged, u *unit) bool {
-	return f.Role == RoleDelete && u.known && u.place.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
-		(j.c.holds(u.place.Readings.Physical, r.dir.Path) || j.c.holds(u.place.Readings.Cleaned, r.dir.Path))
+func (j *judge) takesAlong(r *compiled, role Role, p *rootsmgr.Place) bool {
+	return role == RoleDelete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+		(j.c.holds(p.Readings.Physical, r.dir.Path) || j.c.holds(p.Readings.Cleaned, r.dir.Path))
+}
+
+// takesAny is takesAlong for the rules about a tool.
+func (j *judge) takesAny(role Role, p *rootsmgr.Place) bool {
+	return role == RoleDelete && j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		return r.roles.Has(role) && j.takesAlong(r, role, p)
+	})
+}
+
+// matchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
+// denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
+func (j *judge) matchesArea(role Role, p string) bool {
+	return j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+		r := &j.c.policy.rules[at]
+		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
+			return false
+		}
+		return j.c.holds(r.dir.Path, p) || j.c.holds(r.dir.Given, p) || role == RoleDelete && j.c.holds(p, r.dir.Path)
+	})
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.

@@ -95,6 +95,8 @@ func (p *player) asks(m message) bool {
 		p.raw(m.ID, `{}`)
 	case "tasks/get", "tasks/cancel":
 		p.raw(m.ID, fmt.Sprintf(`{"taskId":%q,"status":"working","ttl":1e3}`, params.TaskID))
+	case "tasks/update": // of the extension
+		p.raw(m.ID, `{"resultType":"complete"}`)
 	case "tasks/result":
 		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"of":%q}}`, params.TaskID))
 	case "tasks/list":

@@ -11,9 +11,9 @@ import (
 
 // modernTools are the tools of a child with Script.Era: "meta" tells the _meta
 // of its call, "input" asks for input (see modernTool), "kind" answers with the
-// resultType that it is given, "touch" says that a resource has changed, and
-// "hangup" ends every subscription.
-var modernTools = []string{"meta", "input", "kind", "touch", "hangup"}
+// resultType that it is given, "touch" says that a resource has changed, "news"
+// what has become of a task, and "hangup" ends every subscription.
+var modernTools = []string{"meta", "input", "kind", "touch", "news", "hangup"}
 
 const modernVersion = "2026-07-28"
 
@@ -26,6 +26,7 @@ type listen struct {
 		PromptsListChanged    bool
 		ResourcesListChanged  bool
 		ResourceSubscriptions []string
+		TaskIDs               []string
 	}
 	over chan struct{}
 }
@@ -110,10 +111,15 @@ func (p *player) listen(m message) {
 	var params struct{ Notifications json.RawMessage }
 	_ = json.Unmarshal(m.Params, &params)
 	_ = json.Unmarshal(params.Notifications, &l.filter)
+	if l.filter.TaskIDs != nil && !strings.Contains(string(m.Params), `"io.modelcontextprotocol/tasks":{}`) {
+		p.refuse(m.ID, -32021, "news of tasks are for who declares the extension")
+		return
+	}
 	p.mu.Lock()
 	p.notes = append(p.notes, "listen "+string(params.Notifications))
 	// Under the lock: what is told comes after this, and nothing falls in between.
-	p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`, m.ID, params.Notifications)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`,
+		m.ID, strings.ReplaceAll(string(params.Notifications), `"taskIds":["quiet"]`, `"taskIds":[]`)) // of that task it tells nothing
 	p.listens[string(m.ID)] = l
 	c := make(chan struct{})
 	p.cancel[string(m.ID)] = c
@@ -136,13 +142,14 @@ func (p *player) listen(m message) {
 	})
 }
 
-// tell sends a notification on each subscription that asks for it; false where
-// there is none. begin is how its params begin.
+// tell sends a notification on each subscription that asks for it, by a flag, the
+// URI of a resource or the id of a task; false where there is none. begin is how
+// its params begin.
 func (p *player) tell(flag, uri, method, begin string) bool {
 	p.mu.Lock()
 	var to []*listen
 	for _, l := range p.listens {
-		if flag == "toolsListChanged" && l.filter.ToolsListChanged || uri != "" && slices.Contains(l.filter.ResourceSubscriptions, uri) {
+		if flag == "toolsListChanged" && l.filter.ToolsListChanged || uri != "" && (slices.Contains(l.filter.ResourceSubscriptions, uri) || slices.Contains(l.filter.TaskIDs, uri)) {
 			to = append(to, l)
 		}
 	}
@@ -156,8 +163,8 @@ func (p *player) tell(flag, uri, method, begin string) bool {
 // modernTool plays one of modernTools.
 func (p *player) modernTool(m message, name string, arguments json.RawMessage, cancelled chan struct{}) bool {
 	var args struct {
-		Type, URI string
-		Result    json.RawMessage
+		Type, URI, TaskID, Status string
+		Result                    json.RawMessage
 	}
 	_ = json.Unmarshal(arguments, &args)
 	switch name {
@@ -177,6 +184,9 @@ func (p *player) modernTool(m message, name string, arguments json.RawMessage, c
 		p.raw(m.ID, fmt.Sprintf(`{"content":[],"resultType":%s}`, args.Type))
 	case "touch":
 		told := p.tell("", args.URI, "notifications/resources/updated", fmt.Sprintf(`{"uri":%q,`, args.URI))
+		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
+	case "news":
+		told := p.tell("", args.TaskID, "notifications/tasks", fmt.Sprintf(`{"taskId":%q,"status":%q,"n":1.0,`, args.TaskID, args.Status))
 		p.raw(m.ID, fmt.Sprintf(`{"content":[],"structuredContent":{"told":%t}}`, told))
 	case "hangup":
 		p.mu.Lock()

@@ -51,6 +51,7 @@ type Script struct {
 	Delay    time.Duration // of the answer to it, while the rest goes on
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
+	Tasks bool   // declares the extension for tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
 
@@ -335,6 +336,9 @@ func (p *player) capabilities() map[string]any {
 	if p.s.Library {
 		caps["prompts"], caps["completions"] = struct{}{}, struct{}{}
 		caps["resources"] = map[string]any{"subscribe": true, "listChanged": true}
+	}
+	if p.s.Tasks {
+		caps["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}
 	}
 	return caps
 }

@@ -29,7 +29,7 @@ type attendance struct {
 // attend opens the audit log and the children's logs where src has them, and has
 // cfg say what is to go there.
 func attend(cfg *hub.Config, src *sources) *attendance {
-	a := &attendance{log: cfg.Log, record: keepRecord(cfg, src.audit)}
+	a := &attendance{log: cfg.Log, record: keepRecord(cfg, src.audit, false)}
 	if src.logs == "" {
 		return a
 	}

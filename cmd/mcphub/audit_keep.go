@@ -36,13 +36,15 @@ func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // Where that fails now it is tried again: the Hub decides what that means for
-// calls. run keeps the record until its context ends.
-func keepRecord(cfg *hub.Config, dir string) (run func(context.Context) error) {
+// calls. run keeps the record until its context ends. A short run goes on with
+// the log of those before it: a file for each would be one for each call.
+func keepRecord(cfg *hub.Config, dir string, short bool) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
 	required := cfg.Audit.Required
-	cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir, Program: "mcphub " + buildVersion()}, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
+	o := audit.Options{Dir: dir, Program: "mcphub " + buildVersion(), Continue: short}
+	cfg.Audit.To = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
 	_ = cfg.Audit.To.Open() // told by the line above
 	return cfg.Audit.To.Run
 }

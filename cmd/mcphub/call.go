@@ -23,6 +23,7 @@ type callFlags struct {
 	roots   []string
 	raw     bool
 	timeout time.Duration
+	dry     bool // nothing is called, so there is nothing to record
 }
 
 func callCommand() *cobra.Command {
@@ -37,7 +38,7 @@ func callCommand() *cobra.Command {
 			"for numbers, booleans, lists and objects.",
 		Example: "  mcphub call files__read_text_file path=README.md --root .\n" +
 			"  mcphub call get-roots --root . --root ../docs\n" +
-			"  mcphub call git__git_log --json '{\"repo_path\":\".\",\"max_count\":3}' --root .",
+			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
@@ -53,7 +54,10 @@ func callCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&f.args, "json", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.args, "json", "", "the same as --args, under its first name")
+	cmd.MarkFlagsMutuallyExclusive("args", "json") // everywhere else --json is how something is printed
+	_ = cmd.Flags().MarkHidden("json")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
 	f.register(cmd, 2*time.Minute)
 	src.register(cmd)
@@ -93,7 +97,11 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	err = during(keepRecord(&cfg, src.audit), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	folder := src.audit
+	if f.dry {
+		folder = ""
+	}
+	err = during(keepRecord(&cfg, folder, true), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
@@ -114,7 +122,7 @@ func wrapFailure(err error) error {
 	return &exitError{exitFailure, err}
 }
 
-// callArguments makes the arguments from --json or from key=value pairs. It
+// callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {

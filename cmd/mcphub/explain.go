@@ -20,7 +20,7 @@ import (
 func explainCommand() *cobra.Command {
 	var src sources
 	var logs logFlags
-	var f callFlags
+	f := callFlags{dry: true}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain TOOL [key=value]...",

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/rawio"
 	"mcphub/rootsmgr"
 )
 
@@ -36,7 +37,7 @@ func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger
 		return errors.Join(exitf(exitConfig, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
-	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, opts) }))
+	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
 }
 
 func isLoopback(addr string) bool {

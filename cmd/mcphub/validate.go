@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 
@@ -16,6 +17,10 @@ import (
 
 // describe says in one line how a server is run.
 func describe(s children.Spec) string {
+	if u, err := url.Parse(s.URL); s.URL != "" && err == nil {
+		u.User, u.RawQuery, u.Fragment = nil, "", "" // they may hold a secret
+		return u.String()
+	}
 	return strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
 }
 

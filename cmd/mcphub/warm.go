@@ -139,11 +139,12 @@ func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status
 	return nil
 }
 
-// warmReason is why a child did not start, with the last line that it wrote.
+// warmReason is why a child did not start, with the last line that it wrote
+// where that is not the reason itself.
 func warmReason(st children.Status) string {
 	reason := oneLine(st.Err)
 	tail := strings.TrimSpace(st.Stderr)
-	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" {
+	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
 		reason += "; it last wrote: " + harmless(last)
 	}
 	return reason

@@ -73,7 +73,14 @@ const plays = {
     await ask('prompts/get', { name: prompt.name });
   },
   async 'http-custom-headers'() {
-    for (const { name, arguments: args } of JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT).toolCalls) await play(name, args);
+    for (const { name, arguments: args } of JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT).toolCalls) {
+      const nulls = Object.keys(args).filter((key) => args[key] === null);
+      const { isError, content } = await play(name, args);
+      if (nulls.length === 0) continue;
+      // The tool's schema has no null there: the hub says so, by the pointer, and the caller leaves it out.
+      if (!isError || !nulls.every((key) => content[0].text.includes(`/${key}`))) throw new Error(`null passes for ${nulls}`);
+      await call(name, Object.fromEntries(Object.entries(args).filter(([key]) => !nulls.includes(key))));
+    }
   },
   async 'http-invalid-tool-headers'() {
     await tool('valid_tool');

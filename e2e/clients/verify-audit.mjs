@@ -1,38 +1,51 @@
 // Checks a folder of audit logs by docs/audit-format.md, and by nothing else of mcphub: node verify-audit.mjs FOLDER [HEAD...]
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-const [dir, ...heads] = process.argv.slice(2), zero = "0".repeat(64);
-const sha = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const [dir, ...heads] = process.argv.slice(2), zero = "0".repeat(64), sha = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const wrong = (where, why) => { console.log(`${where}: ${why}`); process.exit(1); };
+const form = '^{"v":1,"n":(N),"prev":"(H)","time":"(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3})\\d{3}Z","kind":"([a-z]+)"(?:,"log":"(.{36})")?(?:,"at":(N),"head":"(H)")?(?:,"bytes":(N),"sha256":"(H)")?';
+const begin = new RegExp(form.replaceAll("N", "[1-9]\\d{0,14}").replaceAll("H", "[0-9a-f]{64}")), end = /^,"hash":"([0-9a-f]{64})"}$/;
+const members = (v) => v === null || typeof v !== "object" ? 0 : Object.values(v).reduce((n, x) => n + members(x), Array.isArray(v) ? 0 : Object.keys(v).length);
 const read = (line) => { // one line, or null where it is none or its hash is wrong
-  const cut = line.lastIndexOf(',"hash":"');
-  try { const e = JSON.parse(line); return cut > 0 && e.v === 1 && e.hash === sha(line.subarray(0, cut)) ? e : null; } catch { return null; }
+  try {
+    const hash = end.exec(line.subarray(-75).toString("latin1"))?.[1];
+    if (hash !== sha(line.subarray(0, -75)) || !isUtf8(line)) return null;
+    const text = line.toString(), [, n, prev, time, kind, log, at, head, bytes, sha256] = begin.exec(text);
+    const names = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g).filter((s) => s.endsWith(":")); // one that stands there twice is one member
+    if (new Date(`${time}Z`).toISOString() !== `${time}Z` || members(JSON.parse(text)) !== names.length) return null;
+    return { n: +n, prev, kind, log, at: +at, head, bytes: +bytes, sha256, hash };
+  } catch { return null; }
 };
-const lines = (text) => { const all = []; for (let at = 0; at < text.length;) { const end = text.indexOf(10, at), to = end < 0 ? text.length : end; all.push({ text: text.subarray(at, to), whole: end >= 0 }); at = to + 1; } return all; };
-const follow = (name, text) => { // the entries of one chain
-  let head = zero, torn = null, entries = [];
-  lines(text).forEach(({ text: line, whole }, i) => {
+const split = (text) => { const all = []; for (let at = 0, to; at <= text.length; at = to + 1) { to = text.indexOf(10, at); if (to < 0) to = text.length; all.push(text.subarray(at, to)); } return all; };
+const follow = (name, text) => { // the entries of one chain, and whether something stands behind its last line end
+  const all = split(text), rest = all.at(-1).length > 0, entries = [];
+  let head = zero, torn = null;
+  for (const [i, line] of (rest ? all : all.slice(0, -1)).entries()) {
     const e = read(line), where = `${name}:${i + 1}`;
-    if (!e && (torn || !(torn = { line, whole, where }))) wrong(torn.where, "it is not as it was written");
-    if (!e) return;
-    if (torn ? e.kind !== "torn" || e.bytes !== torn.line.length || e.sha256 !== sha(torn.line) : e.kind === "torn") wrong(torn?.where ?? where, "what was cut off is not accounted for");
-    if (e.n !== entries.length + 1 || e.prev !== head) wrong(where, "it does not follow from the line before");
-    torn = null; head = e.hash; entries.push(e);
-  });
-  return torn?.whole ? wrong(torn.where, "it is not as it was written") : entries;
+    if (e ? torn ? e.kind !== "torn" || e.bytes !== torn.line.length || e.sha256 !== sha(torn.line) : e.kind === "torn" : torn) wrong(torn?.where ?? where, "it is not as it was written");
+    if (e && (e.n !== entries.length + 1 || e.prev !== head)) wrong(where, "it does not follow from the line before");
+    if (e) { head = e.hash; entries.push(e); }
+    torn = e ? null : { line, where };
+  }
+  return torn && !rest ? wrong(torn.where, "it is not as it was written") : { entries, rest };
 };
-const logs = new Map(), names = readdirSync(dir), first = (b) => lines(b).map((l) => read(l.text)).find((e) => e)?.n ?? Infinity;
-for (const name of names.filter((n) => /^[0-9a-f-]{36}.*\.jsonl$/.test(n))) logs.set(name.slice(0, 36), [...(logs.get(name.slice(0, 36)) ?? []), name]);
-const chain = follow("chain.jsonl", readFileSync(join(dir, "chain.jsonl")));
+const logs = new Map(), first = (b) => split(b).map(read).find((e) => e)?.n ?? 0;
+for (const f of readdirSync(dir, { withFileTypes: true })) {
+  const id = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(-.*)?\.jsonl$/s.exec(f.name)?.[1];
+  if (id && !f.isFile()) wrong(f.name, "it is no file");
+  if (id) logs.set(id, [...(logs.get(id) ?? []), { last: f.name === `${id}.jsonl`, text: readFileSync(`${dir}/${f.name}`) }]);
+}
+const { entries: chain } = follow("chain.jsonl", readFileSync(`${dir}/chain.jsonl`));
 for (const head of heads) if (!chain.some((e) => e.hash === head)) wrong("chain.jsonl", `no line has the hash ${head}`);
-for (const e of chain) if (e.kind !== "torn" && !logs.has(e.log)) wrong(`${e.log}.jsonl`, "it is missing");
+for (const e of chain) if (e.kind !== "torn" && !(logs.has(e.log) && e.at)) wrong(`${e.log}.jsonl`, "it is missing");
 for (const [id, files] of logs) {
-  const texts = files.map((name) => ({ b: readFileSync(join(dir, name)), last: name === `${id}.jsonl` })).sort((x, y) => x.last - y.last || first(x.b) - first(y.b));
-  const entries = follow(`${id}.jsonl`, Buffer.concat(texts.map((t) => t.b))), marks = chain.filter((e) => e.log === id), end = marks.at(-1), alive = existsSync(join(dir, `${id}.lock`));
-  if (entries[0]?.kind !== "open" || entries[0].log !== id) wrong(`${id}.jsonl`, "it is another log");
+  files.sort((x, y) => x.last - y.last || first(x.text) - first(y.text));
+  const { entries, rest } = follow(`${id}.jsonl`, Buffer.concat(files.map((f) => f.text))), marks = chain.filter((e) => e.kind !== "torn" && e.log === id);
+  const mark = marks.at(-1), known = mark?.at ?? 0, ended = /^(close|recovered)$/.test(mark?.kind), alive = existsSync(`${dir}/${id}.lock`);
+  if (entries.some((e, i) => e.kind === "open" ? e.log !== id : i === 0)) wrong(`${id}.jsonl`, "it is another log");
   for (const m of marks) if (entries[m.at - 1]?.hash !== m.head) wrong(`${id}.jsonl:${m.at}`, `chain.jsonl:${m.n} knows another line`);
-  const ended = end && ["close", "recovered"].includes(end.kind);
-  if (ended ? end.at !== entries.length : !alive && (!end || entries.at(-1).kind === "close")) wrong(`${id}.jsonl`, "chain.jsonl tells of another end");
+  if (alive && (entries.length === 0 || entries.length === known + 1 && entries[known].kind === "open")) continue; // chain.jsonl is told after the first line of a process
+  if (ended ? known !== entries.length || rest : !alive || !mark) wrong(`${id}.jsonl`, "chain.jsonl tells of another end");
 }
 console.log(`whole: ${logs.size} logs; head ${chain.at(-1)?.hash ?? zero}`);

@@ -64,7 +64,20 @@ func (c *chain) find() error {
 	case len(end.torn) > 0:
 		return c.write(end.closing(c.stamp.at(time.Now())), 1)
 	case end.open:
-		_, err = c.file.Write([]byte{'\n'})
+		err = put(c.file, []byte{'\n'})
+	}
+	return err
+}
+
+// put writes all of b to the end of a file, or nothing: a disk that is full
+// must not leave half a line that nobody can close.
+func put(f *os.File, b []byte) error {
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(b); err != nil {
+		err = errors.Join(err, os.Truncate(f.Name(), fi.Size()))
 	}
 	return err
 }
@@ -78,7 +91,7 @@ func (c *chain) add(kind, log string, at uint64, head string) error {
 // write writes a line whose hash covers it from an offset on.
 func (c *chain) write(b line, from int) error {
 	head := c.at.head
-	if _, err := c.file.Write(b.seal(from, &head)); err != nil {
+	if err := put(c.file, b.seal(from, &head)); err != nil {
 		return err
 	}
 	c.at = place{c.at.number + 1, head}
@@ -102,10 +115,14 @@ func (c *chain) recover() error {
 			continue // it lives
 		}
 		err := c.closeLog(id)
+		err = errors.Join(err, lock.Unlock()) // before it is removed: no system but Unix removes an open file
+		if errors.Is(err, errUnreadable) {
+			continue // Verify names it; that one log was spoilt must not keep others from being written
+		}
 		if err == nil {
 			err = os.Remove(path)
 		}
-		if err = errors.Join(err, lock.Unlock()); err != nil {
+		if err != nil {
 			return fmt.Errorf("the log %s of a process that is gone cannot be closed: %w", id, err)
 		}
 	}
@@ -117,30 +134,43 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
+// errUnreadable is the reason why a log cannot be closed.
+var errUnreadable = errors.New("its end cannot be read")
+
 // closeLog notes the end of a log whose process is gone, after closing a line
-// that it was cut off in.
+// that it was cut off in. One without a whole line never was: nothing was done
+// upon it.
 func (c *chain) closeLog(id string) error {
 	file, err := os.OpenFile(filepath.Join(c.dir, id+logEnding), os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it ended before its first line
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	end, err := c.logEnd(id, file)
 	switch {
 	case err != nil:
+		return errors.Join(fmt.Errorf("%w: %w", errUnreadable, err), file.Close())
+	case end.number == 0:
+		return errors.Join(file.Close(), os.Remove(file.Name()))
 	case end.open:
-		_, err = file.Write([]byte{'\n'})
+		err = put(file, []byte{'\n'})
 	case len(end.torn) > 0:
 		b := end.closing(c.stamp.at(time.Now()))
 		end.number++
-		_, err = file.Write(b.seal(1, &end.head))
+		err = put(file, b.seal(1, &end.head))
 	}
-	if err = errors.Join(err, file.Close()); err != nil || end.number == 0 {
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return c.add(KindRecovered, id, end.number, string(end.head[:]))
+	if err := c.add(KindRecovered, id, end.number, string(end.head[:])); err != nil {
+		return err
+	}
+	return c.file.Sync() // the lock goes after it, and not before
 }
 
 // logEnd is lastLine for the file that a log was written to last. Where that

@@ -9,14 +9,15 @@ import (
 
 // checkedChain checks lines one after the other.
 type checkedChain struct {
-	file   string
-	number uint64
-	head   string
-	torn   []byte // a line that is none, and has to be accounted for by the next
-	tornAt int
-	cut    bool // it is the last of the file
-	broken bool
-	r      *Report
+	file    string
+	number  uint64
+	head    string
+	torn    []byte // a line that is none, and has to be accounted for by the next
+	tornAt  int
+	cut     bool // it is the last of the file, and has no line end
+	broken  bool
+	unended bool // the last line was read, and lacks its line end
+	r       *Report
 }
 
 func (c *checkedChain) problem(line int, text string) {
@@ -53,7 +54,7 @@ func (c *checkedChain) next(n int, b []byte, whole bool, log string) (Entry, boo
 		return e, false
 	}
 	switch {
-	case log != "" && e.Number == 1 && (e.Kind != KindOpen || e.Log != log):
+	case log != "" && (e.Kind == KindOpen && e.Log != log || e.Number == 1 && e.Kind != KindOpen):
 		c.problem(n, "it belongs to another log")
 	case e.Number != c.number+1:
 		c.problem(n, fmt.Sprintf("it is number %d where %d is expected: lines were removed, inserted or swapped", e.Number, c.number+1))

@@ -19,7 +19,8 @@ func logFiles(dir string) (map[string][]string, error) {
 	}
 	files := map[string][]string{}
 	for _, n := range names {
-		if id, ok := logOf(n.Name()); ok {
+		// A link, a folder or a pipe is none: Verify tells of it.
+		if id, ok := logOf(n.Name()); ok && n.Type().IsRegular() {
 			files[id] = append(files[id], n.Name())
 		}
 	}

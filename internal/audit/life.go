@@ -32,6 +32,7 @@ func (l *Log) Run(ctx context.Context) error {
 			// The next one tries again where it fails; who appends is told of the file itself.
 			_ = l.checkpoint()
 		case <-l.gone:
+			_ = l.testify() // the folder may be gone as well
 			return errors.Join(ErrGone, l.let())
 		case <-ctx.Done():
 			return l.close()
@@ -55,12 +56,30 @@ func (l *Log) checkpoint() error {
 	if !news {
 		return nil
 	}
-	return l.mark(KindCheckpoint)
+	return l.mark(KindCheckpoint, nil)
+}
+
+// testify notes in the folder's chain how far a log went whose file was taken
+// away, where that chain is still the one that knows it.
+func (l *Log) testify() error {
+	l.mu.Lock()
+	at := l.tab.written
+	l.mu.Unlock()
+	if _, err := os.Lstat(l.o.Dir); err != nil {
+		return err
+	}
+	return withChain(l.o.Dir, func(c *chain) error {
+		if known, err := c.lastOf(l.id); known == nil || err != nil {
+			return err
+		}
+		return c.add(KindCheckpoint, l.id, at.number, string(at.head[:]))
+	})
 }
 
 // mark writes a line about this log to the folder's chain, after what it tells
-// of is on the disk.
-func (l *Log) mark(kind string) error {
+// of is on the disk. then, where there is one, is done before anybody else has
+// the chain.
+func (l *Log) mark(kind string, then func() error) error {
 	l.mu.Lock()
 	at := l.tab.written
 	l.mu.Unlock()
@@ -73,6 +92,9 @@ func (l *Log) mark(kind string) error {
 		err := c.add(kind, l.id, at.number, string(at.head[:]))
 		if err == nil && kind != KindOpen {
 			err = c.file.Sync()
+		}
+		if err == nil && then != nil {
+			err = then()
 		}
 		return err
 	})
@@ -103,12 +125,16 @@ func (l *Log) close() error {
 	err := l.write(KindClose, func(b line) line { return b })
 	l.end(ErrClosed)
 	if err == nil {
-		err = l.mark(KindClose)
+		released := false
+		err = l.mark(KindClose, func() error {
+			released = true
+			return errors.Join(l.let(), os.Remove(l.lock.Path()))
+		})
+		if released {
+			return err
+		}
 	}
-	if err = errors.Join(err, l.let()); err != nil {
-		return err
-	}
-	return os.Remove(l.lock.Path())
+	return errors.Join(err, l.let()) // the lock stays, so that the next hub closes it
 }
 
 // end lets nobody append any more, and tells who waits.

@@ -7,12 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/DeRuina/timberjack"
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 )
@@ -43,19 +41,18 @@ type Options struct {
 	MaxSize    int           // MiB of one file before it is rotated; 0: DefaultMaxSize
 	Checkpoint time.Duration // between checkpoints while there is news; 0: DefaultCheckpoint
 	Program    string        // name and version, for the first line
+	Continue   bool          // go on with a log that such a process has ended: for short ones, which are many
 	// Write, where set, stands in the place of the file: for faults.
 	Write func(file io.Writer, b []byte) (int, error)
 
 	retry time.Duration // between attempts to write a file that cannot be; 0: retryAfter
 }
 
-var errBehind = errors.New("the file cannot be written, and too much waits for it already")
-
 // ErrClosed is returned by a Log that has ended, ErrGone by one whose file was
 // taken away.
 var (
 	ErrClosed = errors.New("the audit log is closed")
-	ErrGone   = errors.New("the audit log's file is gone: it, or its folder, was removed or moved")
+	ErrGone   = errors.New("the audit log's file is gone: it, or its folder, was removed, moved, replaced or cut short")
 )
 
 // A Log is the record of one process.
@@ -63,7 +60,7 @@ type Log struct {
 	id   string
 	o    Options
 	path string
-	file *timberjack.Logger
+	file *logFile
 	lock *flock.Flock
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}
@@ -87,7 +84,8 @@ type logTables struct {
 	overdue  bool      // they have waited for long enough
 	lost     uint64    // lines that there was no room for
 	looked   time.Time // when the file was seen to be there
-	failure  error     // of the last write; nil: it went well
+	seen     os.FileInfo
+	failure  error // of the last write; nil: it went well
 	failedAt time.Time
 	end      error  // why nothing can be appended any more
 	marked   uint64 // number of the last checkpoint
@@ -97,68 +95,6 @@ type logTables struct {
 type place struct {
 	number uint64
 	head   [64]byte
-}
-
-// Open begins a log in a folder, after closing what processes that are gone
-// have left open there. Nothing runs before Run.
-func Open(o Options) (*Log, error) {
-	if o.MaxSize <= 0 {
-		o.MaxSize = DefaultMaxSize
-	}
-	if o.Checkpoint <= 0 {
-		o.Checkpoint = DefaultCheckpoint
-	}
-	if o.retry <= 0 {
-		o.retry = retryAfter
-	}
-	if err := privateDir(o.Dir); err != nil {
-		return nil, err
-	}
-	l := &Log{id: uuid.NewString(), o: o, gone: make(chan struct{}), news: make(chan struct{}, 1)}
-	l.path = filepath.Join(o.Dir, l.id+logEnding)
-	l.lock = flock.New(filepath.Join(o.Dir, l.id+lockEnding), flock.SetPermissions(0o600))
-	err := withChain(o.Dir, func(c *chain) error {
-		if err := c.recover(); err != nil {
-			return err
-		}
-		if ok, err := l.lock.TryLock(); err != nil || !ok {
-			return fmt.Errorf("%s cannot be locked: %w", l.lock.Path(), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.file = &timberjack.Logger{Filename: l.path, MaxSize: o.MaxSize, FileMode: 0o600}
-	l.tab.made.head, l.tab.written.head = zeros, zeros
-	l.tab.looked = time.Now()
-	err = l.write(KindOpen, func(b line) line {
-		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))
-	})
-	if err == nil {
-		err = l.mark(KindOpen)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.file.Close(), l.lock.Unlock(), os.Remove(l.lock.Path()))
-	}
-	return l, nil
-}
-
-// privateDir makes the folder, and refuses one that others may write to.
-func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	fi, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return err
-	case !fi.IsDir():
-		return fmt.Errorf("%s is not a directory", dir)
-	case othersWrite(fi):
-		return fmt.Errorf("others may write to %s; take that right from them (chmod go-w)", dir)
-	}
-	return nil
 }
 
 // ID names the log; its files begin with it.
@@ -237,7 +173,7 @@ func (l *Log) room() error {
 		return l.tab.end
 	case len(l.tab.pending) > maxPending:
 		l.tab.lost++
-		return errBehind
+		return fmt.Errorf("too much waits for %s already, which cannot be written: %w", l.path, l.tab.failure)
 	case l.tab.lost > 0:
 		lost := l.tab.lost
 		l.tab.lost = 0
@@ -414,24 +350,27 @@ func told(waiting []chan error, err error) error {
 
 func (l *Log) out(b []byte) (int, error) {
 	n, err := l.o.send(l.file, b)
+	if err != nil && n == 0 && l.unrotated(len(b)) {
+		n, err = l.o.send(l.file, b)
+	}
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
 	return n, err
 }
 
-// look sees whether the file is where it was. The caller holds the turn.
+// look sees whether the file is where it was, and what it was. The caller holds the turn.
 func (l *Log) look(now time.Time) error {
-	_, err := os.Lstat(l.path)
+	fi, err := os.Lstat(l.path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && l.same(fi) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.tab.looked = now
 		return nil
 	}
-	l.tab.end = ErrGone
+	l.tab.end = fmt.Errorf("%w: %s", ErrGone, l.path)
 	close(l.gone)
-	return ErrGone
+	return l.tab.end
 }
 
 func (o *Options) send(file io.Writer, b []byte) (int, error) {
@@ -454,7 +393,7 @@ func logOf(name string) (id string, ok bool) {
 		return "", false
 	}
 	id = name[:36]
-	if _, err := uuid.Parse(id); err != nil {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return "", false
 	}
 	rest := name[36:]

@@ -1,11 +1,14 @@
 package audit
 
 import (
-	"encoding/json"
+	stdjson "encoding/json"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // An Event is one line of a log with all its members; which of them it has
@@ -17,38 +20,38 @@ type Event struct {
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
 
-	Session    string          `json:"session"`
-	Request    json.RawMessage `json:"request"`
-	Method     string          `json:"method"`
-	Child      string          `json:"child"`
-	Tool       string          `json:"tool"`
-	Decision   string          `json:"decision"`
-	Rule       string          `json:"rule"`
-	Code       string          `json:"code"`
-	By         string          `json:"by"`
-	Roots      string          `json:"roots"`
-	Generation uint64          `json:"generation"`
-	Stale      bool            `json:"stale"`
-	Rewritten  int             `json:"rewritten"`
+	Session    string             `json:"session"`
+	Request    stdjson.RawMessage `json:"request"`
+	Method     string             `json:"method"`
+	Child      string             `json:"child"`
+	Tool       string             `json:"tool"`
+	Decision   string             `json:"decision"`
+	Rule       string             `json:"rule"`
+	Code       string             `json:"code"`
+	By         string             `json:"by"`
+	Roots      string             `json:"roots"`
+	Generation uint64             `json:"generation"`
+	Stale      bool               `json:"stale"`
+	Rewritten  int                `json:"rewritten"`
 	Findings   []struct {
 		At     string `json:"at"`
 		Role   string `json:"role"`
 		Path   string `json:"path"`
 		Inside bool   `json:"inside"`
 	} `json:"findings"`
-	More      uint64          `json:"more"`
-	Arguments json.RawMessage `json:"arguments"`
-	Lines     uint64          `json:"lines"` // of KindLost
+	More      uint64             `json:"more"`
+	Arguments stdjson.RawMessage `json:"arguments"`
+	Lines     uint64             `json:"lines"` // of KindLost
 
 	Result
 	Outcomes []Result `json:"outcomes"`
 	Calls    []struct {
-		Request   json.RawMessage `json:"request"`
-		Child     string          `json:"child"`
-		Tool      string          `json:"tool"`
-		Decision  string          `json:"decision"`
-		Rule      string          `json:"rule"`
-		Arguments json.RawMessage `json:"arguments"`
+		Request   stdjson.RawMessage `json:"request"`
+		Child     string             `json:"child"`
+		Tool      string             `json:"tool"`
+		Decision  string             `json:"decision"`
+		Rule      string             `json:"rule"`
+		Arguments stdjson.RawMessage `json:"arguments"`
 	} `json:"calls"`
 }
 
@@ -112,7 +115,9 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 		return Event{}, err
 	}
 	var e Event
-	err = json.Unmarshal(raw, &e)
+	// Names as they are written: a reader that takes another case for the same
+	// would see what a line does not say.
+	err = json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true))
 	e.Entry, e.LogID = entry, log
 	return e, err
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,7 @@ import (
 // Times of a Recorder.
 const (
 	reopenFirst = 100 * time.Millisecond // until a log that could not be opened is tried again
-	reopenMost  = 10 * time.Second
+	reopenMost  = 2 * time.Second
 	warnEvery   = 30 * time.Second // while nothing can be recorded
 )
 
@@ -30,6 +31,7 @@ type Recorder struct {
 }
 
 type recorderTables struct {
+	closed     error // why no log is open
 	err        error
 	since      time.Time
 	told       time.Time
@@ -66,12 +68,30 @@ func NewRecorder(o Options, tell func(State)) *Recorder {
 func (r *Recorder) Open() error {
 	l, err := Open(r.o)
 	if err != nil {
-		r.failed(err, 0)
+		r.unopened(err)
 		return err
 	}
 	r.log.Store(l)
 	r.well()
 	return nil
+}
+
+// unopened notes why no log is open.
+func (r *Recorder) unopened(err error) {
+	r.mu.Lock()
+	r.tab.closed = err
+	r.mu.Unlock()
+	r.failed(err, 0)
+}
+
+// notOpen says so to who would append.
+func (r *Recorder) notOpen() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tab.closed == nil {
+		return errNotOpen
+	}
+	return fmt.Errorf("%w in %s: %w", errNotOpen, r.o.Dir, r.tab.closed)
 }
 
 // Run keeps a log open until ctx ends, and closes it.
@@ -84,7 +104,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 				return err
 			}
 			r.log.Store(nil)
-			r.failed(err, 0)
+			r.unopened(err)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -109,7 +129,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
-		return Ticket{}, r.failed(errNotOpen, 1)
+		return Ticket{}, r.failed(r.notOpen(), 1)
 	}
 	now := time.Now()
 	n, err := l.Put(rec, nil, now)
@@ -123,7 +143,7 @@ func (r *Recorder) Append(ctx context.Context, rec *Record) (Ticket, error) {
 func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 	l := r.log.Load()
 	if l == nil {
-		return r.failed(errNotOpen, 1)
+		return r.failed(r.notOpen(), 1)
 	}
 	if _, err := l.Question(ctx, rec); err != nil {
 		return r.failed(err, 1)
@@ -137,7 +157,7 @@ func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, session string, calls []Call, now time.Time) ([]Ticket, error) {
 	l := r.log.Load()
 	if l == nil {
-		return to, r.failed(errNotOpen, len(calls))
+		return to, r.failed(r.notOpen(), len(calls))
 	}
 	n, err := l.PutCalls(session, calls, now)
 	if err != nil {

@@ -1,61 +1,13 @@
 package audit
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
+	"reflect"
 	"slices"
-	"strings"
-	"time"
 )
-
-// An Entry is one line, read.
-type Entry struct {
-	Version int       `json:"v"`
-	Log     string    `json:"log"` // of the first line of a log, and of lines of chain.jsonl
-	Number  uint64    `json:"n"`
-	Prev    string    `json:"prev"`
-	Time    time.Time `json:"time"`
-	Kind    string    `json:"kind"`
-	Hash    string    `json:"hash"`
-
-	// Of a torn line, and of lines of chain.jsonl.
-	Bytes  uint64 `json:"bytes"`
-	SHA256 string `json:"sha256"`
-	At     uint64 `json:"at"`
-	Head   string `json:"head"`
-
-	Raw []byte `json:"-"` // without its line end
-}
-
-const hashMember = `,"hash":"`
-
-// readLine reads a line and checks its own hash.
-func readLine(b []byte) (Entry, error) {
-	var e Entry
-	at := bytes.LastIndex(b, []byte(hashMember))
-	if at < 0 || len(b) != at+len(hashMember)+2*sha256.Size+2 {
-		return e, errors.New("it is no whole line of an audit log")
-	}
-	if err := json.Unmarshal(b, &e); err != nil {
-		return e, fmt.Errorf("it is no JSON: %w", err)
-	}
-	sum := sha256.Sum256(b[:at])
-	if e.Hash != hex.EncodeToString(sum[:]) || string(b[at+len(hashMember):len(b)-2]) != e.Hash {
-		return e, errors.New("it is not as it was written: its hash does not match")
-	}
-	if e.Version != Version {
-		return e, fmt.Errorf("its format %d is not known", e.Version)
-	}
-	e.Raw = b
-	return e, nil
-}
 
 // A Problem is a line that is not as it was written, or not where it was.
 type Problem struct {
@@ -88,35 +40,6 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 // and must be in it. Logs may be written meanwhile. The error is for a folder
 // that cannot be read at all.
 func Verify(dir string, heads ...string) (*Report, error) {
-	before, err := outline(dir)
-	if err != nil {
-		return nil, err
-	}
-	for range 4 {
-		r, err := verifyOnce(dir, heads)
-		after, e := outline(dir)
-		if err == nil && r.OK() || e != nil || before == after {
-			return r, errors.Join(err, e)
-		}
-		before = after // a log was rotated or closed meanwhile: what was read does not belong together
-	}
-	return verifyOnce(dir, heads)
-}
-
-// outline is what changes in a folder when logs begin, end and are rotated.
-func outline(dir string) (string, error) {
-	all, err := os.ReadDir(dir)
-	var b strings.Builder
-	for _, f := range all {
-		fmt.Fprintln(&b, f.Name())
-	}
-	if fi, err := os.Stat(filepath.Join(dir, chainName)); err == nil {
-		fmt.Fprintln(&b, fi.Size())
-	}
-	return b.String(), err
-}
-
-func verifyOnce(dir string, heads []string) (*Report, error) {
 	r := &Report{}
 	// The chain first: what is written after it was read is not missed in it.
 	marks, seen, err := verifyChain(dir, r)
@@ -132,98 +55,67 @@ func verifyOnce(dir string, heads []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id := range marks {
+	for _, id := range slices.Sorted(maps.Keys(marks)) {
 		if _, ok := files[id]; !ok {
 			r.Problems = append(r.Problems, Problem{id + logEnding, 0, "it is missing"})
 		}
 	}
+	if err := r.irregular(dir); err != nil {
+		return nil, err
+	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := verifyLog(dir, id, files[id], marks[id], r); err != nil {
+		if err := verifySettled(dir, id, logState{files[id], marks[id], held(dir, id)}, r); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// A mark is what chain.jsonl says of a log.
-type mark struct {
-	kind string
-	at   uint64
-	head string
-	line int
+// irregular finds what has the name of a log and is no file.
+func (r *Report) irregular(dir string) error {
+	all, err := os.ReadDir(dir)
+	for _, f := range all {
+		if _, ok := logOf(f.Name()); ok && !f.Type().IsRegular() {
+			r.Problems = append(r.Problems, Problem{f.Name(), 0, "it is no file: a log is never a link, a folder or a pipe"})
+		}
+	}
+	return err
 }
 
-func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, error) {
-	marks, seen := map[string][]mark{}, map[string]bool{}
-	c := checkedChain{file: chainName, head: zero, r: r}
-	err := eachLine([]string{filepath.Join(dir, chainName)}, func(_ string, n int, b []byte, whole bool) bool {
-		e, ok := c.next(n, b, whole, "")
-		if ok && e.Kind != KindTorn {
-			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n})
-		}
-		if ok {
-			seen[e.Hash] = true
-		}
-		return !c.broken
-	})
-	c.done()
-	r.Head = c.head
-	return marks, seen, err
+// logState is what a log is checked by, beside its lines.
+type logState struct {
+	files []string
+	marks []mark
+	held  bool
 }
 
-func verifyLog(dir, id string, files []string, marks []mark, r *Report) error {
-	r.Logs++
-	if len(marks) == 0 && !held(dir, id) {
-		r.Problems = append(r.Problems, Problem{files[0], 0, "chain.jsonl knows nothing of this log: it was put there"})
-	}
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = filepath.Join(dir, f)
-	}
-	c := checkedChain{head: zero, r: r}
-	last := Entry{}
-	next := 0
-	err := eachLine(paths, func(path string, n int, b []byte, whole bool) bool {
-		c.file = filepath.Base(path)
-		e, ok := c.next(n, b, whole, id)
-		if !ok {
-			return !c.broken
+// verifySettled checks a log. Where something is wrong it looks again, as long
+// as the log has begun, ended or been rotated meanwhile: then what was read does
+// not belong together.
+func verifySettled(dir, id string, st logState, r *Report) error {
+	for range 20 {
+		own := &Report{}
+		err := verifyLog(dir, id, st, own)
+		if err == nil && own.OK() {
+			r.add(own)
+			return nil
 		}
-		r.Lines++
-		for ; next < len(marks) && marks[next].at <= e.Number; next++ {
-			if m := marks[next]; m.at == e.Number && m.head != e.Hash {
-				c.problem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", chainName, m.line))
-				return false
-			}
+		marks, _, e := verifyChain(dir, &Report{})
+		files, e2 := logFiles(dir)
+		now := logState{files[id], marks[id], held(dir, id)}
+		if errors.Join(e, e2) != nil || len(now.files) == 0 || reflect.DeepEqual(st, now) {
+			r.add(own)
+			return err
 		}
-		last = e
-		return true
-	})
-	if err != nil || c.broken {
-		return err
+		st = now
 	}
-	c.done()
-	var final mark
-	if len(marks) > 0 {
-		final = marks[len(marks)-1]
-	}
-	ended := final.kind == KindClose || final.kind == KindRecovered
-	switch {
-	case next < len(marks):
-		c.problem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", chainName, marks[next].line, marks[next].at, last.Number))
-	case ended && final.at != last.Number:
-		c.problem(0, fmt.Sprintf("there are lines behind its end, which was line %d", final.at))
-	case last.Kind == KindClose && !ended && !held(dir, id):
-		c.problem(0, "it was closed, and chain.jsonl does not say so: a line is missing there")
-	case !ended:
-		r.Open++
-	}
-	return nil
+	return verifyLog(dir, id, st, r)
 }
 
-// held reports whether the lock of a log is there: its process lives, or had
-// no time to close it.
-func held(dir, id string) bool {
-	_, err := os.Lstat(filepath.Join(dir, id+lockEnding))
-	return err == nil
+func (r *Report) add(o *Report) {
+	r.Logs += o.Logs
+	r.Lines += o.Lines
+	r.Open += o.Open
+	r.Torn += o.Torn
+	r.Problems = append(r.Problems, o.Problems...)
 }

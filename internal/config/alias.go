@@ -30,7 +30,7 @@ var aliases = []alias{
 	{from: "server_url", to: "url"},
 	{from: "baseUrl", to: "url"},
 	{from: "base_url", to: "url"},
-	{from: "http_headers", to: "headers"},
+	{from: "http_headers", to: "headers.*"},
 	{from: "env_http_headers", to: "headers.*", conv: fromVariable("")},
 	{from: "bearerToken", to: "headers.Authorization", conv: bearer},
 	{from: "bearer_token", to: "headers.Authorization", conv: bearer},

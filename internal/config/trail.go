@@ -23,6 +23,10 @@ func (t Trail) Where() string {
 	return t.Names[len(t.Names)-1]
 }
 
+func (t Trail) equal(o Trail) bool {
+	return slices.Equal(t.Names, o.Names) && slices.Equal(t.Links, o.Links)
+}
+
 // maxHops bounds a chain of symbolic links, as Linux does.
 const maxHops = 40
 

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +24,9 @@ const (
 	// watchPoll is how often it is looked at without any event: network
 	// filesystems have none, and a folder may be moved away with all in it.
 	watchPoll = 5 * time.Second
+	// openTries bounds how often folders that come and go are looked for; then
+	// the poll sees what happens in them.
+	openTries = 8
 )
 
 // A Change says that the file is another than it was told last.
@@ -92,12 +97,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case err := <-failures: // some events were lost
 			w.trouble(err)
 		case <-poll.C:
-			w.look(eyes)
-			continue
+			if w.look(eyes) {
+				continue
+			}
 		case <-settle.C:
 			first = time.Time{}
-			w.look(eyes)
-			continue
+			if w.look(eyes) {
+				continue
+			}
 		}
 		now := time.Now()
 		if first.IsZero() {
@@ -108,8 +115,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 }
 
 // look compares the file with what was told last. Folders are watched before
-// it is read, so whatever happens later is seen as well.
-func (w *Watcher) look(e *eyes) {
+// it is read, so whatever happens later is seen as well. It tells nothing and
+// is false where the links changed meanwhile: content and Trail would not belong
+// together.
+func (w *Watcher) look(e *eyes) bool {
 	trail, err := Follow(w.path)
 	if werr := e.open(trail); werr != nil {
 		w.trouble(werr)
@@ -117,9 +126,12 @@ func (w *Watcher) look(e *eyes) {
 	now := Change{Trail: trail, Err: err}
 	if err == nil {
 		now.Sum, now.Err = sumOf(w.path)
+		if again, err := Follow(w.path); err != nil || !again.equal(trail) {
+			return false
+		}
 	}
 	if now.same(w.known) {
-		return
+		return true
 	}
 	w.known = now
 	select {
@@ -127,6 +139,7 @@ func (w *Watcher) look(e *eyes) {
 	default:
 	}
 	w.changes <- now
+	return true
 }
 
 // sumOf is the checksum of a file's content.
@@ -153,7 +166,7 @@ type eyes struct {
 	notify  *fsnotify.Watcher // nil: there are no events
 	watched map[string]bool
 	names   []string // events of others in the same folders are nothing to us
-	failed  map[string]bool
+	failed  map[string]error
 }
 
 func (e *eyes) matters(name string) bool { return slices.Contains(e.names, filepath.Clean(name)) }
@@ -164,25 +177,28 @@ func (e *eyes) open(t Trail) error {
 	if e.notify == nil {
 		return nil
 	}
-	want := map[string]bool{}
-	e.names = e.names[:0]
-	for _, name := range slices.Concat(t.Names, t.Links) {
-		dir := filepath.Dir(name)
-		for !isDir(dir) && dir != filepath.Dir(dir) {
-			name, dir = dir, filepath.Dir(dir)
+	var want map[string]bool
+	var failed map[string]error
+	for range openTries {
+		want, e.names = watchedFor(t)
+		failed = map[string]error{}
+		vanished := false
+		for dir := range want {
+			// Anew each time: one that was deleted and made again has lost its watch.
+			if err := e.notify.Add(dir); err != nil {
+				failed[dir] = err
+				vanished = vanished || errors.Is(err, fs.ErrNotExist)
+			}
 		}
-		want[dir] = true
-		e.names = append(e.names, name, dir)
+		// A folder that came or went before it could be watched tells nobody.
+		if again, _ := watchedFor(t); !vanished && maps.Equal(again, want) {
+			break
+		}
 	}
 	var errs []error
-	failed := map[string]bool{}
-	for dir := range want {
-		// Anew each time: one that was deleted and made again has lost its watch.
-		if err := e.notify.Add(dir); err != nil {
-			failed[dir] = true
-			if !e.failed[dir] { // once is enough
-				errs = append(errs, err)
-			}
+	for dir, err := range failed {
+		if e.failed[dir] == nil { // once is enough
+			errs = append(errs, err)
 		}
 	}
 	e.failed = failed
@@ -193,6 +209,21 @@ func (e *eyes) open(t Trail) error {
 	}
 	e.watched = want
 	return errors.Join(errs...)
+}
+
+// watchedFor gives the folders to watch for a trail, and the names in them, and
+// of them, whose events matter.
+func watchedFor(t Trail) (dirs map[string]bool, names []string) {
+	dirs = map[string]bool{}
+	for _, name := range slices.Concat(t.Names, t.Links) {
+		dir := filepath.Dir(name)
+		for !isDir(dir) && dir != filepath.Dir(dir) {
+			name, dir = dir, filepath.Dir(dir)
+		}
+		dirs[dir] = true
+		names = append(names, name, dir)
+	}
+	return dirs, names
 }
 
 func isDir(path string) bool {

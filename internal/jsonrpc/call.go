@@ -122,13 +122,14 @@ func (c *Conn) forget(n uint64) *call {
 	return p
 }
 
-// forgetRaw is forget for the id of an answer. Ours are whole numbers; a peer
+// forgetRaw is forget for the id of an answer. Ours are whole numbers; a child
 // that keeps all its numbers as floating point may write them its own way, a
+// strict peer gives them back as they were: with its answers people decide. A
 // string is never the same.
 func (c *Conn) forgetRaw(id string) *call {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
-		if !strings.ContainsAny(id, ".eE") {
+		if c.o.Strict || !strings.ContainsAny(id, ".eE") {
 			return nil
 		}
 		x, err := strconv.ParseFloat(id, 64)

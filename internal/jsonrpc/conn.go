@@ -59,6 +59,9 @@ type Options struct {
 	// Where it returns false it has done nothing but perhaps set m.Prepared, and
 	// ServeRequest is called.
 	Fast func(m *Message, r *Reply) bool
+	// Batches, where set, is asked on the read loop whether an array of messages is
+	// taken as a batch just now. Else it is refused, or skipped.
+	Batches func() bool
 	// Ended, where set, is called once, when nothing more will be read: requests
 	// that wait for something without end are to end now. It must not block.
 	Ended func()

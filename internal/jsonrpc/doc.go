@@ -8,7 +8,8 @@
 // # Two kinds of peer
 //
 // A strict peer (the client) must send well-formed JSON, valid UTF-8 and
-// unique names at every depth: what is judged later must have one reading.
+// unique names at every depth: what is judged later must have one reading. Its
+// answers bear the id of the question as that was spelled.
 // A lenient peer (a child) is relayed as it speaks: only the names of its
 // envelope must be unique; bad UTF-8, lone surrogates and duplicate names
 // below pass as sent. A lenient peer's line that is broken or too long ends
@@ -33,7 +34,8 @@
 //
 // # What it refuses to do
 //
-// It knows no MCP method but notifications/cancelled, keeps no sessions,
-// retries nothing, and has no batches (removed from MCP in 2025-06-18): a
-// batch of a strict peer is refused, one of a lenient peer is skipped.
+// It knows no MCP method but notifications/cancelled, keeps no sessions, and
+// retries nothing. Batches (one revision of MCP has them: 2025-03-26) are taken
+// where Options.Batches says so, and never sent; elsewhere one of a strict peer is
+// refused, one of a lenient peer is skipped.
 package jsonrpc

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+
+	"mcphub/internal/rawio"
 )
 
 // DefaultFrameLimit bounds one frame, in bytes, unless Options say otherwise.
@@ -63,6 +65,7 @@ func (e *TooLongError) Error() string {
 // A Reader cuts a stream into lines. It is used by one goroutine.
 type Reader struct {
 	r     io.Reader
+	from  io.Reader // r, to read from
 	limit int
 	small []byte // read into as long as lines are short
 	buf   []byte
@@ -83,7 +86,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 		limit = DefaultFrameLimit
 	}
 	small := make([]byte, readSize)
-	return &Reader{r: r, limit: limit, small: small, buf: small}
+	return &Reader{r: r, from: rawio.Reader(r), limit: limit, small: small, buf: small}
 }
 
 // Next returns the next line without its line end (LF or CRLF), valid until
@@ -132,7 +135,7 @@ func (r *Reader) More() bool {
 // an error is not asked for ever.
 func (r *Reader) read() {
 	for range noProgress {
-		n, err := r.r.Read(r.buf[r.end:])
+		n, err := r.from.Read(r.buf[r.end:])
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {

@@ -96,8 +96,8 @@ func TestBrokenAnswers(t *testing.T) {
 		lenient, strict string
 	}{
 		{"fine", `{"jsonrpc":"2.0","id":1,"result":{}}`, answers, answers},
-		{"1.0", `{"jsonrpc":"2.0","id":1.0,"result":{}}`, answers, answers},
-		{"1e0", `{"jsonrpc":"2.0","id":1e0,"result":{}}`, answers, answers},
+		{"1.0", `{"jsonrpc":"2.0","id":1.0,"result":{}}`, answers, goesOn},
+		{"1e0", `{"jsonrpc":"2.0","id":1e0,"result":{}}`, answers, goesOn},
 		{"string id", `{"jsonrpc":"2.0","id":"1","result":{}}`, goesOn, goesOn},
 		{"other id", `{"jsonrpc":"2.0","id":1.5,"result":{}}`, goesOn, goesOn},
 		{"no version", `{"id":1,"result":{}}`, answers, ends},

@@ -35,11 +35,15 @@ func (c *Conn) readLoop() error {
 
 // take deals with one line.
 func (c *Conn) take(rd *Reader, line []byte, m *Message) {
-	if err := Split(line, c.o.Strict, m); err != nil {
-		c.batch.flush()
-		c.bad(line, err)
-	} else {
+	switch err := Split(line, c.o.Strict, m); {
+	case err == nil:
 		c.dispatch(rd, m)
+	case err == ErrBatch && c.o.Batches != nil && c.o.Batches():
+		c.batch.flush()
+		c.takeBatch(rd)
+	default:
+		c.batch.flush()
+		c.bad(line, err, c.refuse)
 	}
 	m.forget()
 }
@@ -87,17 +91,31 @@ func (c *Conn) request(rd *Reader, m *Message) {
 		c.replyInline(string(own.ID), c.answer(c.ctx, own))
 		return
 	}
-	q := new(request)
-	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
-	if text := c.admit(m, q); text != "" {
-		q.cancel(nil)
-		c.refuse(m.ID, CodeInvalidRequest, text)
+	q, refusal := c.enter(m)
+	if q == nil {
+		c.refuse(m.ID, CodeInvalidRequest, refusal)
 		return
 	}
 	// The buffer of a large request is left to the collector: a call further
 	// down that was given up may still be writing from it.
 	frame, _ := rd.Take()
 	q.m = m.rebase(frame)
+	c.begin(q)
+}
+
+// enter registers a request; refusal tells why there is none.
+func (c *Conn) enter(m *Message) (q *request, refusal string) {
+	q = new(request)
+	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
+	if refusal = c.admit(m, q); refusal != "" {
+		q.cancel(nil)
+		return nil, refusal
+	}
+	return q, ""
+}
+
+// begin has a request served off the read loop.
+func (c *Conn) begin(q *request) {
 	c.busy.Add(1)
 	select {
 	case c.work <- q:
@@ -113,6 +131,8 @@ type request struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	m      *Message
+
+	together *answers // where it came in a batch
 }
 
 func (q *request) end(cause error) { q.cancel(cause) }
@@ -174,7 +194,11 @@ func (c *Conn) serve(q *request) {
 	c.mu.Lock()
 	delete(c.tabs.serving, string(m.ID)) // the id is free once its answer can be seen
 	c.mu.Unlock()
-	c.reply(ctx, string(m.ID), a)
+	if q.together != nil {
+		q.together.reply(ctx, string(m.ID), a)
+	} else {
+		c.reply(ctx, string(m.ID), a)
+	}
 	c.mu.Lock()
 	c.tabs.active--
 	c.tabs.held -= len(m.Frame)
@@ -290,6 +314,7 @@ func (c *Conn) peerCancelled(m *Message) {
 	}
 }
 
+// response takes an answer of the peer. Without rd the frame of m is its own.
 func (c *Conn) response(rd *Reader, m *Message) {
 	p := c.forgetRaw(string(m.ID))
 	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
@@ -310,21 +335,25 @@ func (c *Conn) response(rd *Reader, m *Message) {
 		p.finish(answered{resp: &c.resp})
 		return
 	}
-	frame, buf := rd.Take()
+	frame, buf := m.Frame, (*buffer)(nil)
+	if rd != nil {
+		frame, buf = rd.Take()
+	}
 	res := &Response{Result: m.moved(frame, m.Result), Error: m.moved(frame, m.Error), buf: buf}
 	p.finish(answered{resp: res})
 }
 
 // bad deals with a line that is no message. What is known to be an answer is
 // never answered: two peers that cannot read each other would do it for ever.
-func (c *Conn) bad(line []byte, err error) {
+// refuse is how others are.
+func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, text string)) {
 	code, reason := int64(CodeParse), err.Error()
 	var se *SyntaxError
 	if errors.As(err, &se) {
 		code = se.Code
 	}
 	if code == CodeParse || !wellFormed(line) {
-		c.notJSON(line, code, reason)
+		c.notJSON(line, code, reason, refuse)
 		return
 	}
 	e, object := envelopeOf(line)
@@ -335,7 +364,7 @@ func (c *Conn) bad(line []byte, err error) {
 	switch {
 	case !object && c.o.Strict:
 		c.skipped.Add(1)
-		c.refuse(nil, code, "refused: "+reason)
+		refuse(nil, code, "refused: "+reason)
 	case !object:
 		c.endBroken(scan(line).answers, reason, line)
 	case e.answer && !e.method:
@@ -344,24 +373,24 @@ func (c *Conn) bad(line []byte, err error) {
 		c.skip(reason, line)
 	case e.method || c.o.Strict:
 		c.skipped.Add(1)
-		c.refuse(id, code, "refused: "+reason)
+		refuse(id, code, "refused: "+reason)
 	default:
 		c.endBroken(e.ids, reason, line)
 	}
 }
 
 // notJSON deals with a line that is no JSON, or too deep to be sure of that.
-func (c *Conn) notJSON(line []byte, code int64, reason string) {
+func (c *Conn) notJSON(line []byte, code int64, reason string, refuse func(id []byte, code int64, text string)) {
 	f := scan(line)
 	c.endBroken(f.answers, reason, line)
 	id := f.request()
 	switch {
 	case c.o.Strict && code == CodeParse:
-		c.refuse(nil, code, "not JSON: "+reason) // the id must be null then
+		refuse(nil, code, "not JSON: "+reason) // the id must be null then
 	case id != "":
-		c.refuse([]byte(id), code, "refused: "+reason)
+		refuse([]byte(id), code, "refused: "+reason)
 	case c.o.Strict:
-		c.refuse(nil, code, "refused: "+reason)
+		refuse(nil, code, "refused: "+reason)
 	}
 }
 

@@ -134,14 +134,14 @@ func split(frame []byte, strict bool, m *Message) error {
 	defer s.free()
 	s.reset(frame, strict)
 	if k := s.dec.PeekKind(); k != '{' {
+		if k == '[' && wellFormed(frame) { // what is wrong with one of its messages is said of that
+			return ErrBatch
+		}
 		if _, err := s.dec.ReadValue(); err != nil {
 			return err
 		}
 		if err := s.end(); err != nil {
 			return err
-		}
-		if k == '[' {
-			return shapeError("a batch is not supported: send one message a line")
 		}
 		return shapeError("a message must be a JSON object")
 	}

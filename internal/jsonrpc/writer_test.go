@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -330,6 +331,9 @@ func TestWriterWritesInline(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	w := NewWriter(out, 0)
 	if w.raw == nil {
+		if runtime.GOOS == "linux" {
+			t.Fatal("it writes to no pipe without blocking")
+		}
 		t.Skip("no writing without blocking here")
 	}
 	for _, size := range []int{100, 9 << 10, 40 << 10} {

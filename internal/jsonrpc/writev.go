@@ -2,11 +2,15 @@
 
 package jsonrpc
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/rawio"
+)
 
 func writeParts(fd int, parts [][]byte) (int, error) {
 	if len(parts) == 1 {
-		return unix.Write(fd, parts[0])
+		return rawio.Write(fd, parts[0])
 	}
 	return unix.Writev(fd, parts)
 }

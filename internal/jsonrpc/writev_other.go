@@ -2,7 +2,7 @@
 
 package jsonrpc
 
-import "golang.org/x/sys/unix"
+import "mcphub/internal/rawio"
 
 // writeParts writes the first part only: who calls it goes on with the rest.
-func writeParts(fd int, parts [][]byte) (int, error) { return unix.Write(fd, parts[0]) }
+func writeParts(fd int, parts [][]byte) (int, error) { return rawio.Write(fd, parts[0]) }

@@ -1,0 +1,283 @@
+//lint:file-ignore SA1019 roots are what is tested; the SDKs call them deprecated since 2026-07-28
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"mcphub/e2e/ide"
+)
+
+// A sitting is a real client with a person behind it, the hub, and the official filesystem server.
+type sitting struct {
+	*world
+	s       *gosdk.ClientSession
+	leave   func()
+	mu      sync.Mutex
+	asked   []string
+	entered chan struct{} // one for each question
+	does    func(ctx context.Context) *gosdk.ElicitResult
+}
+
+func (w *world) sitDown(n node, era struct{ name, version string }, way, patience string) *sitting {
+	w.t.Helper()
+	policy := w.approvalPolicy()
+	policy["approval"] = obj{"timeout": patience}
+	config := w.config(obj{"fs": w.wrapped("fs", "mcp-server-filesystem", []string{n.program, n.script("mcp-server-filesystem")}, nil)}, policy)
+	p := &sitting{world: w, entered: make(chan struct{}, 100)}
+	p.answers(declining)
+	options := &gosdk.ClientOptions{ElicitationHandler: func(ctx context.Context, r *gosdk.ElicitRequest) (*gosdk.ElicitResult, error) {
+		p.mu.Lock()
+		p.asked = append(p.asked, r.Params.Message)
+		does := p.does
+		p.mu.Unlock()
+		p.entered <- struct{}{}
+		return does(ctx), nil
+	}}
+	if era.name == "modern" { // this client fails at a question without params, as roots/list is one
+		options.Capabilities = &gosdk.ClientCapabilities{Elicitation: &gosdk.ElicitationCapabilities{Form: &gosdk.FormElicitationCapabilities{}}}
+	}
+	client := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, options)
+	client.AddRoots(&gosdk.Root{URI: ide.FileURI(w.project)})
+	s, err := client.Connect(context.Background(), w.approvalWay(way, config), &gosdk.ClientSessionOptions{ProtocolVersion: era.version})
+	must(w.t, err)
+	p.s = s
+	p.leave = sync.OnceFunc(func() { _ = s.Close() })
+	w.t.Cleanup(p.leave)
+	return p
+}
+
+func (p *sitting) behaves(does func(ctx context.Context) *gosdk.ElicitResult) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.does = does
+}
+
+func (p *sitting) answers(r *gosdk.ElicitResult) {
+	p.behaves(func(context.Context) *gosdk.ElicitResult { return r })
+}
+
+// waits lets the person say nothing, until let go.
+func (p *sitting) waits(says *gosdk.ElicitResult) (letGo func()) {
+	ch := make(chan struct{})
+	p.behaves(func(ctx context.Context) *gosdk.ElicitResult {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+		}
+		return says
+	})
+	return sync.OnceFunc(func() { close(ch) })
+}
+
+func (p *sitting) questions() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.asked)
+}
+
+type readAnswer struct {
+	text string
+	bad  bool
+	err  error
+}
+
+// begin reads a file and does not wait for it.
+func (p *sitting) begin(ctx context.Context, path string) <-chan readAnswer {
+	out := make(chan readAnswer, 1)
+	go func() {
+		r, err := p.s.CallTool(ctx, &gosdk.CallToolParams{Name: "fs__read_text_file", Arguments: obj{"path": path}})
+		o := readAnswer{err: err}
+		if err == nil {
+			o.bad = r.IsError
+			for _, c := range r.Content {
+				if text, ok := c.(*gosdk.TextContent); ok {
+					o.text += text.Text
+				}
+			}
+		}
+		out <- o
+	}()
+	return out
+}
+
+func (p *sitting) read(path string, denied bool, want string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	defer cancel()
+	o := <-p.begin(ctx, path)
+	if o.err != nil || o.bad != denied || !strings.Contains(o.text, want) {
+		p.t.Errorf("%s: denied %v, want %v and %q in: %s (%v)", path, o.bad, denied, want, o.text, o.err)
+	}
+}
+
+// unseen wants the server never to have been sent a name.
+func (p *sitting) unseen(name string) {
+	p.t.Helper()
+	if seen := p.recorded("fs"); strings.Contains(seen, name) {
+		p.t.Errorf("the server was sent %s:\n%s", name, seen)
+	}
+}
+
+type consented struct {
+	Grants []struct {
+		URI      string `json:"uri"`
+		File     bool   `json:"file"`
+		Served   bool   `json:"served"`
+		Lifetime string `json:"lifetime"`
+	} `json:"grants"`
+	Questions []struct {
+		Calls int `json:"calls"`
+	} `json:"questions"`
+}
+
+// until waits for what get-roots shows.
+func (p *sitting) until(what string, ok func(c consented) bool) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		r, err := p.s.CallTool(context.Background(), &gosdk.CallToolParams{Name: "get-roots", Arguments: obj{}})
+		must(p.t, err)
+		raw, err := json.Marshal(r.StructuredContent)
+		must(p.t, err)
+		var c consented
+		decode(p.t, raw, &c)
+		if ok(c) {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("never %s: %s", what, raw)
+		}
+	}
+}
+
+func eachApprovalWay(t *testing.T, test func(t *testing.T, n node, w *world, era struct{ name, version string }, way string)) {
+	n := requireNode(t)
+	for _, era := range approvalEras {
+		for _, way := range []string{"stdio", "http"} {
+			t.Run(era.name+" "+way, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				for _, name := range []string{"far/one/1.txt", "far/two/2.txt", "far/three/3.txt", "far/four/4.txt", "kept/k.txt", "home/notes.txt", "home/beside.txt"} {
+					w.write(name, "text of "+name)
+				}
+				test(t, n, w, era, way)
+			})
+		}
+	}
+}
+
+// TestApprovalThatDoesNotCome: nobody answers, the call is cancelled, the client goes. The server never sees such a call, and
+// the next question is asked.
+func TestApprovalThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
+		p := w.sitDown(n, era, way, "3s")
+		letGo := p.waits(allowing)
+		answer := p.begin(t.Context(), w.path("far", "one", "1.txt"))
+		<-p.entered
+		p.until("shown as waiting no more", func(c consented) bool { return len(c.Questions) == 0 })
+		letGo() // too late
+		if o := <-answer; o.err != nil || !o.bad || !strings.Contains(o.text, "nobody has answered in time") {
+			t.Errorf("unanswered: %+v", o)
+		}
+
+		letGo = p.waits(allowing)
+		ctx, cancel := context.WithCancel(t.Context())
+		answer = p.begin(ctx, w.path("far", "two", "2.txt"))
+		<-p.entered
+		cancel()
+		if o := <-answer; o.err == nil {
+			t.Errorf("cancelled: %+v", o)
+		}
+		p.until("withdrawn", func(c consented) bool { return len(c.Questions) == 0 && len(c.Grants) == 0 })
+		letGo() // too late again: over HTTP a yes may overtake the cancelling
+		p.answers(allowing)
+		p.read(w.path("far", "three", "3.txt"), false, "text of far/three/3.txt") // the control
+
+		letGo = p.waits(allowing)
+		ctx, cancel = context.WithCancel(t.Context())
+		answer = p.begin(ctx, w.path("far", "four", "4.txt"))
+		for p.questions() < 4 {
+			<-p.entered
+		}
+		p.leave()
+		cancel()
+		<-answer
+		letGo()
+		for _, name := range []string{"1.txt", "2.txt", "4.txt"} {
+			p.unseen(name)
+		}
+	})
+}
+
+// TestApprovalOfExactlyOneThing: equal calls share an answer; of the home folder one file is opened; what a link leads
+// elsewhere by the time of the answer is denied.
+func TestApprovalOfExactlyOneThing(t *testing.T) {
+	t.Parallel()
+	eachApprovalWay(t, func(t *testing.T, n node, w *world, era struct{ name, version string }, way string) {
+		p := w.sitDown(n, era, way, "60s")
+		once := era.name == "modern" && way == "http" // each request stands alone there
+		letGo := p.waits(allowing)
+		one, same := p.begin(t.Context(), w.path("far", "one", "1.txt")), p.begin(t.Context(), w.path("far", "one", "1.txt"))
+		<-p.entered
+		p.until("both waiting", func(c consented) bool {
+			return len(c.Questions) == 1 && c.Questions[0].Calls == 2 || once && len(c.Questions) == 2
+		})
+		letGo()
+		for _, answer := range []<-chan readAnswer{one, same} {
+			if o := <-answer; o.err != nil || o.bad || !strings.Contains(o.text, "text of far/one/1.txt") {
+				t.Errorf("equal calls: %+v", o)
+			}
+		}
+		if want := map[bool]int{false: 1, true: 2}[once]; p.questions() != want {
+			t.Errorf("asked %d times about equal calls, want %d", p.questions(), want)
+		}
+
+		// The server keeps to its directories and refuses, though the hub has let it pass.
+		p.answers(allowing)
+		p.read(w.path("home", "notes.txt"), true, "outside allowed directories")
+		if calls(w.recorded("fs"), "read_text_file") != 3 {
+			t.Errorf("the server was not asked for the file that was allowed:\n%s", w.recorded("fs"))
+		}
+		p.until("granted that file alone", func(c consented) bool {
+			for _, g := range c.Grants {
+				if g.URI == ide.FileURI(w.path("home", "notes.txt")) {
+					return g.File && !g.Served && g.Lifetime == "session"
+				}
+			}
+			return once && len(c.Grants) == 0
+		})
+		asked := p.questions()
+		p.answers(declining)
+		p.read(w.path("home", "beside.txt"), true, "the person said no")
+		if p.questions() != asked+1 {
+			t.Error("nobody was asked about the file beside the one that was allowed")
+		}
+
+		// A link is planted while the person is asked.
+		target := w.path("far", "two", "2.txt")
+		for _, planted := range []string{w.path("kept", "k.txt"), w.path("far", "three", "3.txt")} {
+			p.behaves(func(context.Context) *gosdk.ElicitResult {
+				must(t, os.Remove(target))
+				symlink(t, planted, target)
+				return allowing
+			})
+			p.read(target, true, "Access denied")
+			must(t, os.Remove(target))
+			w.write("far/two/2.txt", "text of far/two/2.txt")
+		}
+		p.unseen("2.txt")
+		p.answers(allowing)
+		p.read(target, false, "text of far/two/2.txt") // the control
+		p.unseen("beside.txt")
+		p.unseen("k.txt")
+	})
+}

@@ -1,0 +1,288 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A memoryListener takes connections that never leave the process, so that HTTP
+// too can be served in a time of a test's own.
+type memoryListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error {
+	select {
+	case <-l.done:
+	default:
+		close(l.done)
+	}
+	return nil
+}
+
+func (l *memoryListener) Addr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+}
+
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.conns <- there:
+		return here, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serveWebInMemory is serveWeb for the time of a test's own.
+func serveWebInMemory(t testing.TB, h *Hub, o HTTPOptions) *web {
+	t.Helper()
+	o.Hosts = append(o.Hosts, "127.0.0.1")
+	ln := &memoryListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.ServeStreamableHTTP(ctx, ln, o) }()
+	tr := &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ServeStreamableHTTP: %v", err)
+		}
+		tr.CloseIdleConnections()
+	})
+	return &web{t, "http://127.0.0.1/mcp", &http.Client{Transport: tr}}
+}
+
+// A modernWay is a client of the modern era on one of its transports. once says
+// that each of its requests stands alone, and so does what is allowed for it.
+type modernWay struct {
+	*askedHub
+	once  bool
+	roots []string
+	send  func(ctx context.Context, params string) (result string, err error)
+	leave func()
+	// another is somebody else: another process, or another token.
+	another func() *modernWay
+	// at another place, with the same token or process
+	elsewhere func(dirs ...string) *modernWay
+}
+
+const modernCaps = `{"roots":{},"elicitation":{}}`
+
+// modernWays runs a test with each transport. caps is what the client declares.
+func modernWays(t *testing.T, caps string, test func(t *testing.T, a *askedHub, c *modernWay), change ...func(*Config, *validate.Config)) {
+	t.Run("stdio", func(t *testing.T) {
+		approving(t, nil, func(a *askedHub) { test(a.T, a, a.overStdio(caps)) }, change...)
+	})
+	t.Run("http", func(t *testing.T) {
+		approving(t, nil, func(a *askedHub) {
+			w := serveWebInMemory(a.T, a.h, HTTPOptions{Tokens: []Token{{Name: "me", Secret: "mine"}, {Name: "you", Secret: "yours"}}})
+			test(a.T, a, a.overHTTP(w, caps, "mine"))
+		}, change...)
+	})
+}
+
+func (a *askedHub) overStdio(caps string) *modernWay {
+	inner, leave := enterModern(a.T, a.h, caps)
+	c := &modernWay{askedHub: a, roots: []string{a.at("root")}, leave: leave}
+	c.send = func(ctx context.Context, params string) (string, error) {
+		resp, err := inner.conn.Call(ctx, "tools/call", []byte(with(params, inner.meta())))
+		if err != nil {
+			return "", err
+		}
+		if e := resp.Err(); e != nil {
+			return "", e
+		}
+		return string(resp.Result), nil
+	}
+	c.another = func() *modernWay { return a.overStdio(caps) }
+	return c
+}
+
+func (a *askedHub) overHTTP(w *web, caps, secret string) *modernWay {
+	inner := w.modern(secret, a.at("root"))
+	inner.caps = caps
+	c := &modernWay{askedHub: a, once: true, roots: inner.roots, leave: func() {}}
+	c.send = func(ctx context.Context, params string) (string, error) {
+		frame := inner.frame("tools/call", params)
+		req, err := http.NewRequestWithContext(ctx, "POST", w.url, strings.NewReader(frame))
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Content-Type", "application/json")
+		headers := inner.headersOf(frame)
+		for i := 0; i+1 < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+		r, err := w.c.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = r.Body.Close() }()
+		m, _ := inner.outcome(r, nil)
+		if m == nil {
+			return "", io.ErrUnexpectedEOF
+		}
+		if m.Error != nil {
+			return "", jsonrpc.ParseError(m.Error)
+		}
+		return string(m.Result), nil
+	}
+	c.another = func() *modernWay { return a.overHTTP(w, caps, "yours") }
+	c.elsewhere = func(dirs ...string) *modernWay {
+		d := a.overHTTP(w, caps, secret)
+		d.roots = dirs
+		return d
+	}
+	return c
+}
+
+func (c *modernWay) rootsResult() string {
+	var all []string
+	for _, d := range c.roots {
+		all = append(all, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+	}
+	return `{"roots":[` + strings.Join(all, ",") + `]}`
+}
+
+// until makes a call, gives the roots when they are asked for, and returns at
+// the answer (ok false) or at the question for a person.
+func (c *modernWay) until(ctx context.Context, params string) (q asked, result string, ok bool) {
+	c.Helper()
+	next := params
+	for range 5 {
+		var err error
+		if result, err = c.send(ctx, next); err != nil {
+			return q, "!" + err.Error(), false
+		}
+		if q, ok = askedBy(result); !ok {
+			return q, result, false
+		}
+		given := map[string]string{}
+		for key, of := range q.methods {
+			if of == methodElicit {
+				return q, result, true
+			}
+			given[key] = c.rootsResult()
+		}
+		next = q.retry(params, given)
+	}
+	c.Fatalf("asked for roots again and again: %s", result)
+	return q, "", false
+}
+
+// question wants a person to be asked.
+func (c *modernWay) question(params string) asked {
+	c.Helper()
+	q, result, ok := c.until(context.Background(), params)
+	if !ok {
+		c.Fatalf("%s: nobody was asked: %s", params, result)
+	}
+	return q
+}
+
+func (q asked) text() string {
+	for key, of := range q.methods {
+		if of == methodElicit {
+			message, _ := jsonrpc.String(jsonrpc.Get([]byte(q.params[key]), "message"))
+			return message
+		}
+	}
+	return ""
+}
+
+// answer comes again with what the person says; "" is no answer.
+func (c *modernWay) answer(q asked, params, says string) (msg string, denied bool) {
+	c.Helper()
+	given := map[string]string{}
+	for key := range q.methods {
+		given[key] = says
+	}
+	result, err := c.send(context.Background(), q.retry(params, given))
+	if err != nil {
+		return "!" + err.Error(), true
+	}
+	return text(result)
+}
+
+// echoing is a call of echo with a tag of its own.
+func echoing(args string) (params, tag string) {
+	tags.Lock()
+	defer tags.Unlock()
+	tags.n++
+	tag = fmt.Sprintf("m%d", tags.n)
+	return call("kid__echo", tagged(tag, args)), tag
+}
+
+// says wants a call to be asked about, and what becomes of it after an answer.
+func (c *modernWay) says(args, answer, want string) {
+	c.Helper()
+	params, tag := echoing(args)
+	msg, denied := c.answer(c.question(params), params, answer)
+	c.outcome(args, msg, denied, tag, want)
+}
+
+// outcome wants "" for a call that went through, else the reason of its denial.
+func (c *modernWay) outcome(args, msg string, denied bool, tag, want string) {
+	c.Helper()
+	reached := c.s.who(tag) != nil
+	if denied != (want != "") || reached == denied || !strings.Contains(msg, want) {
+		c.Errorf("%s: denied %v, reached %v, want %q in: %s", args, denied, reached, want, msg)
+	}
+}
+
+// unasked wants an answer without a question to anybody.
+func (c *modernWay) unasked(args, want string) {
+	c.Helper()
+	params, tag := echoing(args)
+	_, result, ok := c.until(context.Background(), params)
+	if ok {
+		c.Errorf("%s: a person is asked: %s", args, result)
+		return
+	}
+	msg, denied := text(result)
+	if strings.HasPrefix(result, "!") {
+		msg, denied = result, true
+	}
+	c.outcome(args, msg, denied, tag, want)
+}
+
+// open are the grants, and what waits for a person, in all sessions.
+func (a *askedHub) open() (grants, questions int) {
+	synctest.Wait()
+	for _, s := range a.h.Status().Sessions {
+		grants += len(s.Grants)
+		questions += len(s.Questions)
+	}
+	return grants, questions
+}
+
+func (a *askedHub) holds(grants, questions int) {
+	a.Helper()
+	if g, q := a.open(); g != grants || q != questions {
+		a.Errorf("%d grants and %d questions, want %d and %d", g, q, grants, questions)
+	}
+}

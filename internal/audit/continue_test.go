@@ -1,0 +1,192 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// shortRun is a process that records so many decisions and ends.
+func shortRun(t testing.TB, dir string, lines int) string {
+	t.Helper()
+	l, stop := running(t, Options{Dir: dir, Continue: true})
+	for i := range lines {
+		if _, err := l.Append(context.Background(), sample(i)); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	return l.ID()
+}
+
+func TestShortRunsGoOnWithOneLog(t *testing.T) {
+	dir := t.TempDir()
+	for range 20 {
+		shortRun(t, dir, 2)
+	}
+	if r := whole(t, dir); r.Logs != 1 || r.Lines != 80 || r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { shortRun(t, dir, 2) })
+	}
+	wg.Wait()
+	r := whole(t, dir)
+	if r.Logs > 8 || r.Lines != 112 || r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+	shortRun(t, dir, 1)
+	if after := whole(t, dir); after.Logs != r.Logs {
+		t.Errorf("%d logs, after one run more %d", r.Logs, after.Logs)
+	}
+	if locks, _ := filepath.Glob(filepath.Join(dir, "*-*"+lockEnding)); len(locks) > 0 {
+		t.Errorf("locks are left: %v", locks)
+	}
+	last := map[string]uint64{}
+	err := Read(dir, func(e Event) bool {
+		if e.Number != last[e.LogID]+1 {
+			t.Errorf("%s: %d comes after %d", e.LogID, e.Number, last[e.LogID])
+		}
+		last[e.LogID] = e.Number
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decisions(dir, Filter{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A short run that was killed is closed by the next, which goes on with its log.
+func TestShortRunThatWasKilled(t *testing.T) {
+	dir := t.TempDir()
+	id := shortRun(t, dir, 1)
+	l, err := Open(Options{Dir: dir, Continue: true})
+	if err != nil || l.ID() != id {
+		t.Fatalf("%v, %v", l, err)
+	}
+	if err := l.let(); err != nil { // as if it were killed
+		t.Fatal(err)
+	}
+	if r := whole(t, dir); r.Open != 1 {
+		t.Errorf("%+v", r)
+	}
+	if got := shortRun(t, dir, 1); got != id {
+		t.Errorf("%s goes on with another log than %s", got, id)
+	}
+	if r := whole(t, dir); r.Open != 0 || r.Logs != 1 || r.Lines != 7 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A log that was tampered with, or taken away, is not gone on with: what comes
+// later must not stand behind something that nobody can prove.
+func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
+	for what, spoil := range map[string]func(path string) error{
+		"changed": func(path string) error {
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, bytes.Replace(b, []byte(`"deny"`), []byte(`"dent"`), 1), 0o600))
+		},
+		"shorter": func(path string) error {
+			b, err := os.ReadFile(path)
+			b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+			return errors.Join(err, os.WriteFile(path, b, 0o600))
+		},
+		"half a line": func(path string) error {
+			fi, err := os.Stat(path)
+			return errors.Join(err, os.Truncate(path, fi.Size()-10))
+		},
+		"removed": os.Remove,
+		"longer": func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteString("x")
+			}
+			return errors.Join(err, f.Close())
+		},
+	} {
+		dir := t.TempDir()
+		id := shortRun(t, dir, 2)
+		if err := spoil(filepath.Join(dir, id+logEnding)); err != nil {
+			t.Fatal(err)
+		}
+		next := shortRun(t, dir, 2)
+		if what == "changed" {
+			if next != id {
+				continue
+			}
+			// The change lies further up; it is found all the same.
+		} else if next == id {
+			t.Errorf("%s: it was gone on with", what)
+		}
+		r, err := Verify(dir)
+		if err != nil || r.OK() {
+			t.Errorf("%s: nobody noticed (%v)", what, err)
+			continue
+		}
+		for _, p := range r.Problems {
+			if filepath.Base(p.File) == next+logEnding && next != id {
+				t.Errorf("%s: the log after it is not whole either: %s", what, p)
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, id+lockEnding)); err == nil {
+			t.Errorf("%s: a lock is left", what)
+		}
+	}
+}
+
+// One log that cannot be closed, because it was spoilt, keeps nobody from recording.
+func TestASpoiltLogStopsNobody(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.let(); err != nil { // as if it were killed
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.path, []byte("spoilt\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Dir: dir}, {Dir: dir, Continue: true}} {
+		_, stop := running(t, o)
+		stop()
+	}
+	r, err := Verify(dir)
+	if err != nil || len(r.Problems) != 1 || r.Problems[0].File != l.ID()+logEnding {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What could not be begun leaves nothing behind, however often it is tried.
+func TestALogThatCannotBeBegun(t *testing.T) {
+	for _, room := range []int{0, 40} {
+		dir := t.TempDir()
+		for range 3 {
+			_, err := Open(Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
+				n, _ := f.Write(b[:room])
+				return n, syscall.ENOSPC
+			}})
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "*-*"+logEnding)); len(files) > 1 {
+				t.Errorf("room for %d bytes: %v", room, files)
+			}
+			whole(t, dir)
+		}
+		_, stop := running(t, Options{Dir: dir})
+		stop()
+		if r := whole(t, dir); r.Logs != 1 || r.Lines != 2 || r.Torn != 0 {
+			t.Errorf("room for %d bytes: %+v", room, r)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// An Entry is one line, read.
+type Entry struct {
+	Version int       `json:"v"`
+	Log     string    `json:"log"` // of an open line, and of lines of chain.jsonl
+	Number  uint64    `json:"n"`
+	Prev    string    `json:"prev"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Hash    string    `json:"hash"`
+
+	// Of a torn line, and of lines of chain.jsonl.
+	Bytes  uint64 `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	At     uint64 `json:"at"`
+	Head   string `json:"head"`
+
+	Raw []byte `json:"-"` // without its line end
+}
+
+const (
+	hashMember = `,"hash":"`
+	hashLen    = 2 * sha256.Size
+	tailLen    = len(hashMember) + hashLen + len(`"}`)
+)
+
+var (
+	errNoLine    = errors.New("it is no whole line of an audit log")
+	errHash      = errors.New("it is not as it was written: its hash does not match")
+	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
+)
+
+// readLine reads a line and checks its own hash. What the chain depends on is
+// taken from where the format has it, and from nowhere else: a line has one
+// sense for every reader, or it is none.
+func readLine(b []byte) (Entry, error) {
+	var e Entry
+	if len(b) < tailLen {
+		return e, errNoLine
+	}
+	tail := scan{b[len(b)-tailLen:], true}
+	e.Hash = tail.lit(hashMember).hex()
+	if tail.lit(`"}`); !tail.ok {
+		return e, errNoLine
+	}
+	sum := sha256.Sum256(b[:len(b)-tailLen])
+	if e.Hash != hex.EncodeToString(sum[:]) {
+		return e, errHash
+	}
+	if err := e.head(b); err != nil {
+		return e, err
+	}
+	// Escaped halves of surrogates are let pass: an id of a client may hold one.
+	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
+		return e, errTwoSenses
+	}
+	e.Raw = b
+	return e, nil
+}
+
+// head reads what stands at the beginning of a line.
+func (e *Entry) head(b []byte) (err error) {
+	s := scan{b, true}
+	version := s.lit(`{"v":`).number()
+	if s.ok && version != Version {
+		return fmt.Errorf("its format %d is not known", version)
+	}
+	e.Version = int(version)
+	e.Number = s.lit(`,"n":`).number()
+	e.Prev = s.lit(`,"prev":"`).hex()
+	at := s.lit(`","time":"`).take(len(timeFormat))
+	s.lit(`","kind":"`)
+	n := 0
+	for n < len(s.b) && 'a' <= s.b[n] && s.b[n] <= 'z' {
+		n++
+	}
+	e.Kind = s.take(n)
+	if s.lit(`"`); !s.ok || n == 0 {
+		return errTwoSenses
+	}
+	if e.Time, err = time.Parse(timeFormat, at); err != nil {
+		return errTwoSenses
+	}
+	if s.has(`,"log":"`) {
+		e.Log = s.take(36)
+		s.lit(`"`)
+	}
+	if s.has(`,"at":`) {
+		e.At = s.number()
+		e.Head = s.lit(`,"head":"`).hex()
+		s.lit(`"`)
+	}
+	if s.has(`,"bytes":`) {
+		e.Bytes = s.number()
+		e.SHA256 = s.lit(`,"sha256":"`).hex()
+		s.lit(`"`)
+	}
+	if !s.ok {
+		return errTwoSenses
+	}
+	return nil
+}
+
+// scan takes a text apart from its beginning on, until something is not as it
+// has to be.
+type scan struct {
+	b  []byte
+	ok bool
+}
+
+func (s *scan) lit(text string) *scan {
+	s.ok = s.ok && s.has(text)
+	return s
+}
+
+// has passes over a text where it comes next.
+func (s *scan) has(text string) bool {
+	rest, ok := bytes.CutPrefix(s.b, []byte(text))
+	s.b = rest
+	return ok
+}
+
+func (s *scan) take(n int) string {
+	if s.ok = s.ok && len(s.b) >= n; !s.ok {
+		return ""
+	}
+	text := string(s.b[:n])
+	s.b = s.b[n:]
+	return text
+}
+
+// number reads a plain integer from 1 on, of at most 15 digits: one that every
+// language can hold.
+func (s *scan) number() uint64 {
+	n := 0
+	for n < len(s.b) && n <= 15 && '0' <= s.b[n] && s.b[n] <= '9' {
+		n++
+	}
+	if s.ok = s.ok && n > 0 && n <= 15 && s.b[0] != '0'; !s.ok {
+		return 0
+	}
+	v, _ := strconv.ParseUint(s.take(n), 10, 64) // so few digits always fit
+	return v
+}
+
+func (s *scan) hex() string {
+	text := s.take(hashLen)
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			s.ok = false
+		}
+	}
+	return text
+}

@@ -1,0 +1,166 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/uuid"
+)
+
+// Open begins a log in a folder, or goes on with one (Options.Continue), after
+// closing what processes that are gone have left open there. Nothing runs
+// before Run.
+func Open(o Options) (*Log, error) {
+	if o.MaxSize <= 0 {
+		o.MaxSize = DefaultMaxSize
+	}
+	if o.Checkpoint <= 0 {
+		o.Checkpoint = DefaultCheckpoint
+	}
+	if o.retry <= 0 {
+		o.retry = retryAfter
+	}
+	if err := privateDir(o.Dir); err != nil {
+		return nil, err
+	}
+	l := &Log{o: o, gone: make(chan struct{}), news: make(chan struct{}, 1)}
+	err := withChain(o.Dir, func(c *chain) error {
+		if err := c.recover(); err != nil {
+			return err
+		}
+		return l.claim(c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.file = newLogFile(l.path, o.MaxSize)
+	l.tab.looked = time.Now()
+	err = l.write(KindOpen, func(b line) line {
+		return b.text("log", l.id).text("program", o.Program).number("pid", uint64(os.Getpid()))
+	})
+	if err == nil {
+		err = l.mark(KindOpen, nil)
+	}
+	if err != nil {
+		// The lock stays: whoever opens a log next closes what there is of this one.
+		return nil, errors.Join(err, l.let())
+	}
+	return l, nil
+}
+
+// mostShared bounds how many logs short runs keep between them: as many as run
+// at the same time, and those that cannot be gone on with.
+const mostShared = 256
+
+// shared names the logs of short runs. They are the same in every folder, so
+// that nobody has to look for one.
+func shared(i int) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mcphub:audit:shared:"+strconv.Itoa(i))).String()
+}
+
+// claim takes the lock of a log: of one that is not there yet, or of the first
+// that may be gone on with. Locks are taken and removed by whoever has the chain
+// to itself.
+func (l *Log) claim(c *chain) error {
+	if l.o.Continue {
+		for i := range mostShared {
+			left := held(l.o.Dir, shared(i))
+			if err := l.hold(shared(i)); err != nil {
+				continue // another short run has it
+			}
+			if at, ok := c.resumable(l.id); ok {
+				l.tab.made, l.tab.written, l.tab.marked = at, at, at.number
+				return nil
+			}
+			err := l.lock.Unlock()
+			if !left { // else it is of a log that could not be closed
+				err = errors.Join(err, os.Remove(l.lock.Path()))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	l.tab.made.head, l.tab.written.head = zeros, zeros
+	return l.hold(uuid.NewString())
+}
+
+func (l *Log) hold(id string) error {
+	l.id, l.path = id, filepath.Join(l.o.Dir, id+logEnding)
+	l.lock = flock.New(filepath.Join(l.o.Dir, id+lockEnding), flock.SetPermissions(0o600))
+	ok, err := l.lock.TryLock()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be locked: %w", l.lock.Path(), err)
+	case !ok:
+		return fmt.Errorf("%s is locked by another process", l.lock.Path())
+	}
+	return nil
+}
+
+// resumable reports whether a log may be gone on with, and where it ends: it is
+// not there yet, or ends where chain.jsonl says that it was ended. One that was
+// tampered with is left as it is, for Verify.
+func (c *chain) resumable(id string) (place, bool) {
+	known, err := c.lastOf(id)
+	if err != nil {
+		return place{}, false
+	}
+	file, err := os.Open(filepath.Join(c.dir, id+logEnding))
+	if errors.Is(err, fs.ErrNotExist) {
+		return place{head: zeros}, known == nil
+	}
+	if err != nil {
+		return place{}, false
+	}
+	end, err := c.logEnd(id, file)
+	err = errors.Join(err, file.Close())
+	return end.place, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
+		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.open
+}
+
+// lastOf finds the last line about a log, or nil.
+func (c *chain) lastOf(id string) (*Entry, error) {
+	fi, err := c.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, fi.Size())
+	if _, err := c.file.ReadAt(b, 0); err != nil && len(b) > 0 {
+		return nil, err
+	}
+	at := bytes.LastIndex(b, []byte(`,"log":"`+id+`"`))
+	if at < 0 {
+		return nil, nil
+	}
+	text := b[bytes.LastIndexByte(b[:at], '\n')+1:]
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		text = text[:end]
+	}
+	e, err := readLine(text)
+	return &e, err
+}
+
+// privateDir makes the folder, and refuses one that others may write to.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	fi, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !fi.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case othersWrite(fi):
+		return fmt.Errorf("others may write to %s; take that right from them (chmod go-w)", dir)
+	}
+	return nil
+}

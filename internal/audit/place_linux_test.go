@@ -1,0 +1,314 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const envLimited = "MCPHUB_AUDIT_LIMITED"
+
+// limited reports whether this process is one for a test that limits itself;
+// else it has run that test in one.
+func limited(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(envLimited) != "" {
+		return true
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", "60s")
+	cmd.Env = append(os.Environ(), envLimited+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// limit bounds how long files of this process may get, until the test ends or
+// lift is called. Go programs take no harm from the signal for it.
+func limit(t testing.TB, bytes uint64) (lift func()) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	lift = func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &was) }
+	t.Cleanup(lift)
+	return lift
+}
+
+// asUser lets this goroutine be somebody who is not above the rights of files,
+// and gives them a folder.
+func asUser(t testing.TB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if os.Geteuid() != 0 {
+		return dir
+	}
+	const nobody = 65534
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	if err := unix.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Setfsuid(0)
+		runtime.UnlockOSThread()
+	})
+	return dir
+}
+
+// A folder that has become unwritable: the log that is open goes on, its
+// rotation does not. It grows instead, and is closed by the next hub.
+func TestAFileThatCannotBePutAside(t *testing.T) {
+	dir := asUser(t)
+	l, err := Open(Options{Dir: dir, MaxSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "control"), nil, 0o600); err == nil {
+		t.Fatal("the folder can be written to")
+	}
+	big := sample(1)
+	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
+	for range 60 {
+		if _, err := l.Append(context.Background(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole(t, dir)
+	if files, _ := logFiles(dir); len(files[l.ID()]) != 1 {
+		t.Errorf("%v", files)
+	}
+	if _, err := Open(Options{Dir: dir}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("another log in a folder that cannot be written to: %v", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 60 { // it can again
+		if _, err := l.Append(context.Background(), big); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, _ := logFiles(dir); len(files[l.ID()]) < 2 {
+		t.Errorf("%v", files)
+	}
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := whole(t, dir); r.Open != 0 || r.Logs != 1 || r.Lines != 122 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What happens to the file while it is written is noticed, and chain.jsonl told
+// how far it went.
+func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
+	for what, tamper := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".moved") },
+		"another": func(path string) error {
+			b, err := os.ReadFile(path)
+			b = b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
+			return errors.Join(err, os.Remove(path), os.WriteFile(path, b, 0o600))
+		},
+		"a link": func(path string) error {
+			return errors.Join(os.Rename(path, path+".moved"), os.Symlink(path+".moved", path))
+		},
+		"cut": func(path string) error {
+			b, err := os.ReadFile(path)
+			return errors.Join(err, os.Truncate(path, int64(bytes.LastIndexByte(b[:len(b)-1], '\n')+1)))
+		},
+	} {
+		dir := t.TempDir()
+		states := make(chan State, 100)
+		r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+		if err := r.Open(); err != nil {
+			t.Fatal(err)
+		}
+		stop := runRecorder(t, r)
+		append1 := func() error { _, err := r.Append(context.Background(), sample(1)); return err }
+		for range 3 {
+			if err := append1(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.log.Load().see(t)
+		first := r.State().Log
+		if err := tamper(filepath.Join(dir, first+logEnding)); err != nil {
+			t.Fatal(err)
+		}
+		l := r.log.Load()
+		l.mu.Lock()
+		l.tab.looked = time.Time{} // it is time to look again
+		l.mu.Unlock()
+		if append1() == nil {
+			t.Fatalf("%s: nobody noticed at once", what)
+		}
+		if s := <-states; !strings.Contains(s.Error, "gone") || !strings.Contains(s.Error, first+logEnding) {
+			t.Errorf("%s: %+v", what, s)
+		}
+		for s := range states {
+			if s.Error == "" && s.Log != first && s.Log != "" {
+				break
+			}
+		}
+		if err := append1(); err != nil {
+			t.Error(err)
+		}
+		second := r.State().Log
+		stop()
+		report, err := Verify(dir)
+		if err != nil || report.OK() {
+			t.Errorf("%s: nobody noticed later: %v", what, err)
+			continue
+		}
+		for _, p := range report.Problems {
+			if strings.HasPrefix(p.File, second) {
+				t.Errorf("%s: the log after it: %s", what, p)
+			}
+		}
+	}
+}
+
+// see has the log look at its file now.
+func (l *Log) see(t *testing.T) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if err := l.look(time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The folder is replaced by a link to another one.
+func TestAFolderThatBecomesALink(t *testing.T) {
+	base := t.TempDir()
+	dir, elsewhere := filepath.Join(base, "audit"), filepath.Join(base, "elsewhere")
+	states := make(chan State, 100)
+	r := NewRecorder(Options{Dir: dir}, func(s State) { states <- s })
+	if err := errors.Join(r.Open(), os.Mkdir(elsewhere, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	stop := runRecorder(t, r)
+	append1 := func() error { _, err := r.Append(context.Background(), sample(1)); return err }
+	if err := errors.Join(append1(), os.Rename(dir, dir+".moved"), os.Symlink(elsewhere, dir)); err != nil {
+		t.Fatal(err)
+	}
+	for append1() == nil {
+	}
+	for s := range states {
+		if s.Error == "" {
+			break
+		}
+	}
+	if err := append1(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	for _, d := range []string{elsewhere, dir + ".moved"} {
+		if r := whole(t, d); r.Logs != 1 {
+			t.Errorf("%s: %+v", d, r)
+		}
+	}
+}
+
+// A full disk, as the kernel tells it: while a log is written, when one is
+// begun, and when one is closed.
+func TestADiskThatIsFullForTheKernel(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	dir := t.TempDir()
+	l, stop := running(t, Options{Dir: dir, retry: 1})
+	lift := limit(t, 2000)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = l.Append(context.Background(), sample(i))
+	}
+	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), l.path) {
+		t.Fatal(err)
+	}
+	if r := whole(t, dir); r.Torn != 1 {
+		t.Errorf("half a line is expected at the end: %+v", r)
+	}
+	for i := range 5 {
+		if _, err := l.Append(context.Background(), sample(i)); err == nil {
+			t.Fatal("there was room")
+		}
+	}
+	lift()
+	if _, err := l.Append(context.Background(), sample(0)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if r := whole(t, dir); r.Torn != 0 || r.Open != 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, size := range []uint64{0, 100, 300} { // the others are as long already
+		dir := t.TempDir()
+		lift := limit(t, size)
+		for range 3 {
+			if _, err := Open(Options{Dir: dir}); !errors.Is(err, syscall.EFBIG) {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+		}
+		lift()
+		_, stop := running(t, Options{Dir: dir})
+		stop()
+		if r := whole(t, dir); r.Torn != 0 || r.Open != 0 || r.Logs > 2 {
+			t.Errorf("%d bytes: %+v", size, r)
+		}
+	}
+}
+
+// A disk that fills up while logs are closed leaves half a line nowhere: what
+// cannot be written whole is taken back, and the next hub can go on.
+func TestWhatCannotBeWrittenWholeIsTakenBack(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("a line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	limit(t, 20)
+	if err := put(f, bytes.Repeat([]byte("x"), 100)); !errors.Is(err, syscall.EFBIG) {
+		t.Fatalf("%v", err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "a line\n" {
+		t.Errorf("%q", b)
+	}
+	if _, err := f.Write(bytes.Repeat([]byte("x"), 100)); err == nil {
+		t.Fatal("there was no limit")
+	}
+	if b, _ := os.ReadFile(path); len(b) != 20 { // the control
+		t.Errorf("%q", b)
+	}
+}

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A mark is what chain.jsonl says of a log.
+type mark struct {
+	kind string
+	at   uint64
+	head string
+	line int
+}
+
+func (m *mark) ends() bool { return m.kind == KindClose || m.kind == KindRecovered }
+
+func verifyChain(dir string, r *Report) (map[string][]mark, map[string]bool, error) {
+	marks, seen := map[string][]mark{}, map[string]bool{}
+	c := checkedChain{file: chainName, head: zero, r: r}
+	err := eachLine([]string{filepath.Join(dir, chainName)}, func(_ string, n int, b []byte, whole bool) bool {
+		e, ok := c.next(n, b, whole, "")
+		switch {
+		case ok && e.Kind != KindTorn && (e.Log == "" || e.At == 0):
+			c.problem(n, "it tells of no log")
+		case ok && e.Kind != KindTorn:
+			marks[e.Log] = append(marks[e.Log], mark{e.Kind, e.At, e.Head, n})
+		}
+		if ok {
+			seen[e.Hash] = true
+		}
+		return !c.broken
+	})
+	c.done()
+	r.Head = c.head
+	return marks, seen, err
+}
+
+// checkedLog is one log that is being checked.
+type checkedLog struct {
+	checkedChain
+	id    string
+	held  bool // its lock is there: its process lives, or had no time to close it
+	marks []mark
+	at    map[uint64][]mark
+	last  Entry
+}
+
+func verifyLog(dir, id string, st logState, r *Report) error {
+	r.Logs++
+	paths := make([]string, len(st.files))
+	for i, f := range st.files {
+		paths[i] = filepath.Join(dir, f)
+	}
+	c := checkedLog{checkedChain: checkedChain{file: st.files[0], head: zero, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
+	for _, m := range st.marks {
+		c.at[m.at] = append(c.at[m.at], m)
+	}
+	if len(st.marks) == 0 && !c.held {
+		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
+		return nil
+	}
+	err := eachLine(paths, func(path string, n int, b []byte, whole bool) bool {
+		c.file = filepath.Base(path)
+		c.line(n, b, whole)
+		return !c.broken
+	})
+	if err != nil || c.broken {
+		return err
+	}
+	c.done()
+	if !c.broken {
+		c.end()
+	}
+	return nil
+}
+
+func (c *checkedLog) line(n int, b []byte, whole bool) {
+	e, ok := c.next(n, b, whole, c.id)
+	if !ok {
+		return
+	}
+	c.r.Lines++
+	c.last, c.unended = e, !whole
+	for _, m := range c.at[e.Number] {
+		if m.head != e.Hash {
+			c.problem(n, fmt.Sprintf("%s:%d says that this line had another hash: it was rewritten", chainName, m.line))
+			return
+		}
+	}
+}
+
+// end compares the end of the log with what chain.jsonl knows of it.
+func (c *checkedLog) end() {
+	for _, m := range c.marks {
+		if m.at > c.last.Number {
+			c.problem(0, fmt.Sprintf("its end is missing: %s:%d knows line %d, the last one here is %d", chainName, m.line, m.at, c.last.Number))
+			return
+		}
+	}
+	var final mark
+	if len(c.marks) > 0 {
+		final = c.marks[len(c.marks)-1]
+	}
+	// Of a process that begins, or goes on with a log, chain.jsonl learns after
+	// its first line and before its second.
+	beginning := c.held && c.last.Number == final.at+1 && c.last.Kind == KindOpen
+	switch {
+	case beginning, len(c.marks) == 0 && c.last.Number == 0:
+		c.r.Open++
+	case len(c.marks) == 0:
+		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
+	case !final.ends() && !c.held && c.last.Kind == KindClose:
+		c.problem(0, "it was closed, and chain.jsonl does not say so: a line is missing there")
+	case !final.ends() && !c.held:
+		c.problem(0, fmt.Sprintf("its process has not ended it, and its lock (%s) is gone: the end of chain.jsonl is missing, or the lock was taken away", c.id+lockEnding))
+	case !final.ends():
+		c.r.Open++
+	case final.at != c.last.Number:
+		c.problem(0, fmt.Sprintf("there are lines behind its end, which was line %d", final.at))
+	case c.cut:
+		c.problem(c.tornAt, fmt.Sprintf("there is something behind its end, which was line %d", final.at))
+	case c.unended:
+		c.problem(0, "the line end of its last line was cut off")
+	}
+}
+
+// held reports whether the lock of a log is there: its process lives, or had
+// no time to close it.
+func held(dir, id string) bool {
+	_, err := os.Lstat(filepath.Join(dir, id+lockEnding))
+	return err == nil
+}

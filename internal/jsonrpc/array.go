@@ -1,0 +1,154 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// This file is about messages that come together in one array (JSON-RPC 2.0,
+// section 6), which one revision of MCP has: 2025-03-26. They are served like any
+// others; the answers to the requests among them go back in one array, too.
+
+// ErrBatch is matched by the error of Split for an array.
+var ErrBatch error = &SyntaxError{"a batch is not supported here (2025-03-26 alone has them): send one message at a time", CodeInvalidRequest}
+
+// MaxBatch bounds how many messages a batch may have: each may cost an answer that
+// is many times as long as itself.
+const MaxBatch = 1000
+
+// Messages returns the messages of a batch, as parts of frame, unread. The error
+// is a *SyntaxError.
+func Messages(frame []byte) ([][]byte, error) {
+	var all [][]byte
+	err := Elements(frame, func(v []byte) bool {
+		all = append(all, v)
+		return len(all) <= MaxBatch
+	})
+	switch {
+	case err != nil:
+		return nil, &SyntaxError{err.Error(), CodeParse}
+	case len(all) == 0:
+		return nil, shapeError("a batch must not be empty")
+	case len(all) > MaxBatch:
+		return nil, shapeError(fmt.Sprintf("a batch may have at most %d messages", MaxBatch))
+	}
+	return all, nil
+}
+
+// takeBatch deals with a line that is an array, on the read loop.
+func (c *Conn) takeBatch(rd *Reader) {
+	frame, _ := rd.Take() // the requests in it are served from there
+	all, err := Messages(frame)
+	if err != nil {
+		c.bad(frame, err, c.refuse)
+		return
+	}
+	g := &answers{c: c, left: 1}
+	for _, raw := range all {
+		c.takeMember(raw, g)
+	}
+	g.end(true)
+}
+
+// takeMember deals with one message of a batch.
+func (c *Conn) takeMember(raw []byte, g *answers) {
+	m := &Message{}
+	if err := Split(raw, c.o.Strict, m); err != nil {
+		c.bad(raw, err, g.refuse)
+		return
+	}
+	switch {
+	case c.o.Strict && m.Method == "" && (m.ID == nil || (m.Result == nil) == (m.Error == nil)):
+		g.refuse(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
+	case !m.IsRequest():
+		c.dispatch(nil, m)
+	case c.inline(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
+		g.refuse(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
+	default:
+		q, refusal := c.enter(m)
+		if q == nil {
+			g.refuse(m.ID, CodeInvalidRequest, refusal)
+			return
+		}
+		q.m, q.together = m, g
+		g.expect()
+		c.begin(q)
+	}
+}
+
+// answers gathers those to the requests of one batch. The last one sends them.
+type answers struct {
+	c    *Conn
+	mu   sync.Mutex
+	left int    // answers that may still come
+	body []byte // the array so far, without its end
+}
+
+func (g *answers) expect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left++
+}
+
+// refuse adds an error, on the read loop.
+func (g *answers) refuse(id []byte, code int64, text string) {
+	if id == nil {
+		id = []byte("null")
+	}
+	g.add(string(id), ErrorAnswer(code, text))
+}
+
+// reply takes the answer to one request, unless that was cancelled: then the
+// peer expects none.
+func (g *answers) reply(ctx context.Context, id string, a Answer) {
+	if !errors.As(context.Cause(ctx), new(*CancelledError)) {
+		g.add(id, a)
+	}
+	a.release()
+	g.end(false)
+}
+
+// add puts an answer into the array, as far as that stays within one frame: a
+// batch is no way to have the hub hold more than single requests could.
+func (g *answers) add(id string, a Answer) {
+	member, body := a.parts()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.body)+len(body) > g.c.o.FrameLimit {
+		member, body = memberFault, (&Error{Code: CodeInternal, Message: fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit)}).Raw()
+	}
+	between := byte(',')
+	if g.body == nil {
+		between = '['
+	}
+	g.body = append(append(append(g.body, between), memberID0...), id...)
+	g.body = append(append(append(g.body, member...), body...), '}')
+}
+
+// end counts down, and sends what there is when nothing more comes. The read loop
+// must not block.
+func (g *answers) end(onReadLoop bool) {
+	g.mu.Lock()
+	g.left--
+	last, body := g.left == 0, g.body
+	g.mu.Unlock()
+	if !last || body == nil {
+		return
+	}
+	send := func() {
+		if _, err := g.c.w.send(g.c.ctx, [][]byte{append(body, ']')}); err != nil {
+			g.c.o.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
+		}
+	}
+	if !onReadLoop {
+		send()
+		return
+	}
+	g.c.busy.Add(1)
+	g.c.wg.Go(func() {
+		defer g.c.busy.Done()
+		send()
+	})
+}

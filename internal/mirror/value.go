@@ -1,0 +1,126 @@
+package mirror
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// NameMember is the member of params that the header Mcp-Name repeats, "" for a
+// method that has no such header.
+func NameMember(method string) string {
+	switch method {
+	case "tools/call", "prompts/get":
+		return "name"
+	case "resources/read":
+		return "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel": // the extension for tasks, Routing Headers
+		return "taskId"
+	}
+	return ""
+}
+
+const (
+	sentinelBegin = "=?base64?"
+	sentinelEnd   = "?="
+)
+
+// Encode spells a text for a header: as it is where it can be read back as such,
+// else as =?base64?...?= (Value Encoding).
+func Encode(text string) string {
+	if text == "" || plain(text) && text == strings.Trim(text, " \t") && !encoded(text) {
+		return text
+	}
+	return sentinelBegin + base64.StdEncoding.EncodeToString([]byte(text)) + sentinelEnd
+}
+
+// plain reports whether a text has only characters that a header may have.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < 0x20 || c > 0x7e) && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+func encoded(value string) bool {
+	return strings.HasPrefix(value, sentinelBegin) && strings.HasSuffix(value, sentinelEnd)
+}
+
+// Decode reads the value of a header. Whatever has two readings has none; the
+// reason, a phrase that follows the header's name, says why.
+func Decode(value string) (text, reason string) {
+	switch {
+	case !plain(value):
+		return "", "holds a character that no header may hold; encode it as =?base64?...?="
+	case !encoded(value):
+		return value, ""
+	case len(value) < len(sentinelBegin)+len(sentinelEnd):
+		return "", "is neither encoded nor plain; encode it as =?base64?...?="
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(value[len(sentinelBegin) : len(value)-len(sentinelEnd)])
+	switch {
+	case err != nil:
+		return "", "is not valid Base64 between =?base64? and ?="
+	case !utf8.Valid(raw):
+		return "", "is not UTF-8 once decoded"
+	}
+	return string(raw), ""
+}
+
+// Text is what a header says of a raw JSON value: a string, a boolean, or a
+// whole number that every parser reads exactly. ok is false for any other.
+func Text(raw []byte) (text string, ok bool) {
+	if text, ok = jsonrpc.String(raw); ok {
+		return text, true
+	}
+	if text = string(raw); text == "true" || text == "false" {
+		return text, true
+	}
+	n, ok := whole(text)
+	if !ok {
+		return "", false
+	}
+	return strconv.FormatInt(n, 10), true
+}
+
+// Same reports whether a decoded header says what a raw JSON value is: a string
+// by its characters, a number by its value, a boolean by its word.
+func Same(said string, raw []byte) bool {
+	if text, ok := jsonrpc.String(raw); ok {
+		return said == text
+	}
+	switch string(raw) {
+	case "true", "false":
+		return said == string(raw)
+	}
+	a, okA := whole(said)
+	b, okB := whole(string(raw))
+	return okA && okB && a == b
+}
+
+// maxSafe is the largest integer that every JSON parser reads exactly.
+const maxSafe = 1<<53 - 1
+
+// whole reads a JSON number that is a whole one of that range.
+func whole(text string) (int64, bool) {
+	const longest = 64
+	if len(text) > longest || text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text)) {
+		return 0, false
+	}
+	if i := strings.IndexAny(text, "eE"); i >= 0 && len(text)-i > len("e-99") {
+		return 0, false
+	}
+	n, ok := new(big.Rat).SetString(text)
+	if !ok || !n.IsInt() || !n.Num().IsInt64() {
+		return 0, false
+	}
+	v := n.Num().Int64()
+	return v, v >= -maxSafe && v <= maxSafe
+}

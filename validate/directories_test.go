@@ -1,0 +1,198 @@
+package validate
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+)
+
+// TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
+func TestSandbox(t *testing.T) {
+	w := newWorld(t)
+	box := w.home + "/box"
+	w.must(os.Mkdir(box, 0o700))
+	w.must(os.Symlink(box, w.home+"/boxlink"))
+	w.must(os.Mkdir(w.home+"/common", 0o700))
+	w.must(os.Chmod(w.home+"/common", 0o777|os.ModeSticky))
+	for _, bad := range []string{"{home}/boxlink", "{home}/none", "{home}/common", "{project}/a.txt", "/", "{home}", "relative", "file://{home}/box"} {
+		_, err := NewChecker(w.config(bad))
+		var p *PolicyError
+		if !errors.As(err, &p) || p.Rule != -1 || !slices.Equal(p.Key, []string{"sandbox"}) {
+			t.Errorf("sandbox %s: %v", bad, err)
+		}
+	}
+	c := w.rules("{home}/box")
+	tool := w.tool(c, "", anyTool)
+	args := `{"path":"{home}/box/x"}`
+	if _, v := w.call(c, tool, args); v.Decision != Allow || v.Rule != RuleInside {
+		t.Errorf("in the sandbox: %v by %q", v.Decision, v.Rule)
+	}
+	bare := w.checker()
+	if _, v := w.call(bare, w.tool(bare, "", anyTool), args); v.Decision != Deny {
+		t.Error("control: it is inside without being the sandbox")
+	}
+	w.must(os.Chmod(box, 0o777))
+	if _, v := w.call(c, tool, args); v.Decision != Deny {
+		t.Error("others may write to it now, and it is inside")
+	}
+	w.must(os.Chmod(box, 0o700))
+	w.must(os.Rename(box, box+".old"))
+	w.must(os.Symlink(w.outside, box))
+	if _, v := w.call(c, tool, args); v.Decision != Deny {
+		t.Error("it is a link now, and inside")
+	}
+}
+
+// TestLateDirectory: a rule that denies holds for a directory that comes later, and for what it is a link to.
+func TestLateDirectory(t *testing.T) {
+	w := newWorld(t)
+	c := w.rules("", Rule{Then: Deny, Paths: within("{project}/later")}, Rule{Then: Allow, Paths: within("{home}/later")})
+	tool := w.tool(c, "", anyTool)
+	check := func(args string, want Decision) {
+		t.Helper()
+		if _, v := w.call(c, tool, args); v.Decision != want {
+			t.Errorf("%s: %v by %q, want %v", args, v.Decision, v.Rule, want)
+		}
+	}
+	check(`{"path":"{project}/later/x"}`, Deny)
+	check(`{"path":"{project}/docs/x"}`, Allow)
+	check(`{"path":"{home}/later/x"}`, Allow)
+	w.must(os.Symlink(w.project+"/docs", w.project+"/later"))
+	w.must(os.Symlink(w.outside, w.home+"/later"))
+	check(`{"path":"{project}/later/x"}`, Deny)
+	check(`{"path":"{project}/docs/x"}`, Deny)        // it is the rule's directory now
+	check(`{"path":"{home}/later/secret.txt"}`, Deny) // and a rule that allows does not follow
+}
+
+// TestDirectories: P2, as the five documents have it and as the table says where they differ.
+func TestDirectories(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.Mkdir(w.home+"/box", 0o700))
+	w.must(os.Symlink(w.outside, w.home+"/alias"))
+	out, sub := "{outside}", "{outside}/sub"
+	for _, e := range []struct {
+		name    string
+		sandbox string
+		rules   []Rule
+		grants  []Grant
+		want    []string // path name
+	}{
+		{"nothing", "", nil, nil, nil},
+		{"the sandbox", "{home}/box", nil, nil, []string{"{home}/box sandbox"}},
+		{"allow", "{home}/box", []Rule{{Name: "a", Then: Allow, Paths: within(out)}}, nil, []string{"{home}/box sandbox", out + " a"}},
+		{"deny", "", []Rule{{Then: Deny, Paths: within(out)}}, nil, nil},
+		{"without within", "", []Rule{{Then: Escalate}, {Then: Allow, Paths: &PathRule{Outside: true}}}, nil, nil},
+		{"escalate", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, nil, nil},
+		{"escalate, served", "", []Rule{{Name: "e", Then: Escalate, Serve: true, Paths: within(out)}}, nil, []string{out + " e"}},
+		{"escalate, granted", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: out, Roles: AnyRole}}, []string{out + " e"}},
+		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: sub, Roles: AnyRole}}, []string{sub + " " + grantName}},
+		{"granted", "", []Rule{{Name: "e", Then: Escalate}}, []Grant{{Path: out, Roles: AnyRole}, {Path: sub + "/x", File: true, Roles: AnyRole}, {Path: sub}}, []string{out + " " + grantName}},
+		{"twice, by another name", "", []Rule{{Name: "a", Then: Allow, Paths: within(out, RoleRead)}, {Name: "b", Then: Allow, Paths: within("{home}/alias", RoleWrite)}}, nil, []string{out + " a"}},
+		{"another server", "", []Rule{{Name: "a", Then: Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
+	} {
+		for i := range e.grants {
+			e.grants[i].Path = w.fill(e.grants[i].Path)
+		}
+		var got []string
+		for _, d := range w.rules(e.sandbox, e.rules...).Directories("child", e.grants) {
+			got = append(got, d.Path+" "+d.Name)
+		}
+		want := slices.Clone(e.want)
+		for i := range want {
+			want[i] = w.fill(want[i])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", e.name, got, want)
+		}
+	}
+}
+
+// TestServedBeside: a directory that only a rule serves does not make every relative path one outside.
+func TestServedBeside(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
+	rules := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", RoleRead)}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
+	c := w.rules("", rules...)
+	where := w.where()
+	where.Served = append(slices.Clone(w.roots), w.outside)
+	for _, e := range []struct {
+		tool, args string
+		want       Decision
+	}{
+		{readTool, `{"path":"src/main.go"}`, Allow},
+		{anyTool, `{"path":"new.txt"}`, Allow},
+		{readTool, `{"path":"a.txt"}`, Escalate},                            // it is there too: which one is meant nobody knows
+		{anyTool, `{"path":"sub/new.txt"}`, Escalate},                       // the directory to make it in is there
+		{anyTool, `{"cwd":"{outside}","file":"new.txt"}`, Escalate},         // named by the call
+		{anyTool, `{"file":"../outside/new.txt"}`, Escalate},                // from the root
+		{readTool, `{"path":"../outside/secret.txt"}`, Allow},               // which the rule allows
+		{anyTool, `{"path":"new.txt","p2":"{outside}/sub/../x"}`, Escalate}, // the control: an absolute one counts at once
+		{shellTool, `{"command":"make 2>&1 | tee build.log > out.txt"}`, Allow},
+		{shellTool, `{"command":"mkdir -p build/obj && touch new.txt"}`, Allow},
+		{shellTool, `{"command":"touch sub/new.txt"}`, Escalate}, // the directory to make it in is there
+		{shellTool, `{"command":"cat a.txt"}`, Escalate},         // it is there too
+		{shellTool, `{"command":"touch {outside}/new.txt"}`, Escalate},
+		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, Escalate}, // where it has gone
+		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, Escalate},
+	} {
+		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
+		w.must(err)
+		if v := c.Judge(s, where, w.view()); v.Decision != e.want {
+			t.Errorf("%s %s: %v by %q, want %v: %+v", e.tool, e.args, v.Decision, v.Rule, e.want, v.First)
+		}
+	}
+	// The control: a root that no rule names counts whole.
+	w.roots = []string{w.project}
+	bare := w.checker()
+	s, err := bare.Scan(w.tool(bare, "", anyTool), []byte(`{"path":"new.txt"}`))
+	w.must(err)
+	if v := bare.Judge(s, where, w.view()); v.Decision != Deny {
+		t.Errorf("control: %v by %q", v.Decision, v.Rule)
+	}
+}
+
+// TestServedBesideOfAKnownServer: a server that takes relative paths from its first directory never comes to what a rule
+// serves it behind that.
+func TestServedBesideOfAKnownServer(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
+	for _, e := range []struct {
+		name, tool, args string
+		known, unknown   Decision
+		served           []string
+	}{
+		{"the root itself", `{"name":"list_directory"}`, `{"path":"."}`, Allow, Deny, nil},
+		{"a name that is there too", `{"name":"write_file"}`, `{"path":"a.txt"}`, Allow, Deny, nil},
+		{"in a directory that is there too", `{"name":"write_file"}`, `{"path":"./sub/new.txt"}`, Allow, Deny, nil},
+		{"climbing", `{"name":"write_file"}`, `{"path":"../outside/a.txt"}`, Deny, Deny, nil},
+		{"climbing in the end", `{"name":"write_file"}`, `{"path":"src/../../outside/a.txt"}`, Deny, Deny, nil},
+		{"absolute", `{"name":"write_file"}`, `{"path":"{outside}/a.txt"}`, Deny, Deny, nil},
+		{"through a link", `{"name":"write_file"}`, `{"path":"link/a.txt"}`, Deny, Deny, nil},
+		{"served first", `{"name":"write_file"}`, `{"path":"a.txt"}`, Deny, Deny, []string{w.outside, w.project}},
+	} {
+		config := w.config("", Rule{Name: "read", Then: Allow, Tools: []string{"read_*"}, Paths: within("{outside}", RoleRead)})
+		for _, of := range []struct {
+			command []string
+			server  string
+			want    Decision
+		}{
+			{[]string{"npx", "-y", "@modelcontextprotocol/server-filesystem"}, "", e.known},
+			{[]string{"some-server"}, "secure-filesystem-server", e.unknown}, // anybody may be called so
+			{[]string{"some-server"}, "", e.unknown},
+		} {
+			config.Children = []ChildConfig{{Name: "child", Command: of.command[0], CommandArgs: of.command[1:]}}
+			c, err := NewChecker(config)
+			w.must(err)
+			where := w.where()
+			if where.Served = e.served; e.served == nil {
+				where.Served = []string{w.project, w.outside}
+			}
+			s, err := c.Scan(w.tool(c, of.server, e.tool), []byte(w.fill(e.args)))
+			w.must(err)
+			if v := c.Judge(s, where, w.view()); v.Decision != of.want {
+				t.Errorf("%s: %v %q: %v by %q, want %v: %+v", e.name, of.command, of.server, v.Decision, v.Rule, of.want, v.First)
+			}
+		}
+	}
+}

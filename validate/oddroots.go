@@ -1,0 +1,234 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// A root may be called [x], $HOME, %41 or {a,b}: names that some child reads as a pattern, a variable or an escape. Every
+// path below it then has readings that lie outside, and none could be sent. So the text of such a root at the beginning of
+// a path is read as itself, as long as nothing else is there by any other reading of it; what follows it is read in every
+// way, as always. Words of shell strings and SQL are not read so: there the other reading is the likely one.
+
+// oddRoot is a root whose name can be read otherwise.
+type oddRoot struct {
+	dir    string
+	others []string // the other readings, at which nothing is
+}
+
+// oddRootOf returns the root that a text begins with, nil where there is none, its name can be read in one way only, or
+// something else is there by another reading.
+func (j *judge) oddRootOf(text string) *oddRoot {
+	if j.v.Snapshot == nil || j.container != nil || isOneWay(text) {
+		return nil
+	}
+	longest := ""
+	try := func(dir string) {
+		if _, ok := below(dir, text); ok && len(dir) > len(longest) && !isOneWay(dir) {
+			longest = dir
+		}
+	}
+	for _, r := range j.v.Snapshot.Roots() {
+		try(r.Path)
+		try(r.Given)
+	}
+	for _, dir := range j.w.Served {
+		try(dir)
+	}
+	if longest == "" {
+		return nil
+	}
+	tail := "" // what is dropped at the end of a path stays within one
+	if len(text) > len(longest) {
+		tail = "/x"
+	}
+	o, known := j.odd[longest+tail]
+	if !known {
+		o = j.newOddRoot(longest, tail)
+		if j.odd == nil {
+			j.odd = map[string]*oddRoot{}
+		}
+		j.odd[longest+tail] = o
+	}
+	return o
+}
+
+func isOneWay(s string) bool { return isPlainText(s) && !strings.ContainsAny(s, "*?[{(") }
+
+// newOddRoot looks at the other readings of a root's text with a tail behind it.
+func (j *judge) newOddRoot(dir, tail string) *oddRoot {
+	own, err := rootsmgr.Resolve(j.c.fs, dir)
+	if err != nil {
+		return nil
+	}
+	o := &oddRoot{dir: dir}
+	for _, text := range j.c.variants(&Finding{Value: dir + tail}) {
+		text = strings.TrimSuffix(text, tail)
+		alternatives, ok := writtenOut(text)
+		if !ok {
+			return nil
+		}
+		for _, alt := range alternatives {
+			alternatives = append(alternatives, plainText(alt))
+		}
+		for _, alt := range append(alternatives, text) {
+			if alt == dir && !hasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {
+				continue // itself; or what nothing can open
+			}
+			if j.otherThan(own.Path, alt) {
+				return nil
+			}
+			if alt != dir {
+				o.others = append(o.others, alt)
+			}
+		}
+	}
+	return o
+}
+
+// otherThan reports whether something else than a directory is at a path, or is matched by it.
+func (j *judge) otherThan(own, text string) bool {
+	if !hasMeta(text) {
+		place, err := rootsmgr.Resolve(j.c.fs, text)
+		return err != nil || place.Exists && place.Path != own
+	}
+	found, sure := j.matched(nil, strings.Split(j.c.platform.Clean(text), "/"), "/")
+	for _, p := range found {
+		if place, err := rootsmgr.Resolve(j.c.fs, p); err != nil || place.Path != own {
+			return true
+		}
+	}
+	return !sure
+}
+
+// matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
+func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
+	for len(parts) > 0 && (parts[0] == "" || !hasMeta(parts[0])) {
+		dir, parts = j.c.platform.Join(dir, parts[0]), parts[1:]
+	}
+	if len(parts) == 0 {
+		if _, err := j.c.fs.Lstat(dir); err != nil {
+			return list, errors.Is(err, fs.ErrNotExist)
+		}
+		return append(list, dir), len(list) < maxMatched
+	}
+	entries, err := j.list(dir)
+	if err != nil {
+		return list, errors.Is(err, fs.ErrNotExist)
+	}
+	pattern := strings.ReplaceAll(parts[0], "[!", "[^")
+	for _, e := range entries {
+		ok, err := path.Match(pattern, e.name)
+		if !ok && err == nil && e.name != parts[0] {
+			continue
+		}
+		if err != nil && e.name != parts[0] {
+			continue // a library that reads it all the same matches what is called so
+		}
+		if list, sure = j.matched(list, parts[1:], j.c.platform.Join(dir, e.name)); !sure {
+			return list, false
+		}
+	}
+	return list, true
+}
+
+// atRoot splits a text, or one that stands for it, at the odd root that it begins with.
+func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
+	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowSQL {
+		return "", "", false
+	}
+	if o := j.oddRootOf(text); o != nil {
+		return o.dir, text[len(o.dir):], true
+	}
+	for _, whole := range []string{f.Raw, trimEdges(f.Raw)} {
+		if whole == text || f.form != formPath {
+			continue
+		}
+		if o := j.oddRootOf(whole); o != nil {
+			for _, other := range o.others {
+				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || isSlash(rest[0])) {
+					return o.dir, rest, true
+				}
+			}
+		}
+	}
+	return "", "", false
+}
+
+// withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
+// of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
+func (j *judge) withinRootName(f *Finding) bool {
+	if f.How != HowList && f.How != HowTail || f.form != formPath || j.v.Snapshot == nil || climbs(f.Value) {
+		return false
+	}
+	at := strings.LastIndex(f.Raw, f.Value)
+	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
+		return false
+	}
+	free := true
+	for _, text := range j.c.variants(f) {
+		j.absolutes(f, text, func(s spelled) {
+			place, err := rootsmgr.Resolve(j.c.fs, s.path)
+			free = free && err == nil && !place.Exists && (f.Role == RoleRead || !j.c.creatable(place.Path, true))
+		})
+		free = free && !hasMeta(text)
+	}
+	return free
+}
+
+// quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
+// sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
+func (j *judge) quotedRoot(f *Finding) bool {
+	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || climbs(f.Value) {
+		return false
+	}
+	for at := 0; ; {
+		i := strings.Index(f.Raw[at:], f.Value)
+		if i < 0 {
+			break
+		}
+		at += i
+		dir := j.firstRoot(f.Raw[at:], len(f.Value)+1)
+		if dir == "" || at > 0 && f.Raw[at-1] != '"' && f.Raw[at-1] != '\'' {
+			return false
+		}
+		at += len(dir)
+	}
+	place, err := rootsmgr.Resolve(j.c.fs, f.Value)
+	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
+}
+
+// firstRoot is a root that a text begins with and that reaches to a place in it or further, "" for none.
+func (j *judge) firstRoot(text string, at int) (dir string) {
+	for _, r := range j.v.Snapshot.Roots() {
+		for _, d := range []string{r.Path, r.Given} {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || isSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
+				return d
+			}
+		}
+	}
+	return ""
+}
+
+// belowRoot yields what a text behind an odd root may mean.
+func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
+	if rest == "" {
+		j.absolute(dir, dir, "", yield)
+		return
+	}
+	for _, text := range j.c.variants(&Finding{Value: rest}) {
+		if strings.Contains(text, "$(") && !f.Conditional() {
+			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+			continue
+		}
+		if !isSlash(text[0]) {
+			text = "/" + text
+		}
+		j.absolute(dir+text, dir+text, "", yield)
+		j.globsBelow(f, dir, text, yield)
+	}
+}

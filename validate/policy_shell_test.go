@@ -1,0 +1,46 @@
+package validate
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What a shell writes out of a pattern, and what a command takes away, is held against rules and against what is protected.
+// The control of each command is the same one without a rule.
+func TestRulesAndShellStrings(t *testing.T) {
+	w := newWorld(t)
+	deny := []Rule{{Then: Deny, Paths: within("{project}/src")}}
+	ask := []Rule{{Then: Escalate, Paths: within("{project}/src")}}
+	shell := func(command string) string { return fmt.Sprintf(`{"command":%q}`, command) }
+	for _, command := range []string{
+		"cat s*/main.go", "cat */main.go", "cat [s]rc/m*", "cat s?c/*", "ls s*", "ls ?rc", "cat {src,x}/main.go", "cat **/main.go", "cd s* && cat main.go", "for f in s*; do cat $f; done",
+		"cat ./s*/main.go", "cat {project}/s*/main.go", "cat docs/../s*/main.go",
+		"rm -rf .", "rm -rf ./", "rm -rf s*", "rm -rf ./s*", "rm -rf {project}", `rm -rf \"$PWD\"`, "rm -rf docs/..", "mv . elsewhere", "find . -delete", "find -name x -delete", "rmdir src", "rm -r s*",
+	} {
+		for _, rules := range [][]Rule{deny, ask} {
+			(&policyCase{command, rules, shellTool, `{"command":"` + command + `"}`, rules[0].Then, "rule 1", Allow}).run(t, w)
+		}
+	}
+	for _, command := range []string{
+		"cat d*/main.go", "cat *.txt", "ls docs/*", "cat src*/x", "rm -rf docs", "rm -rf docs/*", "find docs -delete", "find . -name x", "ls", "ls .", "tar czf docs/x.tgz .", "echo no*ne",
+	} {
+		(&policyCase{"nothing of it: " + command, deny, shellTool, shell(command), Allow, "", Allow}).run(t, w)
+	}
+	(&policyCase{"a vector", deny, shellTool, `{"args":["rm","-rf","."]}`, Deny, "rule 1", Allow}).run(t, w)
+	(&policyCase{"reading is another role", []Rule{{Then: Deny, Paths: within("{project}/src", RoleDelete)}}, shellTool, shell("cat s*/main.go"), Allow, "", Allow}).run(t, w)
+	(&policyCase{"deleting is the role", []Rule{{Then: Deny, Paths: within("{project}/src", RoleDelete)}}, shellTool, shell("rm s*/main.go"), Deny, "rule 1", Allow}).run(t, w)
+
+	cfg := w.config("")
+	cfg.Protected = []string{w.project + "/src"}
+	kept, err := NewChecker(cfg)
+	w.must(err)
+	bare := w.checker()
+	for _, command := range []string{"rm -rf .", "mv . x", "find . -delete", "find -delete", "cat s*/main.go", "rm -rf s*"} {
+		if _, v := w.call(kept, w.tool(kept, "", shellTool), shell(command)); v.Rule != RuleProtected {
+			t.Errorf("%s: %v by %q", command, v.Decision, v.Rule)
+		}
+		if _, v := w.call(bare, w.tool(bare, "", shellTool), shell(command)); v.Decision != Allow {
+			t.Errorf("control: %s: %v", command, v.First)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package validate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestToolErrors(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	for name, def := range map[string]string{
+		"not JSON":          `{`,
+		"no name":           `{"inputSchema":{}}`,
+		"array":             `[]`,
+		"schema twice":      `{"name":"a","inputSchema":{},"inputSchema":{"type":"object"}}`,
+		"schema a string":   `{"name":"a","inputSchema":"x"}`,
+		"bad type":          `{"name":"a","inputSchema":{"type":"objct"}}`,
+		"bad pattern":       `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"("}}}}`,
+		"http ref":          `{"name":"a","inputSchema":{"$ref":"http://127.0.0.1:1/x.json"}}`,
+		"file ref":          `{"name":"a","inputSchema":{"$ref":"file:///etc/passwd"}}`,
+		"relative ref":      `{"name":"a","inputSchema":{"$ref":"other.json"}}`,
+		"dangling ref":      `{"name":"a","inputSchema":{"$ref":"#/$defs/x"}}`,
+		"unknown dialect":   `{"name":"a","inputSchema":{"$schema":"https://example.com/my-dialect"}}`,
+		"duplicate in it":   `{"name":"a","inputSchema":{"type":"object","type":"string"}}`,
+		"too deep a schema": `{"name":"a","inputSchema":` + strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300) + `}`,
+	} {
+		if _, err := c.Tool("child", "", []byte(def)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, def := range map[string]string{
+		"no schema":        `{"name":"a"}`,
+		"null":             `{"name":"a","inputSchema":null}`,
+		"true":             `{"name":"a","inputSchema":true}`,
+		"empty":            `{"name":"a","inputSchema":{}}`,
+		"draft-07":         `{"name":"a","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":{"type":"string"}},"properties":{"x":{"$ref":"#/definitions/x"}}}}`,
+		"draft-04":         `{"name":"a","inputSchema":{"$schema":"http://json-schema.org/draft-04/schema#","type":"object"}}`,
+		"2019-09":          `{"name":"a","inputSchema":{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object"}}`,
+		"look-ahead":       `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"^(?!/).*$"}}}}`,
+		"unicode property": `{"name":"a","inputSchema":{"properties":{"x":{"pattern":"^\\p{L}+$"}}}}`,
+		"half a surrogate": `{"name":"a","inputSchema":{"description":"\ud83d"}}`,
+		"own id":           `{"name":"a","inputSchema":{"$id":"https://example.com/a.json","$defs":{"x":{}},"properties":{"x":{"$ref":"#/$defs/x"}}}}`,
+		"recursive":        `{"name":"a","inputSchema":{"$defs":{"n":{"properties":{"n":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}}`,
+	} {
+		tool, err := c.Tool("child", "", []byte(def))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := c.Scan(tool, []byte(`{}`)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSchemaStage(t *testing.T) {
+	defer func(d time.Duration) { schemaBudget = d }(schemaBudget)
+	schemaBudget = 200 * time.Millisecond
+	w := newWorld(t)
+	c := w.checker()
+	deep := strings.Repeat("a", 40) + "!"
+	for _, e := range []struct{ name, schema, args, code, pointer, message string }{
+		{"missing", `{"type":"object","required":["path"]}`, `{}`, CodeSchemaViolation, "", `missing "path"`},
+		{"type", `{"properties":{"a":{"properties":{"b":{"type":"string"}}}}}`, `{"a":{"b":5}}`, CodeSchemaViolation, "/a/b", "got number, want string"},
+		{"element", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",5]}`, CodeSchemaViolation, "/a/1", "got number"},
+		{"escaped pointer", `{"properties":{"a/b":{"type":"string"}}}`, `{"a/b":5}`, CodeSchemaViolation, "/a~1b", "got number"},
+		{"unknown", `{"properties":{"a":{}},"additionalProperties":false}`, `{"zz":1}`, CodeSchemaViolation, "", `unknown "zz"`},
+		{"enum", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"a":"z"}`, CodeSchemaViolation, "/a", "'x', 'y'"},
+		{"pattern", `{"properties":{"a":{"pattern":"^(?!/)"}}}`, `{"a":"/x"}`, CodeSchemaViolation, "/a", "pattern"},
+		{"anyOf", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, CodeSchemaViolation, "/a", "got number"},
+		{"big number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740992}`, CodeSchemaViolation, "/a", ""},
+		{"false schema", `false`, `{}`, CodeSchemaViolation, "", ""},
+		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
+		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
+		{"exponential references", `{"$defs":{"n":{"items":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
+			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, CodeSchemaBudget, "", "too long"},
+		{"format is an annotation", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"email"},"b":{"format":"regex"}}}`, `{"a":"no","b":"("}`, "", "", ""},
+		{"content is an annotation", `{"properties":{"a":{"contentEncoding":"base64","contentMediaType":"application/json"}}}`, `{"a":"***"}`, "", "", ""},
+		{"exact number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740993}`, "", "", ""},
+		{"two spellings, both declared", `{"properties":{"-a":{"type":"boolean"},"-A":{"type":"number"}}}`, `{"-a":true,"-A":3}`, "", "", ""},
+	} {
+		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.schema+`}`))
+		if err != nil {
+			t.Errorf("%s: %v", e.name, err)
+			continue
+		}
+		_, err = c.Scan(tool, []byte(e.args))
+		if e.code == "" {
+			if err != nil {
+				t.Errorf("%s: %v", e.name, err)
+			}
+			continue
+		}
+		var se *SchemaError
+		if !errors.As(err, &se) {
+			t.Errorf("%s: got %v, want a SchemaError", e.name, err)
+			continue
+		}
+		if se.Code != e.code || se.Pointer != e.pointer || !strings.Contains(se.Message, e.message) {
+			t.Errorf("%s: %s at %q: %s; want %s at %q: %s", e.name, se.Code, se.Pointer, se.Message, e.code, e.pointer, e.message)
+		}
+	}
+}
+
+// TestRootsWithBlanks: what separates the parts of a list may stand in the name of a root. The controls are lists.
+func TestRootsWithBlanks(t *testing.T) {
+	for _, name := range []string{"My Project", "a, b", "x;y", "p:q", "My Big Project"} {
+		w := newWorld(t)
+		root := w.home + "/" + name
+		w.must(mkdir(root + "/sub dir"))
+		w.must(mkdir(w.home + "/My"))
+		w.roots = []string{root}
+		c := w.checker()
+		for args, want := range map[string]Decision{
+			`{"path":"` + root + `/a.txt"}`:                           Allow,
+			`{"path":"` + root + `"}`:                                 Allow,
+			`{"paths":["` + root + `/sub dir/new file.txt"]}`:         Allow,
+			`{"path":"` + root + `/a.txt /etc/passwd"}`:               Deny,
+			`{"path":"` + root + `/a.txt,/etc/passwd"}`:               Deny,
+			`{"path":"` + root + `/../secret.txt"}`:                   Deny,
+			`{"path":"` + root + `/a.txt ` + w.home + `/My"}`:         Deny,
+			`{"path":"` + root + `/a.txt ../../x"}`:                   Deny,
+			`{"path":"` + root + `s/a.txt"}`:                          Deny,
+			`{"path":"` + w.home + `/My/secret.txt"}`:                 Deny,
+			`{"path":"` + w.home + `/My other/secret.txt"}`:           Deny,
+			`{"path":"` + w.home + `/My ` + root + `/a.txt"}`:         Deny,
+			`{"path":"` + w.home + `/outside,` + root + `/a.txt"}`:    Deny,
+			`{"path":"/etc/passwd ` + root + `/a.txt"}`:               Deny,
+			`{"path":"` + root + `/a.txt ` + w.outside + `/sub dir"}`: Deny,
+		} {
+			s, err := c.Scan(w.tool(c, "", anyTool), []byte(args))
+			w.must(err)
+			if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
+				t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
+			}
+		}
+	}
+}
