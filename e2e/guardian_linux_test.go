@@ -40,18 +40,6 @@ func complete(found []process, missing int) bool {
 	return count("-role parent") == 1 && count("-role breeder") == 1 && count("-hold") == familySize-2-missing
 }
 
-// longCases is how often something is done: few times, or as MCPHUB_LONG_CASES says, at most that often.
-func longCases(t testing.TB, few, most int) int {
-	t.Helper()
-	s := os.Getenv("MCPHUB_LONG_CASES")
-	if s == "" {
-		return few
-	}
-	n, err := strconv.Atoi(s)
-	must(t, err)
-	return min(n, most)
-}
-
 // adoptAll makes this process inherit whoever is left by a hub, so that not even a zombie escapes to the first process. It is
 // not for parallel tests: there is one family for all.
 func adoptAll(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -420,4 +421,16 @@ func names[V any](m map[string]V) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// longCases is how often something is done: few times, or as MCPHUB_LONG_CASES says, at most that often.
+func longCases(t testing.TB, few, most int) int {
+	t.Helper()
+	s := os.Getenv("MCPHUB_LONG_CASES")
+	if s == "" {
+		return few
+	}
+	n, err := strconv.Atoi(s)
+	must(t, err)
+	return min(n, most)
 }

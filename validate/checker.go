@@ -367,6 +367,7 @@ func (j *judge) all(findings []Finding) []Judged {
 func (j *judge) readings(findings []Finding) []Judged {
 	list := make([]Judged, 0, len(findings))
 	var again []int
+	j.looked.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
 		if !ok {

@@ -27,9 +27,10 @@ type detector struct {
 	roleKey       int32 // memo of role
 	roleSeen      Role
 	at            seat
-	dir           string // where cd went before the word that is looked at
-	inWords       bool   // the words of a shell string are looked at
-	vector0       int32  // the vector that vectorDeletes is about
+	course        course          // where cd went before the word that is looked at
+	variables     *shellVariables // of the shell string that it stands in, nil in none
+	inWords       bool            // the words of a shell string are looked at
+	vector0       int32           // the vector that vectorDeletes is about
 	vectorDeletes bool
 	writes        bool   // the word stands after a redirection
 	name0         string // the command that the word belongs to
@@ -152,6 +153,9 @@ func (d *detector) object(id int32, p place) error {
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
+		}
+		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
+			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
 		}
 		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != RoleNone
 		q.names = isPath && t.nodes[c].kind == kObject
@@ -338,7 +342,11 @@ func (d *detector) str(id int32, p place) error {
 			}
 		}
 	}
-	d.value(id, t.str(id), p)
+	s := t.str(id)
+	d.value(id, s, p)
+	if inner := unquoted(s); inner != "" {
+		d.value(id, inner, p)
+	}
 	return nil
 }
 

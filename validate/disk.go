@@ -54,6 +54,25 @@ func (c *Checker) firstExists(v string) bool {
 	return c.nameExists(first, rest)
 }
 
+// opens reports an absolute path where something is, or may be made.
+func (c *Checker) opens(p string) bool {
+	if _, err := c.fs.Lstat(p); err == nil {
+		return true
+	}
+	dir := c.parent(p)
+	_, err := c.fs.Lstat(dir)
+	return err == nil && c.parent(dir) != c.parent(c.parent(dir))
+}
+
+// isNoFile reports an absolute name of at most one component that is a directory or not there.
+func (c *Checker) isNoFile(v string) bool {
+	if v[0] != '/' {
+		return true
+	}
+	info, err := c.fs.Lstat(path.Clean(v))
+	return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
+}
+
 func (c *Checker) nameExists(first, rest string) bool {
 	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
 		return false

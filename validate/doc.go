@@ -56,6 +56,22 @@
 // On POSIX a backslash is an ordinary character of a file name, and a separator to programs that were written for both
 // systems. Both readings must lie inside. Drives and network shares are refused there: no root contains them.
 //
+// # Shell strings
+//
+// A shell string is read as a POSIX shell forms its words, once more split at whatever may end a path for another program,
+// and with variables that hold nothing written out. What cd does is followed: where nothing can have kept it from leading to
+// x (cd x && y; cd x; y with an x that is there), y starts from x alone, otherwise from every directory it may start from.
+//
+// Words that are no paths of this machine to the command they are given to are left out: patterns of grep, messages,
+// comments, here-documents that cat writes, separators of cut, what runs in a container. That is done only where the command is
+// what its name says (no function, no alias, no sudo -u before it) and nothing in the string runs or reads what it prints.
+// TestAgainstTheShell holds all of it against what a real shell prints.
+//
+// # Routes
+//
+// The path of a JSON patch or beside an HTTP method is judged like the value of any other argument: it is a path where its
+// first component is there, where it climbs, or where a link leads it out.
+//
 // # Rewriting
 //
 // What is sent is what was judged: the bytes that were scanned. A server that cannot take a path as it was sent has a

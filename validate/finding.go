@@ -118,7 +118,7 @@ type Finding struct {
 	operand bool     // it is a word that a program is given: of a command, a vector or SQL
 	makes   bool     // it names what need not be there yet
 	runs    bool     // it stands where a program does: it is run, not read or written
-	dir     string   // where cd went before it, in a shell string
+	course  course   // where cd went before it, in a shell string
 	glob    string   // the pattern, where it is one of a shell
 	instead string   // the relative name that the text before an absolute tail may begin: it counts where there is none
 	declare string   // pointer with stars, for the line that would declare it

@@ -47,6 +47,8 @@ type judge struct {
 type lookups struct {
 	checks int
 	names  int // for being a symlink
+	// It says itself which directory inside it works in.
+	elsewhere bool
 }
 
 // bases are the directories that a relative path may start from.
@@ -280,6 +282,9 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // denied in any case: say what can be cured
 			u.hard = true
+		}
+		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != RoleDelete && !f.operand {
+			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
 			r.Code, u.hard = code, true

@@ -98,8 +98,12 @@ func (c *Container) volume(spec string) {
 
 // mount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
 func (c *Container) mount(spec string) {
-	var host, target string
-	bind := false
+	if host, target, bind := readMount(spec); bind {
+		c.bind(host, target)
+	}
+}
+
+func readMount(spec string) (host, target string, bind bool) {
 	fields, err := csv.NewReader(strings.NewReader(spec)).Read()
 	if err != nil {
 		fields = strings.Split(spec, ",") // docker refuses it
@@ -115,9 +119,7 @@ func (c *Container) mount(spec string) {
 			target = v
 		}
 	}
-	if bind {
-		c.bind(host, target)
-	}
+	return host, target, bind
 }
 
 // bind keeps a host directory; a named volume has none that the hub could look at.

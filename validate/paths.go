@@ -208,7 +208,19 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	if ascii := compatible(v); ascii != v && ascii != "" {
 		return d.look(ascii, true)
 	}
+	if _, ok := stripped(v); ok {
+		return HowClimbs, true
+	}
 	return "", false
+}
+
+// stripped is what a child that takes "../" out of a path once makes of ....//x; ok is false where that does not climb.
+func stripped(v string) (string, bool) {
+	if !strings.Contains(v, "..../") && !strings.Contains(v, ".../.") && !strings.Contains(v, `....\`) && !strings.Contains(v, `...\.`) {
+		return v, false
+	}
+	s := strings.ReplaceAll(slashed(v), "../", "")
+	return s, climbs(s)
 }
 
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
@@ -274,6 +286,8 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	v := trimEdges(s)
 	if strings.IndexByte(v, 0) >= 0 {
 		d.cutAtNUL(id, s, v, p, member)
+	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
+		d.cutAtNUL(id, s, decodePercent(v), p, member)
 	}
 	if how, ok := d.broadly(v); ok {
 		f := Finding{Value: v, How: how, Member: member, seat: id}
@@ -388,6 +402,8 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 		}
 		if _, ok := is(v); ok {
 			d.add(Finding{Value: v, How: HowList, Member: member, seat: id}, p)
+		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
+			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
 	}
 }
@@ -409,6 +425,18 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 	eachFileURI(s, func(uri string) {
 		d.add(Finding{Value: uri, How: HowFileURI, form: formURI, Member: member, seat: id}, p)
 	})
+	if len(s) > maxTail {
+		return
+	}
+	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
+	for _, other := range []string{decodePercent(s), compatible(s)} {
+		if other == s || indexFold(other, "file:") < 0 || indexFold(s, "file:") >= 0 {
+			continue
+		}
+		if kind, texts := readScheme(other); kind == schemeFile {
+			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		}
+	}
 }
 
 // exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.

@@ -21,7 +21,7 @@ const (
 func (c *Checker) variants(f *Finding) []string {
 	list := append(make([]string, 0, 4), f.Value)
 	list = append(list, f.alts...)
-	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 {
+	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 && !strings.Contains(f.Value, "...") {
 		return list
 	}
 	add := func(s string) {
@@ -46,8 +46,14 @@ func (c *Checker) variants(f *Finding) []string {
 			}
 		}
 		add(compatible(s))
+		if t, ok := stripped(s); ok {
+			add(t)
+		}
 		for _, e := range c.expand(s) {
 			add(e)
+		}
+		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
+			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
 	}
 	return list
@@ -160,6 +166,12 @@ func dollarName(s string) (name, fallback string, n int) {
 		i++
 	}
 	name = body[:i]
+	if rest, ok := strings.CutPrefix(body, "env:"); ok { // of editors
+		return rest, "", end + 1
+	}
+	if body == "userHome" {
+		return "HOME", "", end + 1
+	}
 	if rest := strings.TrimPrefix(body[i:], ":"); rest != "" && strings.IndexByte("-=+?", rest[0]) >= 0 {
 		fallback = rest[1:]
 	}
@@ -238,12 +250,23 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 		yield(spelled{text: text, code: CodeNoBase, err: "a relative path, and no directory is known that it starts from"})
 		return
 	}
-	moved := j.moved(f)
+	moved, certain := j.moved(f), 0
 	for _, base := range bases {
+		if dir, ok := j.certainly(f, base); ok {
+			certain++
+			j.absolute(text, j.c.platform.Join(dir, text), dir, func(s spelled) {
+				s.led = true
+				yield(s)
+			})
+			continue
+		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
-			s.weak = len(moved) > 0
+			s.weak = j.looked.elsewhere && !f.written && !f.makes // what is only read has to be there
 			yield(s)
 		})
+	}
+	if certain == len(bases) {
+		return
 	}
 	for _, base := range moved {
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
@@ -255,26 +278,61 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 
 // moved are the directories that a cd before the word leads to and that are there.
 func (j *judge) moved(f *Finding) []string {
-	if f.dir == "" || j.container != nil {
+	if f.course.dir == "" || j.container != nil {
 		return nil
 	}
 	var list []string
-	for _, text := range append(j.c.expand(f.dir), f.dir) {
-		if text == "~" || strings.HasPrefix(text, "~/") {
-			text = j.c.home + text[1:]
-		}
-		if j.c.platform.IsAbs(text) {
-			list = append(list, text)
-			continue
-		}
-		for _, base := range j.bases() {
-			list = append(list, j.c.platform.Join(base, text))
+	for dir := range strings.SplitSeq(f.course.dir, "\x00") {
+		for _, text := range append(j.c.expand(dir), dir) {
+			if text == "~" || strings.HasPrefix(text, "~/") {
+				text = j.c.home + text[1:]
+			}
+			if j.c.platform.IsAbs(text) {
+				list = append(list, text)
+				continue
+			}
+			for _, base := range j.bases() {
+				list = append(list, j.c.platform.Join(base, text))
+			}
 		}
 	}
 	return slices.DeleteFunc(list, func(dir string) bool {
 		where, err := rootsmgr.Resolve(j.c.fs, dir)
 		return err != nil || !where.Dir
 	})
+}
+
+// worksElsewhere reports a call that names the directory it works in (cwd, workdir), one that is there and inside.
+func (j *judge) worksElsewhere(findings []Finding) bool {
+	if j.container != nil || j.guard == nil {
+		return false
+	}
+	for i := range findings {
+		if f := &findings[i]; f.context && f.form == formPath && j.c.platform.IsAbs(f.Value) {
+			if where, err := j.guard.Check(f.Value); err == nil && where.Dir {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// certainly is where a cd led from base, where nothing else can have happened.
+func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
+	if f.course.sure == sureNot || j.container != nil || j.c.getenv("CDPATH") != "" {
+		return "", false
+	}
+	list := strings.Split(f.course.dir, "\x00")
+	for i, to := range list {
+		if dir = to; !j.c.platform.IsAbs(to) {
+			dir = j.c.platform.Join(base, to)
+		}
+		where, err := rootsmgr.Resolve(j.c.fs, dir)
+		if err != nil || !where.Dir && (f.course.sure != sureDone || where.Exists || i < len(list)-1) {
+			return "", false
+		}
+	}
+	return dir, true
 }
 
 // declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary

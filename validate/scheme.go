@@ -69,7 +69,7 @@ func readScheme(s string) (schemeKind, []string) {
 			return schemePath, []string{rest}
 		case pathSchemes[first]:
 			return carried(rest)
-		case name == "fileb":
+		case name == "fileb", name == "netdoc":
 			return schemeFile, []string{"file:" + rest}
 		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
 			return carried(rest)

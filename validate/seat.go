@@ -21,9 +21,10 @@ func (d *detector) add(f Finding, p place) {
 	if f.form == formGlob {
 		key += "\x00*"
 	}
-	if f.Conditional() && d.dir != "" {
-		f.dir = d.dir
-		key += "\x00@" + d.dir
+	if f.Conditional() && d.course.dir != "" {
+		f.course = d.course
+		key += "\x00@" + d.course.dir
+		key += string('0' + rune(d.course.sure))
 	}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]

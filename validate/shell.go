@@ -107,15 +107,16 @@ func (d *detector) shell(id int32, s string, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
+	variables := variablesOf(s)
 	eachShellWord(s, func(w shellWord) {
 		if w.at == seatCommand && element && n.index > 0 {
 			w.at = seatPlain
 		}
-		d.dir, d.name0, d.inWords = w.dir, w.name, w.text != s
+		d.course, d.name0, d.inWords, d.variables = course{w.dir, w.sure}, w.name, w.text != s, variables
 		d.word(id, w.text, w.at, p, HowShell)
 		d.shellGlob(id, w.pattern, p)
 	})
-	d.dir, d.name0, d.inWords = "", "", false
+	d.course, d.name0, d.inWords, d.variables = course{}, "", false, nil
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
@@ -150,21 +151,15 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
-	if command && d.c.isCommand(w) || d.isListVariable(w, command) {
+	if (command || at == seatMaybe) && d.c.isCommand(w) || d.isListVariable(w, command) {
 		return
 	}
+	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
 			d.word(id, part, seatPlain, p, how)
 		}
 		return
-	}
-	if dotted := dotVariables(w); dotted != w {
-		seat := seatPlain
-		if written {
-			seat = seatWritten
-		}
-		d.word(id, dotted, seat, p, how)
 	}
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
@@ -217,6 +212,27 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		if c := w[i]; (c == '=' || c == '@' || c == ':') && strings.IndexByte(w[i+1:], '/') > 0 {
 			d.link(id, w[i+1:], p, false)
 		}
+	}
+}
+
+// bareWord judges a word as it is where its variables hold the working directory, or nothing.
+func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
+	if dotted := dotVariables(w); dotted != w {
+		seat := seatPlain
+		if at == seatWritten {
+			seat = at
+		}
+		d.word(id, dotted, seat, p, how)
+	}
+	if d.variables == nil {
+		return
+	}
+	bare, ok := d.c.withoutVariables(w, d.variables)
+	if bare == "" && d.name0 == "cd" {
+		bare = "~"
+	}
+	if ok {
+		d.word(id, bare, at, p, how)
 	}
 }
 
@@ -298,8 +314,19 @@ func (d *detector) sql(id int32, s string, p place) {
 		return
 	}
 	dollars := maxDollars
+	var files *bool
+	opens := func() bool {
+		if files == nil {
+			found := sqlFiles.MatchString(s)
+			files = &found
+		}
+		return *files
+	}
 	eachSQLLiteral(s, &dollars, func(lit string) {
 		v := trimEdges(lit)
+		if v != "" && strings.Count(strings.Trim(v, "/"), "/") == 0 && (v[0] == '/' || strings.Trim(v, `\`) == "") && d.c.isNoFile(v) && !opens() {
+			return // a separator, or a route: nothing in the statement opens directories
+		}
 		d.sqlWord(id, v, p)
 		if hasBlank(v) || strings.ContainsAny(v, ",;") {
 			for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return isBlank(r) || strings.ContainsRune(",;|<>()'\"", r) }) {
@@ -308,6 +335,9 @@ func (d *detector) sql(id int32, s string, p place) {
 		}
 	})
 }
+
+// sqlFiles are what a statement that touches files has in it.
+var sqlFiles = regexp.MustCompile(`(?i)\b(?:pg_\w+|lo_\w+|xp_\w+|sp_\w+|utl_\w+|dbms_\w+)\b|\b\w*(?:file|dir|glob|read|scan|load|csv|parquet|json|blob|xlsx|excel|delta|iceberg|sniff|open|url|disk|shell|system|exec|writefile|edit|fileio|extension)\w*\s*\(|\b(?:copy|attach|load|import|export|install|backup|restore|bulk|infile|outfile|dumpfile|program|directory|pragma|detach|create\s+(?:database|external|server|extension|tablespace)|location|checkpoint|vacuum)\b|(?:from|join|table|describe|summarize|pivot|unpivot|use|into)\s*['"]`)
 
 // clientCommand begins what a database's client does itself: .read of sqlite, \i of psql, source of mysql.
 var clientCommand = regexp.MustCompile(`(?i)^[\s;(]*(?:\.[a-z]+\s|\\[a-z!]+\s?|@|source\s|start\s+[^t\s])`)

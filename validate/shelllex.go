@@ -13,6 +13,7 @@ const (
 	seatPlain   wordSeat = iota
 	seatCommand          // in command position
 	seatWritten          // after a redirection
+	seatMaybe            // where a command may stand: behind the options of sudo, of timeout, of find
 )
 
 const maxShells = 4 // shells in shells: bash -c "..."
@@ -24,15 +25,22 @@ type shellWord struct {
 	at      wordSeat
 	name    string // of the command
 	dir     string // where cd or -C went before it, as written
+	sure    surety
 }
 
 // eachShellWord yields the words of a shell string twice: as a POSIX shell forms them (quotes removed and joined,
 // escapes undone, once more inside what is a shell string again), and split at everything that may end a path for
 // another program (quotes and <>()= too).
 func eachShellWord(s string, yield func(shellWord)) {
-	l := &shellLexer{yield: yield, command: true, mounted: make(map[string]bool)}
+	s = withoutProse(s)
+	text := &shellText{raw: s}
+	l := &shellLexer{yield: yield, command: true, text: text, where: whereabouts{only: true, calm: true}}
 	l.run(s)
-	for token := range strings.FieldsFuncSeq(s, isBlank) {
+	if other := otherSpelling(s); other != s {
+		in := &shellLexer{yield: yield, command: true, text: &shellText{raw: other}, base: -1}
+		in.run(other)
+	}
+	for token := range strings.FieldsFuncSeq(text.blanked(s), isBlank) {
 		if kind, _ := readScheme(token); kind == schemeOther {
 			continue
 		}
@@ -40,8 +48,8 @@ func eachShellWord(s string, yield func(shellWord)) {
 			continue
 		}
 		eachPiece(token, func(w string) {
-			if (w != token || strings.IndexByte(w, '\\') >= 0) && !l.mounted[w] {
-				yield(shellWord{text: w, dir: l.dir})
+			if w != token || strings.IndexByte(w, '\\') >= 0 {
+				yield(shellWord{text: w, dir: l.where.dir})
 			}
 		})
 	}
@@ -85,7 +93,7 @@ func eachPiece(token string, yield func(string)) {
 func endsValue(s string) bool { return s != "" && strings.IndexByte(")`}", s[len(s)-1]) >= 0 }
 
 // prefixes are words behind which the next one is a command again.
-var prefixes = wordSet("sudo doas env exec nohup time nice xargs then do else if while until command builtin { !")
+var prefixes = wordSet("sudo doas env exec nohup time timeout stdbuf setsid nice ionice xargs then do else if while until command builtin { !")
 
 // boxes run what follows in a container, which has paths of its own.
 var boxes = wordSet("docker podman nerdctl")
@@ -93,7 +101,7 @@ var boxes = wordSet("docker podman nerdctl")
 // proseFlags say that the next word is text, and so are the words of proseCommands.
 var (
 	proseFlags    = wordSet("-m -am --message --title --body --description --notes --subject --comment")
-	proseCommands = wordSet("echo printf say")
+	proseCommands = wordSet("echo printf")
 )
 
 // codeFlags say that the next element of an array is a program.
@@ -105,12 +113,8 @@ var (
 	languages  = regexp.MustCompile(`^(?:python|pypy|node|deno|bun|perl|ruby|php|lua|R|Rscript|awk|gawk|mawk|sed|psql|mysql|sqlite3|duckdb)[0-9.]*$`)
 )
 
-// Commands to which a slash by itself is a character: the operands of slashWords, the values of short options of
-// slashFlags (cut -d/).
-var (
-	slashWords = wordSet("echo printf expr tr say test [ let")
-	slashFlags = regexp.MustCompile(`^-[dFtsS]/+$`)
-)
+// slashWords are commands to which a slash by itself, as an operand, is a character.
+var slashWords = wordSet("echo printf expr tr say test [ let")
 
 // deleteCommands take away what they are given.
 var deleteCommands = wordSet("rm rmdir mv shred unlink srm trash git-clean find-delete")
@@ -136,24 +140,31 @@ type shellLexer struct {
 	yield   func(shellWord)
 	word    strings.Builder
 	pattern strings.Builder
-	open    bool   // a word has begun
-	command bool   // the next word is in command position
-	escaped bool   // a blank in it
-	written bool   // the next word stands after a redirection
-	box     bool   // the command runs a container
-	copies  bool   // docker cp, kubectl cp
-	finds   bool   // find takes away what it finds
-	piped   bool   // what it prints may be run, or taken for names
-	name    string // of the command
-	last    string // word
-	dir     string // where cd went
+	open    bool // a word has begun
+	quoted  bool // all of it stands in quotes
+	command bool // the next word is in command position
+	escaped bool // a blank in it
+	written bool // the next word stands after a redirection
 	level   int
-	mounted map[string]bool // paths inside containers
+	at      int // in the string that is run
+	begin   int // of the word
+	base    int // of that string in the whole one, -1 where it does not stand there as it is
+	cmd     shellCommand
+	where   whereabouts
+	text    *shellText
+}
+
+// start begins a word.
+func (l *shellLexer) start(quoted bool) {
+	if !l.open {
+		l.begin, l.quoted = l.at, true
+	}
+	l.open, l.quoted = true, l.quoted && quoted
 }
 
 func (l *shellLexer) put(c byte, quoted bool) {
 	hide := quoted && strings.IndexByte(metas, c) >= 0 && !(c == '{' && strings.HasSuffix(l.word.String(), "$"))
-	l.open = true
+	l.start(quoted)
 	l.word.WriteByte(c)
 	if hide {
 		l.pattern.WriteRune(hidden + rune(c))
@@ -166,59 +177,86 @@ func (l *shellLexer) end() {
 	if !l.open {
 		return
 	}
-	w := shellWord{text: l.word.String(), pattern: l.pattern.String(), dir: l.dir, name: l.name}
+	w := shellWord{text: l.word.String(), pattern: l.pattern.String(), dir: l.where.dir, sure: l.where.sure, name: l.cmd.name}
 	switch {
 	case l.written:
 		w.at = seatWritten
+		l.cmd.redirected = true
+	case l.command && l.cmd.prefixed && strings.HasPrefix(w.text, "-"):
+		l.cmd.vague = true // the next word is its value, or the command
+	case l.command && l.cmd.vague && (l.cmd.last == "-o" || l.cmd.last == "-a" || strings.HasPrefix(l.cmd.last, "--output")): // time -o FILE
+	case l.command && l.cmd.vague, findRuns[l.cmd.last]:
+		w.at = seatMaybe
 	case l.command:
 		w.at = seatCommand
 	}
-	if l.command {
-		l.name, l.copies = baseName(w.text), false
-		if l.name == "find" && l.finds {
-			l.name = "find-delete"
-		}
-		l.box = boxes[l.name]
+	if l.command && !l.written && !strings.HasPrefix(w.text, "-") {
+		l.cmd.enter(w.text, l.text)
 	}
-	l.copies = l.copies || w.text == "cp"
-	if l.name == "git" && w.text == "clean" {
-		l.name = "git-clean"
+	l.cmd.more(w.text, l.written)
+	if l.cmd.name == "find-delete" && l.cmd.last == "find" && strings.HasPrefix(w.text, "-") {
+		l.yield(shellWord{text: ".", dir: l.where.dir, sure: l.where.sure, name: l.cmd.name}) // where it begins by itself
 	}
-	if l.name == "find-delete" && l.last == "find" && strings.HasPrefix(w.text, "-") {
-		l.yield(shellWord{text: ".", dir: l.dir, name: l.name}) // where it begins by itself
-	}
-	host, mounts := l.boxed(w.text)
-	switch {
-	case mounts && host != "":
-		l.yield(shellWord{text: host, pattern: host, dir: l.dir})
-	case mounts, l.isSlash(w.text):
-	case remotes[l.name] && isAtHost.MatchString(w.text), boxed[l.name] && l.copies && isInBox.MatchString(w.text):
-		l.mounted[w.text] = true
-	default:
+	if !l.apart(w) {
 		l.yield(w)
+		l.inner(w)
+		if raw := l.source(); raw != "" && l.alone() && strings.Trim(raw, `"'`) == w.text && !strings.ContainsAny(w.text, pieceEnds+"\\$ \t\n") {
+			l.blank(l.begin, l.at) // nothing is left to be found in it
+		}
 	}
-	if hasBlank(w.text) && l.level < maxShells && !l.isProse(w.text) {
-		shell := l.escaped || shellFlags[l.last] && !languages.MatchString(l.name) || strings.Contains(w.text, "$(") || strings.IndexByte(w.text, '`') >= 0
-		in := &shellLexer{command: true, level: l.level + 1, mounted: l.mounted, dir: l.dir, piped: l.piped, yield: func(w shellWord) {
-			if !shell {
-				w.pattern = "" // not written out
-			}
-			if shell || strings.Trim(w.text, "/") != "" { // a division
-				l.yield(w)
-			}
-		}}
-		in.run(w.text)
+	if l.cmd.last == "-C" {
+		l.where.move(w.text, sureNot)
 	}
-	if (l.last == "cd" || l.last == "pushd") && l.name == l.last || l.last == "-C" {
-		l.dir = chdir(l.dir, w.text)
-	}
-	if !prefixes[w.text] && strings.IndexByte(w.text, '=') <= 0 {
+	switch {
+	case l.written, l.command && (prefixes[w.text] || strings.IndexByte(w.text, '=') > 0 || w.at == seatPlain && strings.HasPrefix(w.text, "-")):
+	case l.command && l.cmd.vague && (l.cmd.last != "" && l.cmd.last[0] == '-' || isDuration(w.text)):
+	case l.command && l.cmd.prefixed && isDuration(w.text):
+	default:
 		l.command = false
 	}
-	l.written, l.last = false, w.text
+	l.written, l.cmd.last = false, w.text
 	l.word.Reset()
 	l.pattern.Reset()
 	l.open, l.escaped = false, false
+}
+
+// endName puts braces around the name of a variable that a quote ends: $X”y is not $Xy.
+func (l *shellLexer) endName() {
+	for _, b := range []*strings.Builder{&l.word, &l.pattern} {
+		w := b.String()
+		tail := w[max(0, len(w)-64):]
+		i := strings.LastIndexByte(tail, '$')
+		if i < 0 || i+1 == len(tail) || strings.ContainsFunc(tail[i+1:], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) {
+			continue
+		}
+		i += len(w) - len(tail)
+		closed := w[:i] + "${" + w[i+1:] + "}"
+		b.Reset()
+		b.WriteString(closed)
+	}
+}
+
+// inner looks at a word that holds several: a shell string, or a text of another language.
+func (l *shellLexer) inner(w shellWord) {
+	if !hasBlank(w.text) && !(shellFlags[l.cmd.last] && strings.ContainsAny(w.text, ";&|\n")) || l.level >= maxShells {
+		return
+	}
+	shell := l.escaped || shellFlags[l.cmd.last] && !languages.MatchString(l.cmd.name) || strings.Contains(w.text, "$(") || strings.IndexByte(w.text, '`') >= 0
+	l.within(w.text, shell)
+}
+
+// within runs a text inside this one.
+func (l *shellLexer) within(s string, shell bool) {
+	in := &shellLexer{command: true, level: l.level + 1, text: l.text, base: -1, where: whereabouts{dir: l.where.dir, sure: l.where.sure}, yield: func(w shellWord) {
+		if !shell {
+			w.pattern = "" // not written out
+		}
+		if shell || strings.Trim(w.text, "/~") != "" { // a division, a match of awk
+			l.yield(w)
+		}
+	}}
+	in.cmd.inCode = !shell
+	in.run(s)
 }
 
 // chdir is where cd goes from dir.
@@ -227,18 +265,6 @@ func chdir(dir, to string) string {
 		return to
 	}
 	return dir + "/" + to
-}
-
-// isProse reports a quoted text that is neither run nor taken for paths, unless it holds a substitution. A here-document
-// in one is how long messages are written.
-func (l *shellLexer) isProse(w string) bool {
-	if l.escaped || !proseFlags[l.last] && (!proseCommands[l.name] || l.piped) {
-		return false
-	}
-	if first, _, ok := strings.Cut(w, "\n"); ok && strings.HasPrefix(first, "$(cat <<") && !strings.ContainsAny(first, "|;&>") {
-		return true
-	}
-	return !strings.Contains(w, "$(") && strings.IndexByte(w, '`') < 0
 }
 
 // filters are what a text may be piped to without being run or taken for names.
@@ -252,10 +278,15 @@ func feeds(s string) bool {
 		switch {
 		case c == '\\' && quote != '\'':
 			i++
+		case quote == '$' && c == '\'':
+			quote = 0
 		case quote != 0:
 			if c == quote {
 				quote = 0
 			}
+		case c == '$' && i+1 < len(s) && s[i+1] == '\'':
+			quote = '$'
+			i++
 		case c == '\'' || c == '"':
 			quote = c
 		case (c == '<' || c == '>') && i+1 < len(s) && s[i+1] == '(':
@@ -277,90 +308,61 @@ func feeds(s string) bool {
 	return false
 }
 
-// isSlash reports a slash that stands for itself, and what escaping leaves of one.
-func (l *shellLexer) isSlash(w string) bool {
-	if isEscape(w) {
-		return true
-	}
-	return strings.Trim(w, "/") == "" && slashWords[l.name] && !l.written || slashFlags.MatchString(w) && l.name != "tar"
-}
-
 // isEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.
 func isEscape(w string) bool {
 	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !isLetter(w[1]) && !isUNC(w))
 }
 
-// boxed reports a word that maps a directory into a container, with the part of it that is this machine's.
-func (l *shellLexer) boxed(w string) (host string, ok bool) {
-	if !l.box {
-		return "", false
-	}
-	target := ""
-	switch {
-	case l.last == "-w" || l.last == "--workdir":
-		target = w
-	case strings.HasPrefix(w, "--workdir="):
-		target = w[len("--workdir="):]
-	default:
-		spec, isFlag := strings.CutPrefix(w, "--volume=")
-		if !isFlag {
-			if spec, isFlag = strings.CutPrefix(w, "-v"); isFlag && spec == "" {
-				return "", false
-			}
-		}
-		if !isFlag && l.last != "-v" && l.last != "--volume" {
-			return "", false
-		}
-		from := 0
-		if isDrive(spec) {
-			from = 2
-		} else if _, _, n := dollarName(spec); n > 0 {
-			from = n // ${A:-x} has a colon of its own
-		}
-		i := strings.IndexByte(spec[from:], ':')
-		if i < 0 {
-			return spec, true
-		}
-		host = spec[:from+i]
-		l.mounted[spec[from+i:]], l.mounted[spec[from+i+1:]] = true, true
-		target, _, _ = strings.Cut(spec[from+i+1:], ":")
-		w = spec
-	}
-	l.mounted[w], l.mounted[target], l.mounted[":"+target] = true, true, true
-	return host, true
-}
-
 func (l *shellLexer) run(s string) {
-	l.piped = l.piped || feeds(s)
-	l.finds = l.finds || findDeletes.MatchString(s)
+	l.text.piped = l.text.piped || feeds(s) || runsText.MatchString(s)
+	l.text.odd = l.text.odd || redefines.MatchString(s)
+	l.text.alone = l.level == 0 && printsOnly.MatchString(s)
+	l.text.finds = l.text.finds || findDeletes.MatchString(s)
 	for i := 0; i < len(s); i++ {
 		c := s[i]
+		l.at = i
 		switch {
 		case isBlank(rune(c)):
 			l.end()
 			if c == '\n' {
-				l.command = true
+				l.over("\n", 0)
 			}
 		case strings.IndexByte(";|&()`", c) >= 0:
 			l.end()
-			l.command = true
+			if c == '&' && (i > 0 && (s[i-1] == '>' || s[i-1] == '<') || i+1 < len(s) && s[i+1] == '>') {
+				continue // of a redirection
+			}
+			before := byte(0)
+			if i > 0 {
+				before = s[i-1]
+			}
+			sep := separator(s[i:])
+			l.over(sep, before)
+			i += len(sep) - 1
 		case c == '<' || c == '>':
 			l.end()
-			was := l.command
-			l.command, l.written = false, true
+			l.written = true
 			if i+1 < len(s) && s[i+1] == '(' {
-				l.command, l.written = was, false
+				l.written = false
 			}
 		case c == '\\' && i+1 < len(s):
+			l.endName()
 			i++
 			if s[i] != '\n' {
 				l.escaped = l.escaped || isBlank(rune(s[i]))
 				l.put(s[i], true)
+				l.quoted = false
 			}
 		case c == '$' && i+1 < len(s) && s[i+1] == '\'':
+			l.endName()
 			i += l.ansi(s[i+2:]) + 1
+		case c == '$' && i+1 < len(s) && s[i+1] == '"': // translated, the rest as in quotes
+		case c == '$' && arithmetic.MatchString(s[i:]):
+			i += len(arithmetic.FindString(s[i:])) - 1
+			l.put('0', false)
 		case c == '\'':
-			l.open = true
+			l.start(true)
+			l.endName()
 			j := strings.IndexByte(s[i+1:], '\'')
 			if j < 0 {
 				j = len(s) - i - 1
@@ -370,17 +372,21 @@ func (l *shellLexer) run(s string) {
 			}
 			i += j + 1
 		case c == '"':
+			l.endName()
 			i += l.double(s[i+1:])
+			l.endName()
 		default:
 			l.put(c, false)
 		}
 	}
+	l.at = len(s)
 	l.end()
+	l.over("", 0)
 }
 
 // double reads a "..." string and returns how many bytes it took after the opening quote.
 func (l *shellLexer) double(s string) int {
-	l.open = true
+	l.start(true)
 	for i := 0; i < len(s); i++ {
 		switch {
 		case s[i] == '"':
@@ -399,7 +405,7 @@ func (l *shellLexer) double(s string) int {
 
 // ansi reads a $'...' string, escapes decoded, and returns how many bytes it took after the opening quote.
 func (l *shellLexer) ansi(s string) int {
-	l.open = true
+	l.start(true)
 	for i := 0; i < len(s); {
 		if s[i] == '\'' {
 			return i + 1

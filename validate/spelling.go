@@ -136,6 +136,11 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		rest = strings.TrimPrefix(rest, "//")
 		begin := 0
 		for n := range maxSlices {
+			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
+				if _, err := d.c.fs.Lstat("/" + rest[begin:]); err == nil {
+					d.slice(id, "/"+rest[begin:], p)
+				}
+			}
 			// What climbs within the path is part of the slices before it; behind the host it is not.
 			if n < 2 || !strings.HasPrefix(decodePercent(rest[begin:]), "..") {
 				d.slice(id, rest[begin:], p)

@@ -36,7 +36,8 @@ const (
 
 // element takes from an element of a command line what belongs to a container, or is a character: "" where all of it is.
 func (d *detector) element(id int32, s string, p place) string {
-	if isSeparator(s, p.after) {
+	if d.isSeparator(id, s, p) || d.isOthers(id, s, p) {
+		d.uris(id, s, p, false)
 		return ""
 	}
 	switch p.after {
@@ -52,9 +53,52 @@ func (d *detector) element(id int32, s string, p place) string {
 	return s
 }
 
-// isSeparator reports a slash that is a character to cut or awk.
-func isSeparator(s string, after elementAfter) bool {
-	return after == afterSeparator && s == "/" || s == "-F/" || s == "-d/"
+// isSeparator reports a slash that is a character to cut or awk. Where nothing says what the program is, -F and -d are
+// theirs, unless the tool unpacks something.
+func (d *detector) isSeparator(id int32, s string, p place) bool {
+	if s != "/" && s != "-F/" && s != "-d/" && (len(s) > 6 || !strings.HasSuffix(s, "/") || !strings.HasPrefix(s, "-")) {
+		return false
+	}
+	name, before := d.program(id, p), ""
+	for c := d.t.nodes[d.t.nodes[id].parent].first; c > 0 && c != id; c = d.t.nodes[c].next {
+		if before = ""; d.t.nodes[c].kind == kString && d.t.nodes[c].end-d.t.nodes[c].off <= 32 {
+			before = d.t.str(c)
+		}
+	}
+	if name != "" {
+		return isSeparatorOf(name, before, s)
+	}
+	for _, w := range d.t.room.split(d.tool.name) {
+		if unpackWords[string(w)] {
+			return false
+		}
+	}
+	return s == "-F/" || s == "-d/" || s == "/" && p.after == afterSeparator
+}
+
+var unpackWords = wordSet("unzip extract unpack decompress expand install copy archive")
+
+// program is the name of the program that an element of a vector belongs to, "" where nothing says.
+func (d *detector) program(id int32, p place) string {
+	n := &d.t.nodes[id]
+	if n.kend != 0 || d.t.nodes[n.parent].kind != kArray || p.key < 0 {
+		return ""
+	}
+	short := func(c int32) string {
+		if c <= 0 || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
+			return ""
+		}
+		return baseName(d.t.str(c))
+	}
+	for c, i := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && i < 32; c, i = d.t.nodes[c].next, i+1 {
+		if c != p.key && programWords[lastWord(d.t, c)] && short(c) != "" {
+			return short(c)
+		}
+	}
+	if first := short(d.t.nodes[n.parent].first); first != "" && first[0] != '-' && d.t.nodes[n.parent].first != id {
+		return first
+	}
+	return ""
 }
 
 // inBox reports an element of a command line that runs a container: the program stands first, or beside the array.

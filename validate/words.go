@@ -36,7 +36,7 @@ var notPathWords = wordSet("profile profiles resource resources direction direct
 // contentWords, as the last word of a key, make its strings free text.
 var contentWords = wordSet("content contents text texts message messages body bodies data html markdown md code comment comments " +
 	"thought thoughts observation observations query queries regex regexp xpath jsonpath jq prompt prompts description descriptions " +
-	"instruction instructions summary snippet snippets javascript js css expression expressions diff patch function prose selector selectors locator")
+	"instruction instructions question questions keyword keywords needle replacement replacements latex summary snippet snippets javascript js css expression expressions diff patch function prose selector selectors locator")
 
 // stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
 var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
@@ -49,7 +49,7 @@ var (
 	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
 	shellTails     = wordSet("line lines string str text content code body value") // commandLine, scriptContent
 	sqlWords       = wordSet("sql statement statements")
-	queryWords     = wordSet("query queries")
+	queryWords     = wordSet("query queries search q")
 	vectorWords    = wordSet("args argv flags arguments")
 	innerPaths     = wordSet("key json x property field attribute element")
 	programWords   = wordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
