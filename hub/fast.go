@@ -19,37 +19,14 @@ import (
 // read loops instead of on a goroutine of its own. Everything else, every
 // refusal included, is left to ServeRequest.
 func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	if m.Method != string(mcp.MethodToolsCall) {
+	if isModern(m) {
 		return false
 	}
-	if isModern(m) || isNearlyModern(m) || checkMembers(m.Members) != nil {
-		return false
-	}
-	quoted := m.Param("name")
-	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
-		return false
-	}
-	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || tool.costly || m.Param("task") != nil {
-		return false
-	}
-	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
-	if err != nil {
-		return false
-	}
-	if scan.NeedsJudge() || s.byRoots(tool.gen, tool.child) {
-		m.Prepared = &scanned{tool.tool, scan}
-		return false
-	}
-	key := s.seats.Load().by[tool.child].key
-	lease, ok := s.hub.sup.TryAcquire(key)
+	e, ok := s.easy(m, func(tool *offered) bool { return !tool.costly })
 	if !ok {
 		return false
 	}
-	if lease.Offer() != tool.from || lease.Revision() != tool.gen.byName[tool.child].Spec.Revision {
-		lease.Release() // another definition, perhaps: the long way looks closer
-		return false
-	}
+	tool, lease, quoted, key := e.tool, e.lease, e.quoted, e.lease.Key()
 	if lease.Modern() && (m.Param(memberResponses) != nil || m.Param(memberState) != nil) {
 		lease.Release()
 		return false // refused there
@@ -73,7 +50,7 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	s.trips.begin(&c.trip)
 	params := appendSplice(room.parts[:0], m.Params, edits)
 	if lease.Modern() {
-		c.talk = &talk{judged: join(params), scan: scan}
+		c.talk = &talk{judged: join(params), scan: e.scan}
 		params = append(room.parts[:0], c.talk.judged)
 		c.call.For(s.onBehalf(context.Background()))
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
@@ -88,6 +65,48 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	}
 	r.OnCancel(c)
 	return true
+}
+
+// An easyCall is a call that may go a short way: its tool is known, it holds no
+// path, no rule is about it, and the child that runs it is ready. It holds the
+// lease.
+type easyCall struct {
+	tool   *offered
+	quoted []byte // the name in the params, raw
+	scan   *validate.Scan
+	lease  *children.Lease
+}
+
+// easy judges a call, as all others are, where that takes no waiting; false: nothing
+// is held, and the long way has to look closer. suits picks the tools.
+func (s *Session) easy(m *jsonrpc.Message, suits func(*offered) bool) (e easyCall, ok bool) {
+	if m.Method != string(mcp.MethodToolsCall) || isNearlyModern(m) || checkMembers(m.Members) != nil {
+		return e, false
+	}
+	e.quoted = m.Param("name")
+	if len(e.quoted) < 2 || e.quoted[0] != '"' || bytes.IndexByte(e.quoted, '\\') >= 0 {
+		return e, false
+	}
+	e.tool = s.tools().byName[string(e.quoted[1:len(e.quoted)-1])]
+	if e.tool == nil || e.tool.child == "" || m.Param("task") != nil || !suits(e.tool) {
+		return e, false
+	}
+	var err error
+	if e.scan, err = e.tool.gen.cfg.Checker.Scan(e.tool.tool, m.Param("arguments")); err != nil {
+		return e, false
+	}
+	if e.scan.NeedsJudge() || s.byRoots(e.tool.gen, e.tool.child) {
+		m.Prepared = &scanned{e.tool.tool, e.scan}
+		return e, false
+	}
+	if e.lease, ok = s.hub.sup.TryAcquire(s.seats.Load().by[e.tool.child].key); !ok {
+		return e, false
+	}
+	if e.lease.Offer() != e.tool.from || e.lease.Revision() != e.tool.gen.byName[e.tool.child].Spec.Revision || s.hub.now() != e.tool.gen {
+		e.lease.Release() // another definition, perhaps, or another policy
+		return e, false
+	}
+	return e, true
 }
 
 // Abandon ends the call: nobody waits for its answer any more.

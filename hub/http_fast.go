@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"mcphub/children"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -104,36 +102,21 @@ func (f *httpFront) quick(s *Session, x *exchange, u *underway, m *jsonrpc.Messa
 // rule is about, by a child of the handshake's era that is ready. x is the peer
 // of what the call causes.
 func (s *Session) serveQuick(x peer, u *underway, m *jsonrpc.Message) (framed, bool) {
-	if m.Method != string(mcp.MethodToolsCall) || len(m.Frame) > quickFrame || isNearlyModern(m) || checkMembers(m.Members) != nil {
-		return framed{}, false
-	}
-	quoted := m.Param("name")
-	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
+	if len(m.Frame) > quickFrame {
 		return framed{}, false
 	}
 	s.begin()
-	tool := s.tools().byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || m.Param("task") != nil {
-		return framed{}, false
-	}
-	if p, ok := x.(*parley); ok && !p.suits(tool) {
-		return framed{}, false
-	}
-	scan, err := tool.gen.cfg.Checker.Scan(tool.tool, m.Param("arguments"))
-	if err != nil {
-		return framed{}, false
-	}
-	if scan.NeedsJudge() || s.byRoots(tool.gen, tool.child) {
-		m.Prepared = &scanned{tool.tool, scan}
-		return framed{}, false
-	}
-	lease, ok := s.hub.sup.TryAcquire(s.seats.Load().by[tool.child].key)
+	e, ok := s.easy(m, func(tool *offered) bool {
+		p, modern := x.(*parley)
+		return !modern || p.suits(tool)
+	})
 	if !ok {
 		return framed{}, false
 	}
+	tool, lease := e.tool, e.lease
 	defer lease.Release()
-	if lease.Offer() != tool.from || lease.Revision() != tool.gen.byName[tool.child].Spec.Revision || s.hub.now() != tool.gen || lease.Modern() || !lease.CanStart() {
-		return framed{}, false // another definition, perhaps: the long way looks closer
+	if lease.Modern() || !lease.CanStart() {
+		return framed{}, false
 	}
 	kept := &tool.gen.cfg.Audit
 	if kept.To == nil && kept.Required {
@@ -151,7 +134,7 @@ func (s *Session) serveQuick(x peer, u *underway, m *jsonrpc.Message) (framed, b
 			c.line.Arguments = m.Param("arguments")
 		}
 	}
-	s.sendQuick(x, u, c, m, edit{quoted, nil}, edit{token, c.own}, tool.remote)
+	s.sendQuick(x, u, c, m, edit{e.quoted, nil}, edit{token, c.own}, tool.remote)
 	if c.err != nil {
 		c.ticket.Outcome(failureOf(c.err))
 		return framed{Answer: refuse(u.context(), tool, c.err)}, true
