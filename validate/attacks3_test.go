@@ -88,28 +88,33 @@ var shellHonest = []string{
 	"npm run build:prod", "tool rw/x", "go test -run 'TestA/b'", "python3 -c 'print(1 / 2)'", "perl -e 'print 4 / 2'",
 }
 
-func TestShellAttacks(t *testing.T) {
+// judgeCommands holds shell strings against the guard: attacks, by class, with the naive check as
+// the control that lets them pass, and what is sent every day.
+func judgeCommands(t *testing.T, attacks map[string][]string, honest []string) {
+	t.Helper()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	for class, list := range shellAttacks {
+	command := func(s string) string { return `{"command":` + string(quoteJSON(w.fill(s))) + `}` }
+	for class, list := range attacks {
 		for _, s := range list {
-			args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
+			if _, v := w.call(c, tool, command(s)); v.Decision != Deny {
 				t.Errorf("%s: %s: allowed", class, s)
 			}
-			if !naive(w, args) {
+			if !naive(w, command(s)) {
 				t.Errorf("%s: the naive check refuses it too", s)
 			}
 		}
 	}
-	for _, s := range shellHonest {
-		// The link called "https:" leads to the home folder, which * matches.
-		args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
+	for _, s := range honest { // the link called "https:" leads to the home folder, which * matches
+		if _, v := w.call(c, tool, command(s)); v.Decision != Allow {
 			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
 		}
 	}
+}
+
+func TestShellAttacks(t *testing.T) {
+	judgeCommands(t, shellAttacks, shellHonest)
 }
 
 // TestShellGlobControl: the shell itself opens what the globs above match, so they are attacks.

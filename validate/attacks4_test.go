@@ -121,26 +121,7 @@ var wordHonest = []string{
 }
 
 func TestWordAttacks(t *testing.T) {
-	w := wild(t)
-	c := w.checker()
-	tool := w.tool(c, "", anyTool)
-	for class, list := range wordAttacks {
-		for _, s := range list {
-			args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
-			if _, v := w.call(c, tool, args); v.Decision != Deny {
-				t.Errorf("%s: %s: allowed", class, s)
-			}
-			if !naive(w, args) {
-				t.Errorf("%s: the naive check refuses it too", s)
-			}
-		}
-	}
-	for _, s := range wordHonest {
-		args := `{"command":` + string(quoteJSON(w.fill(s))) + `}`
-		if _, v := w.call(c, tool, args); v.Decision != Allow {
-			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
-		}
-	}
+	judgeCommands(t, wordAttacks, wordHonest)
 }
 
 // TestSecretsOfTheEnvironment: no denial tells the value of a variable. Those that no child gets are not even read.
