@@ -108,7 +108,7 @@ var breakages = map[string]func(text string) string{
 		return strings.Replace(text, "{", `{"policy": {"rules": [{"then": "deny", "if": {"paths": {"within": "file:///etc"}}}]},`, 1)
 	},
 	"a bad protected": func(text string) string {
-		return strings.Replace(text, "{", `{"policy": {"protected": ["not/absolute"]},`, 1)
+		return strings.Replace(text, "{", `{"policy": {"protected": ["~somebody/x"]},`, 1)
 	},
 }
 

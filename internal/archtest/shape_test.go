@@ -228,7 +228,7 @@ func TestNoTestSleeps(t *testing.T) {
 
 // excuses are what a test may look at before it skips: the system, the race
 // detector, or whether this is CI, where it has to fail.
-var excuses = []string{"runtime.GOOS", "Host() != Linux", "inCI()", `os.Getenv("CI")`, "raceEnabled", "!long", "f.Fuzz(", "rt *rapid.T"}
+var excuses = []string{"runtime.GOOS", "Host() != Linux", "inCI()", `os.Getenv("CI")`, "raceEnabled", "raceDetector", "!long", "f.Fuzz(", "rt *rapid.T"}
 
 // TestNoSkipHidesInCI: a test that skips because something went wrong tests nothing, and nobody sees it.
 func TestNoSkipHidesInCI(t *testing.T) {

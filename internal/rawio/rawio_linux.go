@@ -43,6 +43,7 @@ func Write(fd int, b []byte) (int, error) {
 	if len(b) == 0 || len(b) > short || announced.Load() {
 		return unix.Write(fd, b)
 	}
+	written()
 	var t transfer
 	n, errno := t.do(unix.SYS_PWRITEV2, uintptr(fd), b)
 	switch {
@@ -98,6 +99,7 @@ func (q *reader) attempt(fd uintptr) bool {
 		case errno == unix.EAGAIN:
 			return false
 		case errno == 0:
+			read()
 			q.n = n
 			return true
 		default:
@@ -183,6 +185,7 @@ func (w *writer) write(b []byte) (n int, ok bool) {
 	if w.plain {
 		return 0, false
 	}
+	written()
 	w.b, w.n = b, 0
 	err := w.raw.Write(w.once)
 	w.b = nil
