@@ -91,6 +91,28 @@ var keywords = map[string]int{
 	"$defs": 2, "definitions": 2, "patternProperties": 2, "dependentSchemas": 2,
 }
 
+// tame draws schemas whose marks are good, but for those that come twice.
+func tame(t *rapid.T, depth int) map[string]any {
+	props := map[string]any{}
+	for range rapid.IntRange(1, 3).Draw(t, "properties") {
+		name := rapid.SampledFrom([]string{"a", "b", "items", "properties", Annotation}).Draw(t, "name")
+		switch rapid.IntRange(0, 2).Draw(t, "kind") {
+		case 0:
+			props[name] = map[string]any{"type": "string"}
+		case 1:
+			props[name] = map[string]any{
+				"type":     rapid.SampledFrom([]any{"string", "integer", "boolean"}).Draw(t, "type"),
+				Annotation: string(rapid.RuneFrom([]rune("ABCDEFGHIJKLMNOPQRSTUVWXYZ")).Draw(t, "mark")),
+			}
+		default:
+			if depth > 0 {
+				props[name] = tame(t, depth-1)
+			}
+		}
+	}
+	return map[string]any{"type": "object", "properties": props}
+}
+
 // schemas draws schemas with marks, good and bad ones, anywhere.
 func schemas(t *rapid.T, depth int) map[string]any {
 	s := map[string]any{}
@@ -167,7 +189,11 @@ func (r *reading) read(v any, path []string, reachable bool) {
 func TestMarksAreThoseOfTheSpecification(t *testing.T) {
 	good, bad := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := schemas(t, 4)
+		draw := schemas
+		if rapid.Bool().Draw(t, "tame") {
+			draw = tame
+		}
+		s := draw(t, 4)
 		raw, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -193,6 +219,7 @@ func TestMarksAreThoseOfTheSpecification(t *testing.T) {
 			good++
 		}
 	})
+	t.Logf("%d with marks, %d invalid", good, bad)
 	if good == 0 || bad == 0 {
 		t.Errorf("%d schemas with marks, %d invalid ones: that proves nothing", good, bad)
 	}
