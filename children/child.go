@@ -40,14 +40,17 @@ type nest struct {
 	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
+	revive   func(*child)      // let the life of one go on that rests
 	jitter   func() float64
 	said     func(k Key, pid int, line string)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 }
 
-// child is one instance. live runs on one goroutine, the owner of past
-// and offer; the rest is a snapshot (view), a channel, or under mu.
+// child is one instance. live runs on one goroutine at a time, the owner of
+// past and offer; the rest is a snapshot (view), a channel, or under mu. While an
+// instance waits for others alone it rests, without a goroutine: a hub may hold
+// thousands for sessions that call none of them.
 type child struct {
 	key    Key
 	serial uint64
@@ -65,8 +68,9 @@ type child struct {
 	ctx     context.Context         // ended by either
 	machine host
 
-	mu   sync.Mutex
-	want want
+	mu      sync.Mutex
+	want    want
+	resting bool // live has returned and is to be called again when there is news
 
 	past   past
 	offer  *Offer // what it offered last, be it in another instance
@@ -83,6 +87,8 @@ type past struct {
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
 	digest   string // identity of what was started last
+	begun    bool   // live was called before
+	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
 	news     bool   // the offer is not cached as it is
 	shy      bool   // it has died when it was asked for its era: it is not asked again
@@ -130,8 +136,45 @@ func (c *child) ask(change func(w *want) bool) {
 	news := change(&c.want)
 	c.mu.Unlock()
 	if news {
-		poke(c.kick)
+		c.wake()
 	}
+}
+
+// wake has the owner look again at what is wanted, and whether its life goes on.
+func (c *child) wake() {
+	poke(c.kick)
+	c.mu.Lock()
+	resting := c.resting
+	c.resting = false
+	c.mu.Unlock()
+	if resting {
+		c.host.revive(c)
+	}
+}
+
+// rest is for the owner, where only others can bring news: true ends its
+// goroutine, false says that there is news already.
+func (c *child) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.kick:
+		return false
+	default:
+	}
+	c.resting = c.ctx.Err() == nil
+	return c.resting
+}
+
+// stop ends the instance, calls under way too; replace lets them end first.
+func (c *child) stop(why error) {
+	c.cancel(why)
+	c.wake()
+}
+
+func (c *child) replace(why error) {
+	c.retire(why)
+	c.wake()
 }
 
 func (c *child) wanted() want {
@@ -306,12 +349,22 @@ func (c *child) state(s State, why string) {
 	})
 }
 
-// live is the life of the instance, until its context ends.
-func (c *child) live() {
-	defer c.finish()
-	c.recall()
-	c.machine = c.host.machineFor(c.spec, c.log)
-	for c.mayStart() {
+// live is the life of the instance until its context ends, or until it rests:
+// then over is false, and live is called again when there is news.
+func (c *child) live() (over bool) {
+	if !c.past.begun {
+		c.past.begun = true
+		c.recall()
+		c.machine = c.host.machineFor(c.spec, c.log)
+	}
+	for {
+		switch c.awaitStart() {
+		case toRest:
+			return false
+		case toEnd:
+			c.finish()
+			return true
+		}
 		c.once()
 	}
 }
@@ -349,40 +402,56 @@ func (c *child) finish() {
 	c.settle.Do(func() { close(c.settled) })
 }
 
-// mayStart waits until the child is to be started; false when its life ends.
-func (c *child) mayStart() bool {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+// next is what the life of an instance goes on with.
+type next int
+
+const (
+	toStart next = iota
+	toRest       // nothing is due until there is news
+	toEnd
+)
+
+// awaitStart waits while a start is due that has to wait for its time.
+func (c *child) awaitStart() next {
 	for {
 		w := c.wanted()
-		wait := time.Until(c.past.next)
+		if c.past.badPlan && w.gen != c.past.gen {
+			c.past.next = time.Time{} // other roots may be what was missing
+			w.demand = true
+			c.demand()
+		}
+		c.past.gen = w.gen
 		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
+		wait := time.Until(c.past.next)
 		switch {
 		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
-			return false
+			return toEnd
 		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
 				c.state(Waiting, "waits for the client's roots")
 			}
-			wait = time.Hour
 		case ask && wait <= 0:
-			return true
-		case !ask:
-			wait = time.Hour
+			return toStart
+		case ask:
+			c.pause(wait)
+			continue
 		}
-		timer.Reset(wait)
-		select {
-		case <-c.ctx.Done():
-			return false
-		case <-timer.C:
-		case <-c.kick:
-			if c.past.badPlan && c.wanted().gen != w.gen {
-				c.past.next = time.Time{} // other roots may be what was missing
-				c.demand()
-			}
+		if c.rest() {
+			return toRest
 		}
+	}
+}
+
+// pause waits for news, but not longer than that.
+func (c *child) pause(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-c.ctx.Done():
+	case <-timer.C:
+	case <-c.kick:
 	}
 }
 

@@ -55,22 +55,24 @@ type Options struct {
 type Supervisor struct {
 	nest  nest
 	log   zerolog.Logger
-	fresh chan struct{} // there are children whose life has not begun
+	fresh chan struct{}  // there are children whose life has not begun
+	lives sync.WaitGroup // of children, those that rest included
 
-	mu       sync.Mutex
-	specs    map[string]Spec
-	children map[Key]*child
-	retired  map[*child]struct{} // out of children, and not yet ended
-	held     map[Key]int         // how many sessions joined
-	serial   uint64              // of the newest instance
-	unborn   []*child
-	closed   bool
+	mu        sync.Mutex
+	specs     map[string]Spec
+	children  map[Key]*child
+	retired   map[*child]struct{} // out of children, and not yet ended
+	bySession map[string][]*child // those whose life has not ended, by Key.Instance
+	held      map[Key]int         // how many sessions joined
+	serial    uint64              // of the newest instance
+	unborn    []*child
+	closed    bool
 }
 
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, held: map[Key]int{},
+		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
 		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client, roots: o.Roots},
 	}
 	if s.nest.launcher == nil {
@@ -85,6 +87,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	s.nest.turns = newTurns(o.MaxStarting)
 	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
+	s.nest.revive = func(c *child) { go s.live(c) }
 	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
 		dir, shell, err := scratch(s.nest.machine)
 		return shelter{dir, shell}, err
@@ -96,23 +99,28 @@ func NewSupervisor(o Options) *Supervisor {
 // Run keeps the children until ctx ends, then stops them, all at once. It
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
-	var lives sync.WaitGroup
 	for {
 		for _, c := range s.takeUnborn() {
-			lives.Go(func() {
-				c.live()
-				s.forget(c)
-			})
+			s.lives.Add(1)
+			go s.live(c)
 		}
 		select {
 		case <-s.fresh:
 		case <-ctx.Done():
 			for _, c := range s.close() {
-				c.cancel(errShutdown)
+				c.stop(errShutdown)
 			}
-			lives.Wait()
+			s.lives.Wait()
 			return nil
 		}
+	}
+}
+
+// live leads the life of a child until that ends or rests.
+func (s *Supervisor) live(c *child) {
+	if c.live() {
+		s.forget(c)
+		s.lives.Done()
 	}
 }
 
@@ -188,6 +196,7 @@ func (s *Supervisor) made(k Key) *child {
 	s.serial++
 	c := newChild(k, spec, s.serial, &s.nest, s.log)
 	s.children[k] = c
+	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
 	s.unborn = append(s.unborn, c)
 	poke(s.fresh)
 	return c
@@ -237,7 +246,7 @@ func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.drop(func(k Key) bool { return k.Instance == instance })
+	s.drop(instance, func(*child) bool { return true })
 }
 
 // Status returns the state of every instance, by name; of one that a reload
