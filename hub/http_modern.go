@@ -307,6 +307,7 @@ func (c *httpClient) listen(most int) bool {
 		return false
 	}
 	c.tab.listens++
+	c.settle()
 	return true
 }
 
@@ -314,5 +315,5 @@ func (c *httpClient) unlisten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.listens--
-	c.tab.used = time.Now()
+	c.settle()
 }

@@ -34,7 +34,8 @@ type tasks struct {
 	made    map[string]*task // by children, by id
 	order   []string         // their ids, the oldest first
 	given   map[string]children.Key
-	ordered []string // ids of given, the oldest first
+	ordered []string   // ids of given, the oldest first
+	told    []taskNews // of given, not yet passed on
 	over    bool
 }
 

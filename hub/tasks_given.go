@@ -92,29 +92,27 @@ func (s *Session) clientTold(m *jsonrpc.Message) {
 	id, _ := jsonrpc.String(m.Param("taskId"))
 	s.tasks.mu.Lock()
 	k, ok := s.tasks.given[id]
-	s.tasks.mu.Unlock()
-	if !ok {
-		return
+	if ok = ok && len(s.tasks.told) < statusHeld; ok {
+		s.tasks.told = append(s.tasks.told, taskNews{k, bytes.Clone(m.Params)})
 	}
-	select {
-	case s.taskNews <- taskNews{k, bytes.Clone(m.Params)}:
-	default:
+	s.tasks.mu.Unlock()
+	if ok {
+		s.taskTeller.wake()
 	}
 }
 
-// carryNews tells children of their tasks until ctx ends.
-func (s *Session) carryNews(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case n := <-s.taskNews:
-			if lease, ok := s.hub.sup.TryAcquire(n.key); ok {
-				soon, cancel := context.WithTimeout(ctx, time.Second)
-				_ = lease.Notify(soon, methodTaskStatus, n.params)
-				cancel()
-				lease.Release()
-			}
+// tellTasks tells children what the client told of their tasks.
+func (s *Session) tellTasks(ctx context.Context) {
+	s.tasks.mu.Lock()
+	told := s.tasks.told
+	s.tasks.told = nil
+	s.tasks.mu.Unlock()
+	for _, n := range told {
+		if lease, ok := s.hub.sup.TryAcquire(n.key); ok {
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			_ = lease.Notify(soon, methodTaskStatus, n.params)
+			cancel()
+			lease.Release()
 		}
 	}
 }
