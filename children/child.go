@@ -40,6 +40,7 @@ type nest struct {
 	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
+	disown   func(*child)      // take out an instance that takes itself out
 	jitter   func() float64
 	said     func(k Key, pid int, line string)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
@@ -85,7 +86,9 @@ type past struct {
 	digest   string // identity of what was started last
 	listed   bool   // it has been ready and listed in this instance
 	news     bool   // the offer is not cached as it is
-	shy      bool   // it has died when it was asked for its era: it is not asked again
+	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	doubted  bool   // it was started once more for that, and will not be again
+	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -284,6 +287,10 @@ func (c *child) publish(change func(v *view)) {
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
 	}
+	v.status.Protocol = ""
+	if c.past.listed && v.offer != nil {
+		v.status.Protocol = v.offer.Protocol
+	}
 	c.view.Store(&v)
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.offer != old.offer {
@@ -329,6 +336,8 @@ func (c *child) once() {
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
+	case c.host.home(c.spec, c.key) != c.key:
+		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
@@ -343,6 +352,7 @@ func (c *child) finish() {
 	}
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
+		v.status.Yields = errors.Is(reason, ErrOtherEra)
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})

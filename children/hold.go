@@ -75,6 +75,17 @@ func (s *Supervisor) letGo(c *child) bool {
 	return true
 }
 
+// disown takes an instance out that ends by itself; what is asked for under its
+// Key from now on is another one. Only the instance's own goroutine calls it.
+func (s *Supervisor) disown(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.children[c.key] == c {
+		delete(s.children, c.key)
+		s.retired[c] = struct{}{}
+	}
+}
+
 // drop stops and forgets the instances whose keys match.
 func (s *Supervisor) drop(match func(Key) bool) {
 	s.mu.Lock()
