@@ -352,7 +352,7 @@ func (c *child) finish() {
 	}
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
-		v.status.Yields = errors.Is(reason, ErrOtherEra)
+		v.status.Yields = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})

@@ -66,10 +66,10 @@ const (
 // does not know.
 var errProbed = errors.New("ended when it was asked which protocol it speaks")
 
-// ErrOtherEra is why an instance ends that several sessions would share: the
+// errOtherEra is why an instance ends that several sessions would share: the
 // child does not speak the era of these clients, and they are served by the
 // instance for the other one (Supervisor.Home).
-var ErrOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
+var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
 // verdict is what an answer to server/discover says of a child.
 type verdict uint8
@@ -239,9 +239,9 @@ func (s *Supervisor) Home(k Key) Key {
 // a child that has changed is asked anew.
 func (c *child) yield(r *run) {
 	c.host.disown(c)
-	c.retire(ErrOtherEra)
+	c.retire(errOtherEra)
 	c.keep()
-	c.end(r, ErrOtherEra.Error())
+	c.end(r, errOtherEra.Error())
 }
 
 // probe asks for server/discover and falls back to the handshake where that

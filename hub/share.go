@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"strconv"
 	"time"
@@ -350,7 +349,7 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 		at := s.seats.Load()
 		p, ok := at.by[name]
 		switch {
-		case !ok, ctx.Err() != nil, p.key == key && !errors.Is(err, children.ErrOtherEra):
+		case !ok, ctx.Err() != nil, p.key == key && (err == nil || s.hub.sup.Home(key) == key):
 			return lease, err
 		case p.key == key: // the session is about to move from there
 			select {
