@@ -41,6 +41,7 @@ type nest struct {
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	revive   func(*child)      // let the life of one go on that rests
+	disown   func(*child)      // take out an instance that takes itself out
 	jitter   func() float64
 	said     func(k Key, pid int, line string)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
@@ -91,7 +92,9 @@ type past struct {
 	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
 	news     bool   // the offer is not cached as it is
-	shy      bool   // it has died when it was asked for its era: it is not asked again
+	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	doubted  bool   // it was started once more for that, and will not be again
+	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -327,6 +330,10 @@ func (c *child) publish(change func(v *view)) {
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
 	}
+	v.status.Protocol = ""
+	if c.past.listed && v.offer != nil {
+		v.status.Protocol = v.offer.Protocol
+	}
 	c.view.Store(&v)
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.offer != old.offer {
@@ -382,6 +389,8 @@ func (c *child) once() {
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
+	case c.host.home(c.spec, c.key) != c.key:
+		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
@@ -396,6 +405,7 @@ func (c *child) finish() {
 	}
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
+		v.status.Yields = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})

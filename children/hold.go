@@ -75,6 +75,17 @@ func (s *Supervisor) letGo(c *child) bool {
 	return true
 }
 
+// disown takes an instance out that ends by itself; what is asked for under its
+// Key from now on is another one. Only the instance's own goroutine calls it.
+func (s *Supervisor) disown(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.children[c.key] == c {
+		delete(s.children, c.key)
+		s.retired[c] = struct{}{}
+	}
+}
+
 // drop stops the instances of one session that match, retired ones too, and
 // forgets them.
 func (s *Supervisor) drop(instance string, match func(*child) bool) {

@@ -23,7 +23,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	}
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
+	c.past.digest = c.host.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.machine)
@@ -44,11 +44,14 @@ func (c *child) start() (*run, *UnavailableError) {
 			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 		}
 		down := c.unstarted(r, err)
-		if !errors.Is(err, errProbed) || c.past.shy || c.ctx.Err() != nil {
+		if !errors.Is(err, errProbed) || c.past.doubted || c.ctx.Err() != nil {
+			if !c.past.wasReady {
+				c.past.shy = EraAuto // it dies of anything
+			}
 			return r, down
 		}
-		c.past.shy = true
-		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, with the handshake")
+		c.past.doubted, c.past.shy = true, c.first()
+		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }
 

@@ -49,8 +49,12 @@ type Status struct {
 	Key
 	// Serial tells instances of one Key apart that followed each other: the
 	// later one has the greater. Final: this was the last of this instance.
-	Serial   uint64
-	Final    bool
+	Serial uint64
+	Final  bool
+	// Yields: it has ended because the child does not speak the era of these
+	// clients; Supervisor.Home tells which instance serves them.
+	Yields   bool
+	Protocol string // version that it was spoken to in when it was listed last by this instance; "" before
 	State    State
 	PID      int       // 0 when no process runs
 	Since    time.Time // of this state

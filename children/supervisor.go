@@ -86,7 +86,7 @@ func NewSupervisor(o Options) *Supervisor {
 		o.MaxStarting = DefaultMaxStarting
 	}
 	s.nest.turns = newTurns(o.MaxStarting)
-	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
+	s.nest.places, s.nest.letGo, s.nest.disown = newPlaces(o.MaxChildren), s.letGo, s.disown
 	s.nest.revive = func(c *child) { go s.live(c) }
 	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
 		dir, shell, err := scratch(s.nest.machine)

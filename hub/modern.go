@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -37,6 +38,10 @@ type modernSide struct {
 	lot   lot     // work under way, and of that what waits for the client
 	hears hearing // what the client listens to
 	met   sync.Once
+	// first: what came first that needs children is of this era, and a child that
+	// has both is spoken to in it. It is settled when the session begins, and
+	// written with the session's lock held.
+	first atomic.Bool
 	// bearer is whom a requestState may come from: sealed into each.
 	bearer string
 	seal   *seal.Sealer
@@ -61,10 +66,11 @@ func (s *Session) meet() {
 		s.mu.Lock()
 		if !s.tab.caps.known {
 			s.tab.caps.shown = []byte(bridgedCaps)
+			s.modern.first.Store(!s.tab.begun)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
-		s.begin()
+		s.introduce()
 	})
 }
 
@@ -86,9 +92,11 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
 	s.meet()
+	if m.Method == methodDiscover {
+		return s.discover(ctx) // which needs no child: a client may go on with the handshake
+	}
+	s.begin()
 	switch m.Method {
-	case methodDiscover:
-		return s.discover(ctx)
 	case methodListen:
 		return s.listen(ctx, m, meta, out)
 	}

@@ -54,6 +54,8 @@ type Session struct {
 	announcer  worker // tells the client of changed lists
 	taskTeller worker // tells children of the client's tasks
 
+	yielded chan struct{} // an instance has ended that another one stands in for
+
 	mu  sync.Mutex
 	tab sessionTables
 }
@@ -77,6 +79,7 @@ type sessionTables struct {
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
+	begun       bool // as the channel
 	lists       sessionLists
 	restarted   []string // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
@@ -88,7 +91,7 @@ func (h *Hub) newSession() *Session {
 	id, g := uuid.NewString(), h.now()
 	s := &Session{
 		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
@@ -135,7 +138,12 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 // begin says that the client is there. Later calls do nothing.
 func (s *Session) begin() {
 	s.introduce()
-	s.began.Do(func() { close(s.begun) })
+	s.began.Do(func() {
+		s.mu.Lock()
+		s.tab.begun = true
+		s.mu.Unlock()
+		close(s.begun)
+	})
 }
 
 // introduce says that the client has told what it can do, or will not.
@@ -154,17 +162,17 @@ func (s *Session) serveRoots(ctx context.Context) {
 	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
-	select {
-	case <-s.roots.First():
-	case <-timer.C:
-		s.prestart()
+	for known := false; !known; {
 		select {
 		case <-s.roots.First():
+			known = true
+		case <-timer.C:
+			s.prestart()
+		case <-s.yielded:
+			s.serveAll()
 		case <-ctx.Done():
 			return
 		}
-	case <-ctx.Done():
-		return
 	}
 	for first := true; ; first = false {
 		g := s.hub.inForce()
@@ -181,6 +189,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		select {
 		case <-updates:
 		case <-s.modern.turned:
+		case <-s.yielded:
 		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
@@ -263,6 +272,9 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 		s.catalog.Store(nil)
 	default:
 		news = false
+	}
+	if st.Yields {
+		poke(s.yielded)
 	}
 	if again {
 		s.tab.restarted = append(s.tab.restarted, st.Child)
@@ -386,6 +398,9 @@ func (s *Session) setCaps(params []byte) {
 	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
+	if !s.tab.begun {
+		s.modern.first.Store(false)
+	}
 	s.mu.Unlock()
 	s.introduce()
 }

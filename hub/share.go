@@ -47,9 +47,13 @@ func (s *seats) with(name string, p seat) *seats {
 	return newSeats(by)
 }
 
-// keyFor names the instance that a session with these roots is served by.
+// keyFor names the instance that a session with these roots is served by. A child
+// that is to have both eras, by hub.json, is spoken to in that of the session.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
+	if c.Spec.Era == children.EraAuto && s.modern.first.Load() {
+		k.Era = children.EraModern
+	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
 	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
@@ -57,7 +61,7 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	default:
 		k.Instance = s.id
 	}
-	return k
+	return s.hub.sup.Home(k)
 }
 
 // rootSet is the digest of all that a child can tell of a session's roots: who
@@ -342,8 +346,17 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 			return nil, err
 		}
 		lease, err := s.hub.sup.Acquire(ctx, key)
-		if p, ok := s.seats.Load().by[name]; !ok || p.key == key || ctx.Err() != nil {
+		at := s.seats.Load()
+		p, ok := at.by[name]
+		switch {
+		case !ok, ctx.Err() != nil, p.key == key && (err == nil || s.hub.sup.Home(key) == key):
 			return lease, err
+		case p.key == key: // the session is about to move from there
+			select {
+			case <-at.next:
+			case <-ctx.Done():
+				return nil, err
+			}
 		}
 		if err == nil {
 			lease.Release()

@@ -208,6 +208,7 @@ type ChildStatus struct {
 	Server   string     `json:"server"`             // its name in hub.json
 	Instance string     `json:"instance,omitempty"` // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`              // session, roots or all
+	Era      string     `json:"era,omitempty"`      // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`              // configured, waiting, starting, ready, backing off, draining, stopped
 	Since    *time.Time `json:"since,omitempty"`    // of this state
 	PID      int        `json:"pid,omitempty"`      // while a process runs
@@ -314,7 +315,7 @@ func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 
 func childStatus(spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
-		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: st.Err, Stderr: st.Stderr, Skipped: st.Skipped,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
@@ -323,6 +324,17 @@ func childStatus(spec children.Spec, st children.Status) ChildStatus {
 		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
+}
+
+// eraOf is the word for the era of a protocol version; "" for none.
+func eraOf(protocol string) string {
+	switch protocol {
+	case "":
+		return ""
+	case modernVersion:
+		return eraModern
+	}
+	return eraHandshake
 }
 
 func moment(t time.Time) *time.Time {

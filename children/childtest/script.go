@@ -46,9 +46,11 @@ type Script struct {
 	Hold        bool // does nothing but live, and hold what it inherited
 	Dirs        bool // its arguments are its first directories
 
-	Era      string        // "": the handshake alone; "dual", "modern"
-	Discover string        // how server/discover goes wrong: see discover
-	Delay    time.Duration // of the answer to it, while the rest goes on
+	Era       string        // "": the handshake alone; "dual", "modern"
+	Discover  string        // how server/discover goes wrong: see discover
+	Locks     bool          // with "dual": what comes first on a connection decides, and the other era is refused on it
+	DieAtInit bool          // ends when it is sent initialize
+	Delay     time.Duration // of the answer to it, while the rest goes on
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Tasks bool   // declares the extension for tasks
@@ -148,6 +150,7 @@ type act struct {
 	extra   []string // tools that came later
 	notes   []string // what it noticed, for the tool "noticed"
 	stuck   bool
+	locked  string // the era that came first, with Script.Locks
 }
 
 func newAct(s Script, dirs []string) *act {

@@ -82,6 +82,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
 		spec.Start = children.StartEager
+		spec.Share = children.ShareSession // what it offers is the same, whoever it is for
 		options.Specs = append(options.Specs, spec)
 	}
 	sup := children.NewSupervisor(options)
