@@ -49,8 +49,8 @@ type Session struct {
 	consent consent // what a human has allowed, or is asked
 	queues  recordQueues
 
-	taskNews chan taskNews
-	dropped  atomic.Uint64 // notifications of children that there was no room for
+	outbox  outbox        // what the client tells children
+	dropped atomic.Uint64 // notifications of children that there was no room for
 
 	stirred chan struct{} // there may be something to tell the client
 
@@ -87,13 +87,14 @@ type sessionTables struct {
 func (h *Hub) newSession() *Session {
 	id, g := uuid.NewString(), h.now()
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), taskNews: make(chan taskNews, statusHeld), recalled: make(chan struct{}),
+		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
 		stirred: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.outbox.letters = make(chan letter, mostLetters)
 	s.modern.turned = make(chan struct{}, 1)
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
@@ -115,7 +116,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) er
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	wg.Go(func() { s.serveRoots(ctx) })
 	wg.Go(func() { s.herald(ctx) })
-	wg.Go(func() { s.carryNews(ctx) })
+	wg.Go(func() { s.outbox.run(ctx) })
 	err := front(ctx)
 	s.modern.lot.close()
 	s.tasks.close()
