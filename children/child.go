@@ -84,6 +84,8 @@ type past struct {
 	badPlan  bool   // the last start failed before anything was started
 	digest   string // identity of what was started last
 	listed   bool   // it has been ready and listed in this instance
+	lives    Lives  // of its lists, as they were read last
+	self     Life   // of what it said of itself
 	news     bool   // the offer is not cached as it is
 	shy      bool   // it has died when it was asked for its era: it is not asked again
 }
@@ -280,13 +282,14 @@ func (c *child) publish(change func(v *view)) {
 	}
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
+	v.status.Lives, v.status.Self = c.past.lives, c.past.self
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
 	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.host.observer.ChildChanged(v.status, v.offer)
 	}

@@ -111,7 +111,7 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 // offers takes in what the child was seen to offer. The former offer stays
 // where that is the same. One that is cut is nobody else's, and not kept.
 func (c *child) offers(o *Offer) {
-	c.past.listed = true
+	c.past.listed, c.past.lives, c.past.self = true, o.lives, o.self
 	if o.cut != 0 {
 		c.offer, c.past.news = o, false
 		return

@@ -208,7 +208,7 @@ func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
 	}
 	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.listTTL()}, false)
+	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.keeping(kinds).ttl}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
@@ -216,19 +216,8 @@ const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitOffers(ctx)
-	ttl := s.listTTL() // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &caching{ttl: ttl}, false)
-}
-
-// listTTL is how long a list of now may be kept: not at all where a child is
-// missing that may still come.
-func (s *Session) listTTL() int64 {
-	for _, name := range s.hub.now().names() {
-		if _, _, offered, _ := s.childStatus(name); !offered {
-			return 0
-		}
-	}
-	return listTTL
+	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
+	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)
 }
 
 // resume goes on with a parked request: its client has come again. ok is false

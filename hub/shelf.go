@@ -31,11 +31,13 @@ var listing = [kinds]struct {
 	key     string
 	what    string // for people
 	changed string
+
+	capability string // that says that a child has such a list
 }{
-	kindTools:     {"tools/list", "tools", "name", "tool", "notifications/tools/list_changed"},
-	kindPrompts:   {"prompts/list", "prompts", "name", "prompt", "notifications/prompts/list_changed"},
-	kindResources: {"resources/list", "resources", "uri", "resource", "notifications/resources/list_changed"},
-	kindTemplates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed"},
+	kindTools:     {"tools/list", "tools", "name", "tool", "notifications/tools/list_changed", "tools"},
+	kindPrompts:   {"prompts/list", "prompts", "name", "prompt", "notifications/prompts/list_changed", "prompts"},
+	kindResources: {"resources/list", "resources", "uri", "resource", "notifications/resources/list_changed", "resources"},
+	kindTemplates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed", "resources"},
 }
 
 // An item is a prompt, a resource or a template as the client sees it.
