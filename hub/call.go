@@ -136,6 +136,12 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		return o, jsonrpc.Answer{}
 	case ctx.Err() != nil:
 		return nil, gone(ctx, nil)
+	}
+	switch o, err := s.tools().appTool(name); {
+	case err != nil:
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	case o != nil:
+		return o, jsonrpc.Answer{}
 	case down != "":
 		return nil, toolError(down)
 	}

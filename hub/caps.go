@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"slices"
+
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
@@ -23,7 +25,7 @@ type abilities struct {
 	sampling, samplingTools    bool
 	form, url                  bool // elicitation
 	tasks, taskList, taskAbort bool
-	more                       bool // something that this program does not know
+	extensions                 []string // keys of what this program does not know
 }
 
 // objectsIn are the members, where present, of a capability that must be
@@ -76,7 +78,14 @@ func (a *abilities) note(name string, value []byte, known bool) {
 	case "tasks":
 		a.tasks, a.taskList, a.taskAbort = true, has("list"), has("cancel")
 	default:
-		a.more = a.more || !known || name == "experimental" || name == "extensions"
+		if known { // extensions or experimental
+			_ = jsonrpc.Members(value, func(key string, _ []byte) bool {
+				a.extensions = append(a.extensions, key)
+				return true
+			})
+		} else {
+			a.extensions = append(a.extensions, name)
+		}
 	}
 }
 
@@ -116,11 +125,17 @@ func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:
-		if !a.more {
-			return lacks(jsonrpc.CodeMethodNotFound, "anything beyond the protocol")
+		if ofProtocol[m.Method] || !a.extends(m.Method) {
+			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
 		}
 	}
 	return jsonrpc.Answer{}, true
+}
+
+// extends reports whether the client declared an extension that a method or
+// notification is of.
+func (a *abilities) extends(method string) bool {
+	return slices.ContainsFunc(a.extensions, func(key string) bool { return names(key, method) })
 }
 
 const (

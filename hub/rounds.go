@@ -112,7 +112,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return resp.Answer(), nil
+		return s.tools().apps.answer(j.child, resp.Answer()), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
 	var add *retry
@@ -142,7 +142,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return resp.Answer(), nil
+				return d.s.tools().apps.answer(d.j.child, resp.Answer()), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()

@@ -51,8 +51,8 @@ type Session struct {
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
-	announcer  worker // tells the client of changed lists
-	taskTeller worker // tells children of the client's tasks
+	announcer worker // tells the client of changed lists
+	outbox    outbox // what the client tells children
 
 	yielded chan struct{} // an instance has ended that another one stands in for
 
@@ -97,7 +97,7 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
-	s.announcer.do, s.taskTeller.do = s.announce, s.tellTasks
+	s.announcer.do, s.outbox.passing.do = s.announce, s.outbox.empty
 	s.modern.turned = make(chan struct{}, 1)
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
@@ -119,7 +119,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	wg.Go(func() { s.recall(ctx) })
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.announcer.start(ctx)
-	s.taskTeller.start(ctx)
+	s.outbox.passing.start(ctx)
 	if front == nil {
 		s.serveRoots(ctx) // on this goroutine: a session that rests has few
 	} else {
@@ -131,7 +131,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	cancel()
 	wg.Wait()
 	s.announcer.stop()
-	s.taskTeller.stop()
+	s.outbox.passing.stop()
 	return err
 }
 

@@ -53,6 +53,7 @@ type rootsReport struct {
 	Audit            AuditStatus     `json:"audit"`
 	Children         []childRoots    `json:"children"`
 	consentReport
+	extensionsReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -108,6 +109,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
+	r.extensionsReport = reportExtensions(s.tools().extensions)
 	return r
 }
 
@@ -151,11 +153,12 @@ type oddityReport struct {
 
 type serversReport struct {
 	Servers []serverReport `json:"servers"`
+	extensionsReport
 }
 
 func (s *Session) serversReport(only string) serversReport {
-	out := serversReport{Servers: []serverReport{}}
 	c := s.tools()
+	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.extensions)}
 	g := c.gen
 	for _, name := range g.names() {
 		if only != "" && only != name {
@@ -201,6 +204,7 @@ type Status struct {
 	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
 	Audit     AuditStatus     `json:"audit"`
 	Policy    *PolicyReport   `json:"policy,omitempty"`
+	extensionsReport
 }
 
 // ChildStatus is one instance of a child.
@@ -287,7 +291,14 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Lock()
 	sessions := slices.Collect(maps.Values(h.sessions))
+	offers := map[string]*childOffer{}
+	for k, known := range h.known {
+		if known.offer != nil {
+			offers[k.Child] = known.offer
+		}
+	}
 	h.mu.Unlock()
+	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
 	for _, s := range sessions {
 		st.Sessions = append(st.Sessions, s.status())
 	}

@@ -83,6 +83,10 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.begin()
 		return s.explain(ctx, m)
 	}
+	if !ofProtocol[m.Method] {
+		s.begin()
+		return s.recorded(ctx, m, s.extend)
+	}
 	return s.control(ctx, m.Frame)
 }
 
@@ -106,7 +110,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
 		s.awaitRecalled(ctx)
-		a.Result = s.withInstructions(a.Result)
+		a.Result = s.withExtensions(s.withInstructions(a.Result))
 	}
 	return a
 }
@@ -132,6 +136,10 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()
 	default:
+		if !ofProtocol[m.Method] {
+			s.carry(m)
+			return
+		}
 		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }

@@ -80,41 +80,25 @@ func (ts *tasks) own(k children.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	return jsonrpc.Answer{Result: join(splice(a.Result, edit{old, list})), Release: a.Release}
 }
 
-// taskNews is what the client told of a task.
-type taskNews struct {
-	key    children.Key
-	params []byte
-}
-
 // clientTold passes on what the client tells of a task that it made for a child.
 // News that there is no room for are dropped: nobody may rely on them.
 func (s *Session) clientTold(m *jsonrpc.Message) {
 	id, _ := jsonrpc.String(m.Param("taskId"))
 	s.tasks.mu.Lock()
 	k, ok := s.tasks.given[id]
-	if ok = ok && len(s.tasks.told) < statusHeld; ok {
-		s.tasks.told = append(s.tasks.told, taskNews{k, bytes.Clone(m.Params)})
-	}
 	s.tasks.mu.Unlock()
-	if ok {
-		s.taskTeller.wake()
+	if !ok {
+		return
 	}
-}
-
-// tellTasks tells children what the client told of their tasks.
-func (s *Session) tellTasks(ctx context.Context) {
-	s.tasks.mu.Lock()
-	told := s.tasks.told
-	s.tasks.told = nil
-	s.tasks.mu.Unlock()
-	for _, n := range told {
-		if lease, ok := s.hub.sup.TryAcquire(n.key); ok {
+	params := bytes.Clone(m.Params)
+	s.outbox.put(len(params), func(ctx context.Context) {
+		if lease, ok := s.hub.sup.TryAcquire(k); ok {
 			soon, cancel := context.WithTimeout(ctx, time.Second)
-			_ = lease.Notify(soon, methodTaskStatus, n.params)
+			_ = lease.Notify(soon, methodTaskStatus, params)
 			cancel()
 			lease.Release()
 		}
-	}
+	})
 }
 
 func tasksResult(entries [][]byte, next *taskCursor) jsonrpc.Answer {

@@ -57,6 +57,9 @@ type Script struct {
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
 
+	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
+	Replies map[string]string // raw results, by method, in place of its own
+
 	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
 }
 
@@ -252,7 +255,7 @@ func (p *player) handle(m message) {
 	if p.s.Mute || p.stuck {
 		return
 	}
-	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) {
+	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) || p.extended(m) {
 		return
 	}
 	switch m.Method {
@@ -343,6 +346,7 @@ func (p *player) capabilities() map[string]any {
 	if p.s.Tasks {
 		caps["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}
 	}
+	p.offers(caps)
 	return caps
 }
 
