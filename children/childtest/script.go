@@ -41,6 +41,7 @@ type Script struct {
 	Library     bool // offers prompts and resources
 	Books       int  // more resources, book://N
 	DeafRoots   bool // does not ask again on list_changed
+	AskDelay    time.Duration // before it asks roots/list
 	ApplyDelay  time.Duration
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
 	Hold        bool // does nothing but live, and hold what it inherited
@@ -289,6 +290,9 @@ func (p *player) handle(m message) {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/roots/list_changed":
+		p.mu.Lock()
+		p.notes = append(p.notes, "roots changed")
+		p.mu.Unlock()
 		if (p.s.AskRoots || p.s.LazyRoots) && !p.s.DeafRoots {
 			p.wg.Go(p.askRoots)
 		}
@@ -362,6 +366,9 @@ func (p *player) request(method string) json.RawMessage {
 // askRoots asks for the roots and applies them, as the official filesystem
 // server does: later, and not at all when there are none.
 func (p *player) askRoots() {
+	if p.s.AskDelay > 0 {
+		time.Sleep(p.s.AskDelay)
+	}
 	raw := p.request("roots/list")
 	var r struct{ Roots []struct{ URI string } }
 	if raw == nil || json.Unmarshal(raw, &r) != nil {
