@@ -338,7 +338,7 @@ func poke(c chan struct{}) {
 
 // gone is what a call gets when its run has ended under it.
 func (r *run) gone(cause error) *UnavailableError {
-	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	e := r.c.down(cause.Error(), r.link.Facts().Stderr, cause)
 	if r.endedWithin(0) {
 		e.Reason = "was stopped during the call"
 		if r.err != nil {

@@ -76,7 +76,7 @@ func (c *child) serve(r *run) {
 	case why == "":
 		r.leases.close()
 		r.cancel(nil)
-		c.backOff(&UnavailableError{Child: c.key.Child, Reason: r.reason(), Stderr: r.link.Facts().Stderr, Err: r.err}, r)
+		c.backOff(c.down(r.reason(), r.link.Facts().Stderr, r.err), r)
 	case why == idle, why == evicted:
 		c.end(r, why)
 		c.state(Stopped, why)

@@ -214,7 +214,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:
-		return downText(st)
+		return s.downText(st)
 	}
 	s.awaitStart(ctx, []string{name})
 	return ""

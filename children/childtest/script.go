@@ -28,19 +28,19 @@ type Script struct {
 	FloodStderr int           // lines on stderr at the start
 	FloodNotes  int           // notifications after initialized
 	IgnoreTERM  bool
-	IgnoreEOF   bool // goes on living when stdin ends
-	CloseOut    bool // closes stdout after initialize and lives on
-	Grandchild  bool // starts one that holds the pipes and outlives it
-	NoTools     bool // does not declare tools
-	Pages       int  // of tools/list, 3 tools each, after the first
-	LoopCursor  bool // its second page points to itself
-	FailPage    int  // this page (from 1) is answered with an error
-	OddTools    bool // entries that are no tools among them
-	AskRoots    bool // asks roots/list after initialized
-	LazyRoots   bool // asks it when told of new ones, and not before
-	Library     bool // offers prompts and resources
-	Books       int  // more resources, book://N
-	DeafRoots   bool // does not ask again on list_changed
+	IgnoreEOF   bool          // goes on living when stdin ends
+	CloseOut    bool          // closes stdout after initialize and lives on
+	Grandchild  bool          // starts one that holds the pipes and outlives it
+	NoTools     bool          // does not declare tools
+	Pages       int           // of tools/list, 3 tools each, after the first
+	LoopCursor  bool          // its second page points to itself
+	FailPage    int           // this page (from 1) is answered with an error
+	OddTools    bool          // entries that are no tools among them
+	AskRoots    bool          // asks roots/list after initialized
+	LazyRoots   bool          // asks it when told of new ones, and not before
+	Library     bool          // offers prompts and resources
+	Books       int           // more resources, book://N
+	DeafRoots   bool          // does not ask again on list_changed
 	AskDelay    time.Duration // before it asks roots/list
 	ApplyDelay  time.Duration
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
