@@ -320,7 +320,7 @@ func (c *child) live() {
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
 	defer c.host.places.leave(c)
-	defer c.ownFolder()()
+	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
 	case c.ctx.Err() != nil:
@@ -337,15 +337,18 @@ func (c *child) once() {
 	}
 }
 
-// ownFolder makes the empty folder in which a child that many share starts where it
+// ownFolder begins the names of the folders that makeFolder makes.
+const ownFolder = "mcphub-shared"
+
+// makeFolder makes the empty folder in which a child that many share starts where it
 // is served no roots: no session's project is for the others. It is removed when
 // the run is over.
-func (c *child) ownFolder() (remove func()) {
+func (c *child) makeFolder() (remove func()) {
 	c.machine.own = ""
 	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
 		return func() {}
 	}
-	dir, err := os.MkdirTemp("", "mcphub-shared-*") // mode 0700
+	dir, err := os.MkdirTemp("", ownFolder+"-*") // mode 0700
 	if err != nil {
 		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}
