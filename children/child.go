@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -287,7 +288,7 @@ func (c *child) notYet(ctx context.Context) error {
 	if v.status.Err != "" {
 		reason += ": " + v.status.Err
 	}
-	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: c.stderr(v), Err: context.Cause(ctx)}
+	return c.down(reason, c.stderr(v), context.Cause(ctx))
 }
 
 func (c *child) stderr(v *view) string {
@@ -382,6 +383,7 @@ func (c *child) live() (over bool) {
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
 	defer c.host.places.leave(c)
+	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
 	case c.ctx.Err() != nil:
@@ -398,6 +400,36 @@ func (c *child) once() {
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
 	}
+}
+
+// ownFolder begins the names of the folders that makeFolder makes.
+const ownFolder = "mcphub-shared"
+
+// makeFolder makes the empty folder in which a child that many share starts where it
+// is served no roots: no session's project is for the others. It is removed when
+// the run is over.
+func (c *child) makeFolder() (remove func()) {
+	c.machine.own = ""
+	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
+		return func() {}
+	}
+	dir, err := os.MkdirTemp("", ownFolder+"-*") // mode 0700
+	if err != nil {
+		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
+		return func() {}
+	}
+	c.machine.own = realPath(dir)
+	return func() {
+		if err := os.RemoveAll(dir); err != nil {
+			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
+		}
+	}
+}
+
+// down is why the child cannot be called. What it wrote to stderr is quoted to the
+// session whose own child it is, and to nobody else (A2).
+func (c *child) down(reason, stderr string, cause error) *UnavailableError {
+	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: stderr, Err: cause, own: c.spec.Share == ShareSession}
 }
 
 // finish is the last view.

@@ -240,6 +240,24 @@ func (s *Supervisor) unknown(k Key) error {
 	return &UnavailableError{Child: k.Child, Reason: reason}
 }
 
+// Foresee tells where an instance that does not run would work, and with which root
+// paths, if it were started now: what Lease.Where would say. ok is false where it
+// runs, or could not be started so.
+func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
+	c := s.child(k)
+	if c == nil {
+		return "", nil, false
+	}
+	if v := c.view.Load(); v.run != nil || v.final {
+		return "", nil, false
+	}
+	h := s.nest.machineFor(c.spec, zerolog.Nop())
+	h.own = filepath.Join(realPath(os.TempDir()), ownFolder)
+	roots := c.wanted().roots
+	l, err := plan(c.spec, roots, h)
+	return l.Dir, rootPaths(roots), err == nil
+}
+
 // Drop stops the instances of a session that has ended. It returns at once.
 // Instance "" names no session: shared children stay.
 func (s *Supervisor) Drop(instance string) {

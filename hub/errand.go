@@ -146,13 +146,18 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		j.scan = e.scan
+		if over, err := s.foretell(ctx, e.scan, patience, j); err != nil {
+			return nil, err
+		} else if over {
+			return j, nil
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
 		if err = s.rootsAfter(ctx, j.lease); err != nil {
 			return nil, err
 		}
-		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
 		var other *validate.Scan

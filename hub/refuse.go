@@ -122,17 +122,27 @@ func refuseBroken(b Broken) jsonrpc.Answer {
 	return toolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
-// downText tells of a child that has not come up.
-func downText(st children.Status) string {
+// downText tells of a child that has not come up; what it wrote, where it is the
+// session's own (A2).
+func (s *Session) downText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)
 	if st.Err != "" {
 		fmt.Fprintf(&b, ": %s", st.Err)
 	}
-	if tail := strings.TrimSpace(st.Stderr); tail != "" && !strings.Contains(st.Err, tail) {
+	if tail := strings.TrimSpace(s.stderrOf(st)); tail != "" && !strings.Contains(st.Err, tail) {
 		fmt.Fprintf(&b, "\nIt last wrote:\n%s", tail)
 	}
 	return b.String()
+}
+
+// stderrOf is what the session may see of a child's stderr: of one that is shared
+// nothing (A2).
+func (s *Session) stderrOf(st children.Status) string {
+	if st.Instance != s.id {
+		return ""
+	}
+	return st.Stderr
 }
 
 // unknownTool says that a name is no tool, with the nearest ones.

@@ -167,7 +167,7 @@ func (s *Session) serversReport(only string) serversReport {
 		st, _, _, _ := s.childStatus(name)
 		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
-			r.Stderr = st.Stderr
+			r.Stderr = s.stderrOf(st)
 		}
 		for _, o := range c.tools {
 			if o.child == name {

@@ -68,6 +68,9 @@ func validateCommand() *cobra.Command {
 			}
 			for _, c := range cfg.Children {
 				fmt.Fprintf(out, "%-20s %s\n", c.Spec.Name, describe(c.Spec))
+				if doubt := c.Spec.Doubt(); doubt != "" {
+					fmt.Fprintf(out, "%-20s warning: mcpServers.%s: %s\n", "", c.Spec.Name, doubt)
+				}
 			}
 			for _, b := range cfg.Broken {
 				fmt.Fprintf(out, "%-20s not served: %s\n", b.Name, b.Reason)
