@@ -1,8 +1,11 @@
 package hub
 
 import (
+	"strings"
+
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // maxCaps bounds the capabilities of a client that its children are shown, in
@@ -16,6 +19,11 @@ type clientCaps struct {
 
 	can   abilities
 	shown []byte // to its own children: a raw object, roots left out
+}
+
+// client is how it calls itself, to be read.
+func (c *clientCaps) client() string {
+	return printable.Clean(strings.TrimSpace(c.name + " " + c.version))
 }
 
 // abilities are what a client can be asked for beside its roots.

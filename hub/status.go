@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -86,7 +86,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
+		Era: era, Protocol: caps.protocol, Client: caps.client(),
 		OutsideAllowed: view.Open, Meaning: view.Why(),
 	}
 	for _, root := range snap.Roots() {
@@ -98,7 +98,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.Skipped = append(r.Skipped, skippedReport{shown(sk.Raw, 200), shown(sk.Name, 100), sk.Reason})
 	}
 	if view.Err != nil {
-		r.LastError = view.Err.Error()
+		r.LastError = printable.Clean(view.Err.Error())
 	}
 	r.Config = s.hub.ConfigState()
 	r.consentReport = s.consent.report()
@@ -162,7 +162,7 @@ func (s *Session) serversReport(only string) serversReport {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
 			r.Stderr = st.Stderr
 		}
@@ -189,12 +189,11 @@ func (o *offered) description() string {
 		Description string `json:"description"`
 	}
 	_ = json.Unmarshal(o.def, &d) // an odd description is shown as none
-	return shown(d.Description, 300)
+	return printable.Clip(printable.Clean(d.Description), 300)
 }
 
 // A Status is how a whole hub stands at one moment: a copy, for whoever looks
-// after it. Texts that came from children and clients are as they came, but for
-// stderr, which is plain text; who shows them escapes them.
+// after it. Texts that came from children and clients are clean.
 type Status struct {
 	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
 	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
@@ -315,10 +314,10 @@ func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 func childStatus(spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: st.Err, Stderr: st.Stderr, Skipped: st.Skipped,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
-			LastFailure: st.LastFailure, FailedAt: moment(st.FailedAt),
+			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
@@ -338,14 +337,14 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.client.Serving(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 		},
 	}
 	if roots.Err != nil {
-		st.RootsError = roots.Err.Error()
+		st.RootsError = printable.Clean(roots.Err.Error())
 	}
 	st.consentReport = s.consent.report()
 	return st
