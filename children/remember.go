@@ -112,6 +112,7 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 // where that is the same. One that is cut is nobody else's, and not kept.
 func (c *child) offers(o *Offer) {
 	c.past.listed = true
+	c.compare(o)
 	if o.cut != 0 {
 		c.offer, c.past.news = o, false
 		return

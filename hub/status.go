@@ -51,6 +51,7 @@ type rootsReport struct {
 	Config           *ConfigState    `json:"config,omitempty"`
 	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Audit            AuditStatus     `json:"audit"`
+	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
 	Children         []childRoots    `json:"children"`
 	consentReport
 }
@@ -105,6 +106,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	g := s.hub.now()
 	r.Policy = g.policy()
 	r.Audit = g.cfg.Audit.status()
+	r.Redefined = s.hub.redefined.list()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
@@ -195,9 +197,10 @@ func (o *offered) description() string {
 // A Status is how a whole hub stands at one moment: a copy, for whoever looks
 // after it. Texts that came from children and clients are clean.
 type Status struct {
-	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
-	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
-	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Children  []ChildStatus   `json:"children"`                 // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed     `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
+	Sessions  []SessionStatus `json:"sessions"`                 // by the time they began
+	Redefined []Redefinition  `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
 	Audit     AuditStatus     `json:"audit"`
 	Policy    *PolicyReport   `json:"policy,omitempty"`
 }
@@ -276,7 +279,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.list()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

@@ -148,6 +148,10 @@ func (p page) hub(r admin.Report) {
 	for _, n := range r.NotServed {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
 	}
+	for _, d := range r.Redefined {
+		fmt.Fprintf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+			printable(d.Server, 60), printable(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
+	}
 	p.sessions(r.Sessions)
 }
 
