@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
@@ -236,7 +237,7 @@ type childFailures struct {
 // childLaunch is how an instance was started.
 type childLaunch struct {
 	Command     string   `json:"command"`
-	Args        []string `json:"args"`
+	Args        []string `json:"args"` // what looks like a secret is left out
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values (C7)
 }
@@ -303,18 +304,18 @@ func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 		spec, before := c.Children[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == spec.Name {
-				out = append(out, childStatus(spec, st))
+				out = append(out, c.childStatus(spec, st))
 			}
 		}
 		if len(out) == before {
-			out = append(out, childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+			out = append(out, c.childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
 	return out
 }
 
-func childStatus(spec children.Spec, st children.Status) ChildStatus {
+func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
@@ -322,7 +323,7 @@ func childStatus(spec children.Spec, st children.Status) ChildStatus {
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
 }

@@ -31,12 +31,12 @@ const (
 var larger = map[string]int{
 	// Plain data: what a report, a row or an entry of a configuration consists of.
 	"children.Spec fields": 21, "children.Status fields": 26, "cmd/mcphub.auditRow fields": 22,
-	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 21,
+	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 22,
 	"internal/audit.Event fields": 24, "validate.Finding fields": 23,
 	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
 
 	// Owners of a machine of state, each with one lock at the most.
-	"children.child fields": 19, "children.run fields": 19, "hub.Session fields": 26,
+	"children.child fields": 19, "children.run fields": 19, "hub.Hub fields": 17, "hub.Session fields": 26,
 	"internal/jsonrpc.Conn fields": 24, "internal/jsonrpc.Writer fields": 20, "validate.judge fields": 24,
 
 	// One for the queue, one for who is writing; one for the pipe, one for what is read.

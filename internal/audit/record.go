@@ -44,7 +44,9 @@ const (
 	mostFindings  = 64
 	mostText      = 4096 // bytes of one path or name
 	mostArguments = 64 << 10
-	mostRequest   = 128 // bytes of a request's id
+	mostRequest   = 128           // bytes of a request's id
+	mostDepth     = 1000          // of arguments that are recorded
+	mostLevels    = mostDepth + 8 // of a line
 )
 
 // A Finding is one path of a call.
