@@ -20,6 +20,15 @@ func looksLikeEntry(n *node) bool {
 	return false
 }
 
+// looksLikeContainer reports that a value has what makes servers, by name, and
+// nothing else.
+func looksLikeContainer(n *node) bool {
+	if n.kind != '{' || looksLikeEntry(n) {
+		return false
+	}
+	return len(n.members) > 0 && !slices.ContainsFunc(n.members, func(m member) bool { return !looksLikeEntry(m.value) })
+}
+
 // gather makes the tree in our own spelling: every container becomes
 // mcpServers, every entry is normalised.
 func (c *checker) gather(raw *node) *node {
