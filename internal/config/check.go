@@ -21,6 +21,7 @@ type checker struct {
 	failed   map[string]*Problem // server -> its first error
 	boxes    map[*node]bool      // the objects whose members are servers
 	fatal    bool                // an error outside of mcpServers
+	unread   bool                // something that was to hold servers is not read, which was reported
 	idle     bool                // inside a disabled entry: variables may be missing
 	soft     bool                // inside a list that skips what cannot be expanded
 }
@@ -216,6 +217,7 @@ func (c *checker) unknown(at []string, m member, s *spec) {
 		if k.guard {
 			sev = SeverityError
 		}
+		c.unread = c.unread || k.spec.elem == entryTable
 	} else if home, k := elsewhere(s, m.name); home != "" {
 		hint = fmt.Sprintf("it belongs under %q", home)
 		if k.guard {

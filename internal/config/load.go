@@ -258,7 +258,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 			f.Servers = append(f.Servers, *s)
 		}
 	}
-	if len(f.Servers) == 0 && !p.fatal { // else that may be why
+	if len(f.Servers) == 0 && !p.unread {
 		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
 	if n := p.tree.get("policy"); n != nil && n.kind == '{' {

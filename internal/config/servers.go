@@ -53,6 +53,7 @@ func (c *checker) gather(raw *node) *node {
 		}
 		inside[name] = true
 		if box.kind != '{' {
+			c.unread = true
 			c.fail([]string{"mcpServers"}, box.off, fmt.Sprintf("found %s, want an object of servers by name", box.what()), "")
 			continue
 		}
