@@ -38,6 +38,7 @@ type nest struct {
 	machine  host
 	turns    turns
 	memory   memory
+	forms    definitions
 	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
@@ -45,6 +46,7 @@ type nest struct {
 	disown   func(*child)      // take out an instance that takes itself out
 	jitter   func() float64
 	said     func(k Key, pid int, line string)                                  // may be nil
+	changed  func(k Key, tools []Redefinition)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 }

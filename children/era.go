@@ -127,7 +127,7 @@ func choose(supported []string, version string, result []byte) discovered {
 	case legacy || len(supported) == 0:
 		return discovered{}
 	}
-	text := Plain(fmt.Sprintf("%.200q", supported))
+	text := fmt.Sprintf("%.200q", supported)
 	return discovered{verdict: verdictForeign, err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
 }
 

@@ -38,6 +38,10 @@ type Options struct {
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
 
+	// Redefined, where set, is given the tools of a server that are defined as they
+	// never were before. It is called by many goroutines and must not block.
+	Redefined func(k Key, tools []Redefinition)
+
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
 	Client func(k Key) Client
@@ -73,7 +77,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client, roots: o.Roots},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}
@@ -82,6 +86,10 @@ func NewSupervisor(o Options) *Supervisor {
 		s.nest.observer = deaf{}
 	}
 	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
+	s.nest.forms.known = map[string]map[string][]form{}
+	if s.nest.forms.files.log = o.Log; o.Cache != "" {
+		s.nest.forms.files.dir = filepath.Join(o.Cache, "definitions")
+	}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}

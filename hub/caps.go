@@ -2,9 +2,11 @@ package hub
 
 import (
 	"slices"
+	"strings"
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // maxCaps bounds the capabilities of a client that its children are shown, in
@@ -18,6 +20,11 @@ type clientCaps struct {
 
 	can   abilities
 	shown []byte // to its own children: a raw object, roots left out
+}
+
+// client is how it calls itself, to be read.
+func (c *clientCaps) client() string {
+	return printable.Clean(strings.TrimSpace(c.name + " " + c.version))
 }
 
 // abilities are what a client can be asked for beside its roots.

@@ -229,7 +229,7 @@ func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*of
 	o.tool = tool
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	o.name = g.cfg.Names.exposed(o.child, child.Prefix, remote)
-	o.def = renamed(withoutEscapes(raw), o.name)
+	o.def = renamed(cleaned(raw), o.name)
 	o.ui, o.app = appOf(raw)
 	o.mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
 	o.lines = sync.OnceValue(func() audit.Form { return plainForm(o.child, o.remote, tool) })
@@ -295,18 +295,3 @@ func (g *generation) settle(c *Catalog, wanted map[string]int) {
 
 // renamed returns a definition with another name and nothing else changed.
 func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
-
-// withoutEscapes removes terminal escape sequences from the description of a
-// definition: a list is shown on terminals, and ESC in it is no text (H1).
-func withoutEscapes(def []byte) []byte {
-	raw := jsonrpc.Get(def, "description")
-	text, ok := jsonrpc.String(raw)
-	if !ok {
-		return def
-	}
-	clean := stripEscapes(text)
-	if clean == text {
-		return def
-	}
-	return join(splice(def, edit{raw, jsonrpc.AppendString(nil, clean)}))
-}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // together is how long news is held back for more of it: when many children
@@ -81,7 +82,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 		if offer == nil || offer.raw.Instructions == "" {
 			continue
 		}
-		said := clipText(stripEscapes(offer.raw.Instructions), maxInstructions)
+		said := clipText(printable.Clean(offer.raw.Instructions), maxInstructions)
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}

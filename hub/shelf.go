@@ -87,7 +87,7 @@ func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []
 			continue
 		}
 		seen[remote] = true
-		it := &item{gen: g, name: remote, child: child.Spec.Name, remote: remote, def: withoutEscapes(raw)}
+		it := &item{gen: g, name: remote, child: child.Spec.Name, remote: remote, def: cleaned(raw)}
 		if k == kindPrompts {
 			it.name = g.cfg.Names.exposed(it.child, child.Prefix, remote)
 			it.def = rekeyed(it.def, l.key, it.name)
