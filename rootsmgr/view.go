@@ -88,7 +88,7 @@ func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err er
 // fallbackView is FallbackView under the ceiling of the settings.
 func (s Settings) fallbackView(fsys FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
 	top := s.ceiling(fsys, generation)
-	v := View{Snapshot: f.snapshot(fsys, generation, top, skipped), Case: c, Err: err}
+	v := View{Snapshot: f.snapshot(fsys, generation, blueprint{skipped: skipped, top: top, places: s.places()}), Case: c, Err: err}
 	switch {
 	case v.Snapshot.Len() > 0:
 		v.Case = CaseKnown
