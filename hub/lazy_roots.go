@@ -219,7 +219,7 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 	if resp.Error != nil {
 		return rootsmgr.Page{}, jsonrpc.ParseError(resp.Error)
 	}
-	return readRoots(resp.Result)
+	return readWhole(resp.Result)
 }
 
 // found has the child served the roots that the client gave. What was judged

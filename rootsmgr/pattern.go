@@ -114,6 +114,12 @@ func checkPattern(tail string) error {
 	return nil
 }
 
+// isNothing reports that there is no such path, or can be none.
+func (e *eyes) isNothing(raw string) bool {
+	end, why := e.walk(raw)
+	return why == nil && (end.missing > 0 || end.void) || why != nil && why.cause == CauseTooLong
+}
+
 // spread makes candidates of the directories that match a pattern, or reports
 // why there are none.
 func (b *builder) spread(entry Entry) {

@@ -90,7 +90,7 @@ func listPages(ctx context.Context, src Source) (entries []Entry, skipped []Skip
 		entries = append(entries, p.Entries...)
 		skipped = append(skipped, p.Skipped...)
 		if p.NextCursor == "" {
-			return entries, skipped, "", nil
+			return entries, skipped, "", Page{Entries: entries, Skipped: skipped}.Err()
 		}
 		if len(entries) > maxEntries || len(skipped) > maxEntries {
 			// NewSnapshot looks at no more than it has now.

@@ -209,10 +209,10 @@ func (b *builder) look(entry Entry) {
 	f, err := b.eyes.canonical(raw)
 	if errors.Is(err, errMissing) {
 		b.late.miss(b.eyes.platform, raw, f)
-		if entry.Pattern != "" {
-			b.spread(entry)
-			return
-		}
+	}
+	if err != nil && entry.Pattern != "" && b.eyes.isNothing(raw) {
+		b.spread(entry)
+		return
 	}
 	if err != nil {
 		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.given})

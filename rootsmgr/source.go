@@ -16,6 +16,15 @@ type Page struct {
 	NextCursor string // "" on the last page
 }
 
+// Err is an error where this is a whole answer that is malformed: it holds
+// entries, and none of them is one (R6). An empty list is an answer.
+func (p Page) Err() error {
+	if len(p.Entries) > 0 || len(p.Skipped) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: none of its %d entries is an object with a string uri", ErrMalformed, len(p.Skipped))
+}
+
 // A Source wraps these, so that a Manager knows what an error means.
 var (
 	// ErrBadCursor: the client no longer knows the cursor (-32602 on one).
