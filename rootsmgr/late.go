@@ -55,8 +55,7 @@ func (g *lateGlob) above(p Platform, path string) (string, bool) {
 
 // Appeared reports whether one of these paths lies at or below a root that was
 // missing when the Snapshot was made, or that a pattern would match, and that is
-// there now. The paths are clean and absolute. It looks at the disk for those
-// only.
+// there now. The paths are absolute. It looks at the disk for those only.
 func (s *Snapshot) Appeared(paths ...string) bool {
 	if s == nil {
 		return false
@@ -70,6 +69,7 @@ func (s *Snapshot) appeared(path string) bool {
 		return false
 	}
 	p := e.platform
+	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
 		at, ok := x.find(p, path, true)
 		if !ok {
@@ -96,12 +96,13 @@ func (s *Snapshot) appeared(path string) bool {
 
 // SkippedAbove returns the entry that gave no root and that names one of these
 // paths, or the nearest directory above: why a path is outside that somebody
-// meant to be inside. The paths are clean and absolute.
+// meant to be inside. The paths are absolute.
 func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 	if s == nil {
 		return Skipped{}, false
 	}
 	for _, path := range paths {
+		path = s.Guard().eyes.platform.Clean(path)
 		if at, ok := s.skippedAt(path); ok {
 			return s.skipped[s.reasons[at]], true
 		}
@@ -110,6 +111,11 @@ func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 			if _, ok := g.above(s.Guard().eyes.platform, path); ok && g.skipped >= 0 {
 				return s.skipped[g.skipped], true
 			}
+		}
+	}
+	for _, b := range s.behind {
+		if sk, ok := b.SkippedAbove(paths...); ok {
+			return sk, true
 		}
 	}
 	return Skipped{}, false
@@ -146,8 +152,8 @@ type relook struct {
 
 // LookAgain takes in roots that have come into being since the View was made,
 // where one of these paths lies in one (R13). It reports whether there is another
-// View now, and does nothing for paths that wait for no root. The paths are clean
-// and absolute.
+// View now, and does nothing for paths that wait for no root. The paths are
+// absolute.
 func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
 	if !v.Snapshot.Appeared(paths...) {
 		return false

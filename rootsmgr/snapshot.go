@@ -42,6 +42,11 @@ const (
 	FlagHome       = "home folder"
 )
 
+// Directories are those of some roots that are no single files.
+func Directories(roots []Root) []Root {
+	return slices.DeleteFunc(slices.Clone(roots), func(r Root) bool { return r.File })
+}
+
 // Skipped is an entry that gave no root, and why. Raw may hold anything that a
 // client sends: escape it before it is shown.
 type Skipped struct {
@@ -95,6 +100,7 @@ type Snapshot struct {
 	roots      []Root
 	skipped    []Skipped
 	others     []Entry
+	files      []string
 	reasons    map[string]int // by path: which of skipped names it
 	late       late
 	made       blueprint
@@ -235,6 +241,7 @@ func (b *builder) open(f found, name string) {
 			URI: p.FormatURI(f.path), Name: name, Path: f.path, Given: f.given, File: f.file, Flag: b.flag(f),
 		})
 		if f.file {
+			b.files = append(b.files, f.path)
 			b.index.addFile(int32(i))
 		}
 		b.index.add(p, f.path, int32(i), true)
@@ -336,6 +343,15 @@ func (s *Snapshot) Roots() []Root {
 		return nil
 	}
 	return slices.Clone(s.roots)
+}
+
+// Files are the paths of the roots that are single files. The slice must not be
+// changed.
+func (s *Snapshot) Files() []string {
+	if s == nil {
+		return nil
+	}
+	return s.files
 }
 
 // Len is the number of roots.

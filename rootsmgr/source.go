@@ -278,6 +278,12 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
+// Snapshot is the Fallback as the filesystem is now, where servers may write in
+// places besides.
+func (f Fallback) Snapshot(fsys FS, generation uint64, places []string) *Snapshot {
+	return f.snapshot(fsys, generation, blueprint{places: places})
+}
+
 // snapshot is the Fallback as the filesystem is now.
 func (f Fallback) snapshot(fsys FS, generation uint64, bp blueprint) *Snapshot {
 	if f.None() {
