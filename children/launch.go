@@ -86,7 +86,11 @@ func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 	if s.URL != "" {
 		return Launch{}, nil // nothing of it runs here
 	}
-	args, err := expander{roots, " "}.args(rewriteArgs(s, rootPaths(roots)))
+	dirs := rootsmgr.Directories(roots)
+	if s.TakesDirectories() {
+		roots = dirs
+	}
+	args, err := expander{dirs, " "}.args(rewriteArgs(s, rootPaths(dirs)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)
 	}
@@ -94,8 +98,8 @@ func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(roots) > 0}
-	if l.Dir, l.cwdRoot, err = workingDir(s, roots, h); err != nil {
+	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(dirs) > 0}
+	if l.Dir, l.cwdRoot, err = workingDir(s, dirs, h); err != nil {
 		return Launch{}, err
 	}
 	t, err := tame(s, args, h.scratch, h.shell)
@@ -143,7 +147,7 @@ func childEnv(s Spec, roots []rootsmgr.Root, h host) (*environment, []byte, erro
 	if h.goos == "windows" {
 		sep = ";"
 	}
-	x := expander{roots, sep}
+	x := expander{rootsmgr.Directories(roots), sep}
 	for name, value := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)

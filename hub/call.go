@@ -417,7 +417,16 @@ func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsm
 	if err != nil {
 		return view, err
 	}
-	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
+	return s.of(ctx, view), s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
+}
+
+// of says in a view whose roots it is about.
+func (s *Session) of(ctx context.Context, view rootsmgr.View) rootsmgr.View {
+	view.Client = s.capabilities().name
+	if p := parleyOf(ctx); p != nil {
+		view.Client = p.meta().caps.name
+	}
+	return view
 }
 
 // judge decides; a denial that a newer answer of the client might lift, or a
@@ -432,16 +441,13 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
 		return p.wantRoots()
 	}
-	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
+	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)
-	again, asked, err := patience.Reconsider(ctx)
+	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
-	if err != nil || !asked {
-		return err
-	}
-	if err := s.awaitServed(ctx, again, j.gen.cfg.Roots.Timeout); err != nil {
+	if err != nil || !newer {
 		return err
 	}
 	j.lease.Release()
@@ -461,10 +467,30 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	return nil
 }
 
+// lookAgain returns what a call is judged by that would be denied: what the client
+// answers when it is asked once more, else the roots with those that have come
+// into being meanwhile (R11, R13). newer is false where there is nothing else.
+func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
+	if parleyOf(ctx) == nil {
+		view, newer, err = patience.Reconsider(ctx)
+		if newer && err == nil {
+			err = s.awaitServed(ctx, view, j.gen.cfg.Roots.Timeout)
+		}
+	}
+	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
+		return s.of(ctx, view), newer, err
+	}
+	view, err = s.boundary(ctx, patience)
+	return view, true, err
+}
+
 // where tells what the instance that would run a request can reach, and what a
 // human has opened for it.
 func (s *Session) where(j *judgement) validate.Where {
 	cwd, served := j.place()
+	if files := j.view.Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
+	}
 	return validate.Where{
 		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
 	}

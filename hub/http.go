@@ -313,7 +313,7 @@ func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
-	settings.Ceiling = f.guard.ceilings[c.owner]
+	settings.Ceiling, settings.Places = f.guard.ceilings[c.owner], c.s.places
 	c.s.roots = rootsmgr.NewManager(src, cfg.Fallback, settings, cfg.FS, c.s.log)
 }
 

@@ -269,7 +269,7 @@ func (p *parley) check(responses []byte) error {
 func fitting(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
 	case method == methodRootsList:
-		_, err := readRoots(a)
+		_, err := readWhole(a)
 		return err
 	case !isObject(a):
 		return errors.New("it is no object")
@@ -303,7 +303,7 @@ func (p *parley) proceed(responses []byte, r *round) {
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
 	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
-		page, err := readRoots(raw)
+		page, err := readWhole(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
 		}

@@ -21,6 +21,7 @@ type rootReport struct {
 	URI   string `json:"uri"`
 	Name  string `json:"name,omitempty"`
 	Flag  string `json:"flag,omitempty"`
+	File  bool   `json:"file,omitempty"` // a single file, and no directory
 	Below bool   `json:"redundant,omitempty"`
 }
 
@@ -78,7 +79,7 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	view, caps, era := s.roots.View(), s.capabilities(), eraHandshake
+	view, caps, era := s.of(ctx, s.roots.View()), s.capabilities(), eraHandshake
 	word := s.roots.State().Word
 	if p := parleyOf(ctx); p != nil {
 		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
@@ -90,10 +91,10 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
 		Era: era, Protocol: caps.protocol, Client: caps.client(),
-		OutsideAllowed: view.Open, Meaning: view.Why(),
+		OutsideAllowed: view.Open, Meaning: view.Meaning(),
 	}
 	for _, root := range snap.Roots() {
-		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, Below: root.Redundant})
+		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
 		r.FilePaths = append(r.FilePaths, root.Path)
 	}
 	r.RootsCount = len(r.Roots)

@@ -20,7 +20,9 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
-	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
+	settings := cfg.Roots
+	settings.Places = s.places
+	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.client = conn
 	return s.run(ctx, conn.Run)
 }

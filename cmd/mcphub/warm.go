@@ -56,7 +56,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
-		return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots(), nil
+		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
 	}
 	paths, err := givenRoots(cfg.Dir, given)
 	if err != nil {
