@@ -42,6 +42,7 @@ type nest struct {
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
 	jitter   func() float64
+	pace     pace
 	said     func(k Key, pid int, line string)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
