@@ -45,6 +45,7 @@ type nest struct {
 	revive   func(*child)      // let the life of one go on that rests
 	disown   func(*child)      // take out an instance that takes itself out
 	jitter   func() float64
+	pace     pace
 	said     func(k Key, pid int, line string)                                  // may be nil
 	changed  func(k Key, tools []Redefinition)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil

@@ -15,6 +15,9 @@
 //	Starting ---in time-----> Ready       leases are given
 //	Starting ---failed------> BackingOff
 //	Ready ------died--------> BackingOff  calls under way fail with its last words
+//	Ready ------no answer---> Hung        to its calls, nor whether it is there (pulse.go)
+//	Hung -------heard of----> Ready
+//	Hung -------still not---> BackingOff  and started again; calls under way fail
 //	Ready ------replaced----> Draining    other roots, which it does not follow
 //	Ready ------idle--------> Draining
 //	Ready ------evicted-----> Draining    another needs its place

@@ -93,17 +93,17 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 // protocol version, and an *UnavailableError when it is gone. An error object that the child answered
 // with is no error: it is in the Response.
 func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	limit := l.r.c.spec.CallTimeout
-	if _, endless := ctx.Value(endlessKey{}).(bool); limit > 0 && !endless {
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		var waiting silence
-		l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
-			cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
-		}))
-		defer l.r.silent.end(&waiting)
+	limit := max(0, l.r.c.spec.CallTimeout)
+	if _, endless := ctx.Value(endlessKey{}).(bool); endless {
+		limit = 0
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var waiting silence
+	l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
+		cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
+	}))
+	defer l.r.silent.end(&waiting)
 	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)
@@ -134,7 +134,7 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		l.r.endedWithin(l.r.c.spec.StopTimeout)
 		return &UnavailableError{Child: l.r.c.key.Child, Reason: err.Error() + "; the next call connects again", Err: err}
 	}
-	if !l.r.endedWithin(time.Second) {
+	if !l.r.hung.Load() && !l.r.endedWithin(time.Second) {
 		// It lives on without its pipes: this run serves nobody any more.
 		l.r.cancel(errDeafInput)
 		l.r.endedWithin(l.r.c.spec.StopTimeout)

@@ -63,6 +63,7 @@ type wire struct {
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
 	skipped atomic.Uint64
+	heard   atomic.Uint64
 	lastID  atomic.Uint64
 	jobs    jobs
 
@@ -74,20 +75,35 @@ type wire struct {
 }
 
 func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
-	return &wire{
+	w := &wire{
 		url: u, headers: s.Headers, limit: s.FrameLimit, h: h, log: log, served: make(chan struct{}, maxServed),
-		client: &http.Client{
-			CheckRedirect: sameHost,
-			// Its own: idle connections end with it, and its pool is as wide as calls are many.
-			Transport: &http.Transport{
-				Proxy:       http.ProxyFromEnvironment,
-				DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
-				ForceAttemptHTTP2: true, DisableCompression: true,
-				MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
-				ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
-			},
-		},
 	}
+	w.client = &http.Client{
+		CheckRedirect: sameHost,
+		// Its own: idle connections end with it, and its pool is as wide as calls are many.
+		Transport: &hearing{&w.heard, &http.Transport{
+			Proxy:       http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
+			ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
+			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		}},
+	}
+	return w
+}
+
+// hearing counts answers: a server that answers anything is there.
+type hearing struct {
+	heard *atomic.Uint64
+	*http.Transport
+}
+
+func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := h.Transport.RoundTrip(r)
+	if err == nil {
+		h.heard.Add(1)
+	}
+	return resp, err
 }
 
 // sameHost lets a redirect only be followed where the credentials that go with
@@ -351,6 +367,7 @@ func (a *asks) cancelled(m *jsonrpc.Message) {
 // as long as ctx, that of the whole connection: one may outlive the call on
 // whose stream, on, it came, but not one that was given up.
 func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+	w.heard.Add(1)
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
 		w.skipped.Add(1)
@@ -411,7 +428,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 }
 
 func (w *wire) facts() Facts {
-	f := Facts{Skipped: w.skipped.Load()}
+	f := Facts{Skipped: w.skipped.Load(), Heard: w.heard.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
 	}

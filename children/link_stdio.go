@@ -110,5 +110,6 @@ func asClosed(ctx context.Context, err error) error {
 }
 
 func (l *stdioLink) Facts() Facts {
-	return Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: l.conn.Stats().Skipped}
+	st := l.conn.Stats()
+	return Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard}
 }

@@ -44,6 +44,7 @@ type run struct {
 	level  leveller
 	leases leases
 	silent *patience
+	hung   atomic.Bool            // it was stopped because it answered nothing
 	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
 }
 
@@ -79,7 +80,7 @@ func newRun(c *child, l Launch, early bool) *run {
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1)},
-		silent: newPatience(),
+		silent: newPatience(c.host.pace.look),
 	}
 	r.level.turn <- struct{}{}
 	return r
@@ -339,7 +340,10 @@ func poke(c chan struct{}) {
 // gone is what a call gets when its run has ended under it.
 func (r *run) gone(cause error) *UnavailableError {
 	e := r.c.down(cause.Error(), r.link.Facts().Stderr, cause)
-	if r.endedWithin(0) {
+	switch {
+	case r.hung.Load():
+		e.Reason, e.Err = errHung.Error()+"; the next call starts it again", errHung
+	case r.endedWithin(0):
 		e.Reason = "was stopped during the call"
 		if r.err != nil {
 			e.Reason, e.Err = r.err.Error(), r.err

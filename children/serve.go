@@ -46,7 +46,8 @@ type serving struct {
 	sessions uint64         // begun again and told of
 	// mute: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
-	mute bool
+	mute  bool
+	pulse pulse
 }
 
 // serve keeps one run going until it ends, is replaced, idles or its
@@ -77,6 +78,14 @@ func (c *child) serve(r *run) {
 		r.leases.close()
 		r.cancel(nil)
 		c.backOff(c.down(r.reason(), r.link.Facts().Stderr, r.err), r)
+	case why == hung:
+		r.leases.close()
+		c.state(Hung, errHung.Error())
+		r.hung.Store(true)
+		r.cancel(errHung) // calls under way end with it
+		<-r.ended
+		c.backOff(c.down(errHung.Error(), r.link.Facts().Stderr, errHung), r)
+		c.demand()
 	case why == idle, why == evicted:
 		c.end(r, why)
 		c.state(Stopped, why)
@@ -140,6 +149,8 @@ func (s *serving) loop() string {
 	}
 	s.rest = time.NewTimer(time.Hour)
 	defer s.rest.Stop()
+	s.pulse = newPulse(c.host.pace, c.spec.CallTimeout)
+	defer s.pulse.stop()
 	if why := s.rests(); why != "" {
 		return why
 	}
@@ -173,6 +184,10 @@ func (s *serving) loop() string {
 			why = s.late()
 		case <-s.rest.C:
 			why = s.rests()
+		case <-r.silent.slow:
+			why = s.look()
+		case <-s.pulse.due.C:
+			why = s.look()
 		}
 		if why != "" {
 			return why

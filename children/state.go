@@ -20,6 +20,7 @@ const (
 	Draining                // calls under way end, no new ones; stops
 	Stopped                 // not running; started when called, unless dropped
 	Cold                    // not running yet, and what it offers is known: started when called
+	Hung                    // it answers neither calls nor whether it is there: it is stopped, and started again
 )
 
 func (s State) String() string {
@@ -40,6 +41,8 @@ func (s State) String() string {
 		return "stopped"
 	case Cold:
 		return "cold"
+	case Hung:
+		return "hung"
 	}
 	return "unknown"
 }

@@ -77,7 +77,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}

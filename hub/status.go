@@ -63,7 +63,8 @@ type rootsReport struct {
 type childRoots struct {
 	Server   string   `json:"server"`
 	State    string   `json:"state"`
-	Asked    bool     `json:"asked"` // it has asked for the roots
+	Error    string   `json:"error,omitempty"` // why it is not ready, or what is wrong with it although it is
+	Asked    bool     `json:"asked"`           // it has asked for the roots
 	Cwd      string   `json:"cwd,omitempty"`
 	Share    string   `json:"share"`            // session, roots or all
 	Sessions int      `json:"sessions"`         // that this process serves, this one among them
@@ -121,7 +122,7 @@ func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) chi
 	st, _, _, _ := s.childStatus(name)
 	share := g.byName[name].Spec.Share
 	r := childRoots{
-		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
+		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
 	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {

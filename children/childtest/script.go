@@ -155,6 +155,20 @@ type act struct {
 	notes   []string // what it noticed, for the tool "noticed"
 	stuck   bool
 	locked  string // the era that came first, with Script.Locks
+	deaf    bool
+}
+
+// isStuck and isDeaf are what the tool "hang" has made of it.
+func (a *act) isStuck() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stuck
+}
+
+func (a *act) isDeaf() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.deaf
 }
 
 func newAct(s Script, dirs []string) *act {
@@ -194,6 +208,13 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 			p.curtain()
 			p.wg.Wait()
 			return 4
+		}
+		if p.isDeaf() {
+			if end, ok := in.(interface{ Ended() <-chan struct{} }); ok {
+				<-end.Ended()
+				break
+			}
+			holdForEver()
 		}
 	}
 	p.curtain()
@@ -253,7 +274,7 @@ func (p *player) refuse(id json.RawMessage, code int, text string) {
 }
 
 func (p *player) handle(m message) {
-	if p.s.Mute || p.stuck {
+	if p.s.Mute || p.isStuck() {
 		return
 	}
 	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) || p.extended(m) {
@@ -318,6 +339,17 @@ func (p *player) handle(m message) {
 	case "tools/list":
 		p.list(m)
 	case "tools/call":
+		if _, text, ok := strings.Cut(string(m.Params), `"busy":"`); ok { // with this call, and nothing else is read meanwhile
+			text, _, _ = strings.Cut(text, `"`)
+			d, _ := time.ParseDuration(text)
+			time.Sleep(d)
+		}
+		if strings.Contains(string(m.Params), `"name":"hang"`) { // answers nothing from now on, or reads nothing
+			p.mu.Lock()
+			p.stuck, p.deaf = true, strings.Contains(string(m.Params), `"deaf":true`)
+			p.mu.Unlock()
+			return
+		}
 		c := make(chan struct{})
 		p.mu.Lock()
 		p.cancel[string(m.ID)] = c

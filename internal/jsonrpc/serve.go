@@ -9,6 +9,7 @@ import (
 
 func (c *Conn) readLoop() error {
 	rd := NewReader(c.r, c.o.FrameLimit)
+	rd.heard = &c.heard
 	defer c.batch.flush()
 	var m Message
 	for {
