@@ -116,6 +116,10 @@ func rewritesArgs(s Spec) bool {
 	return false
 }
 
+// TakesDirectories reports whether the child learns what is open by directories
+// in its arguments, so that a single file cannot be opened for it (C3).
+func (s *Spec) TakesDirectories() bool { return rewritesArgs(*s) }
+
 // rewriteArgs returns the arguments with the directories replaced by paths:
 // in place of the first directory, at the end where there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
