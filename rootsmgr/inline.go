@@ -160,5 +160,5 @@ func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, u
 
 // same reports whether two snapshots tell the same, but for when they were made.
 func (s *Snapshot) same(o *Snapshot) bool {
-	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped)
+	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped) && slices.Equal(s.others, o.others)
 }

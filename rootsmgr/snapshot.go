@@ -87,6 +87,7 @@ type Snapshot struct {
 	at         time.Time
 	roots      []Root
 	skipped    []Skipped
+	others     []Entry
 	entries    int
 	guard      *Guard
 }
@@ -159,6 +160,9 @@ func (b *builder) add(entry Entry) {
 	if b.origin.fromClient() || IsFileURI(raw) {
 		path, err := p.ParseRootURI(raw)
 		if err != nil {
+			if b.origin.fromClient() && hasOtherScheme(raw) && len(b.others) < maxSkipped {
+				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
+			}
 			b.skip(Skipped{raw, entry.Name, err.(*URIError).Reason}) //nolint:forcetypeassert // its only type
 			return
 		}
@@ -303,6 +307,16 @@ func (s *Snapshot) Skipped() []Skipped {
 		return nil
 	}
 	return slices.Clone(s.skipped)
+}
+
+// Others returns the client's roots of other schemes than file, as they came:
+// the first 1,000. They are reported by Skipped too, and open nothing here. The
+// slice is the caller's.
+func (s *Snapshot) Others() []Entry {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.others)
 }
 
 // URIs returns the canonical URIs in the order given, never nil.

@@ -123,6 +123,28 @@ func TestSnapshotFlags(t *testing.T) {
 	}
 }
 
+// Roots of other schemes are no directories, and can be had as they came.
+func TestSnapshotOthers(t *testing.T) {
+	given := []Entry{
+		{URI: "https://example.com/a b", Name: "Site"}, {URI: "git+ssh://host/team/"}, {URI: "C:/x"},
+		{URI: "file:///x"}, {URI: "FILE:///y"}, {URI: "/z"}, {URI: "1a:b"}, {URI: ":b"}, {URI: "urn:x"},
+	}
+	want := []Entry{given[0], given[1], given[8]}
+	s := NewSnapshot(OS{}, 1, OriginAsked, given)
+	if got := s.Others(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if n := len(s.Skipped()); n != len(given) {
+		t.Errorf("%d are reported", n)
+	}
+	if got := NewSnapshot(OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
+		t.Errorf("a setting names directories: %q", got)
+	}
+	if got := NewSnapshot(OS{}, 1, OriginInline, make([]Entry, 3)).Others(); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
 // 100,000 entries, one of which is good, wherever it stands; and as many good
 // ones.
 func TestSnapshotHuge(t *testing.T) {
