@@ -31,7 +31,7 @@ const (
 var larger = map[string]int{
 	// Plain data: what a report, a row or an entry of a configuration consists of.
 	"children.Spec fields": 21, "children.Status fields": 26, "cmd/mcphub.auditRow fields": 23,
-	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 21,
+	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 22,
 	"internal/audit.Event fields": 25, "validate.Finding fields": 23,
 	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
 
