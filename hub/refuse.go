@@ -84,7 +84,11 @@ func denial(v *validate.Verdict, at string) string {
 	if v.Why != "" {
 		fmt.Fprintf(&b, "\n%s", v.Why)
 	}
-	if first.Hint != "" {
+	switch {
+	case first.Hint == "":
+	case first.How == validate.HowResource:
+		fmt.Fprintf(&b, "\nIf tools may name it, say so in hub.json: %s", first.Hint)
+	default:
 		fmt.Fprintf(&b, "\nIf this is no path of this machine, declare it in hub.json: %s", first.Hint)
 	}
 	return b.String()

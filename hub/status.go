@@ -48,6 +48,7 @@ type rootsReport struct {
 	Client           string          `json:"client,omitempty"`
 	OutsideAllowed   bool            `json:"outsideAllowed"`
 	Meaning          string          `json:"meaning,omitempty"`
+	Resources        []string        `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
@@ -108,7 +109,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.Config = s.hub.ConfigState()
 	r.consentReport = s.consent.report()
 	g := s.hub.now()
-	r.Policy = g.policy()
+	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
 	r.Audit = g.cfg.Audit.status()
 	r.Redefined = s.hub.redefined.list()
 	for _, name := range g.names() {

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -20,6 +21,7 @@ const hintSteps = 64
 type hint struct {
 	enum     bool // only listed constants are accepted
 	path     bool // declared as a path
+	uri      bool // declared as a URI
 	word     bool // declared as something that is never a path
 	declared bool // the schema names this member
 	object   bool // an object or an array is accepted too
@@ -60,6 +62,8 @@ func (s *schema) hintsAt(t *tree, id int32) hint {
 		h.enum = h.enum && constantsOnly(sub, &steps)
 		steps = hintSteps
 		h.path = h.path || s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] })
+		steps = hintSteps
+		h.uri = h.uri || s.anyFormat(sub, &steps, func(f string) bool { return uriFormats[strings.ToLower(f)] })
 		h.word = h.word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.enum, h.word = h.enum && spoke, h.word && spoke

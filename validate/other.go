@@ -59,7 +59,7 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
-	return &Scan{tool: t, findings: d.findings}, nil
+	return d.found()
 }
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
@@ -101,7 +101,11 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
-	return &Scan{tool: t, findings: d.findings}, nil
+	found, err := d.found()
+	if err == nil {
+		found.resources = append(found.resources, s.resources...)
+	}
+	return found, err
 }
 
 // ScanParams searches the params of a request or notification that this program does not know: raw, a JSON object, or nil

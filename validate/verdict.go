@@ -62,8 +62,10 @@ type Judged struct {
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
-	fired *Rule
-	tally *tally // nil where no rule is about the tool
+	fired    *Rule
+	tally    *tally   // nil where no rule is about the tool
+	bounds   []string // of a URI that is outside: the prefixes of its scheme
+	byClient bool     // a URI, and the client has a say in them
 }
 
 const maxReadings = 16

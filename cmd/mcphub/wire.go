@@ -239,7 +239,10 @@ func fromFile(f *config.File, path, home string, command bool) string {
 
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
-	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
+	cfg := validate.Config{
+		FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth,
+		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
+	}
 	var wrong error
 	cfg.Policy, wrong = policy(f, home)
 	for i := range f.Servers {

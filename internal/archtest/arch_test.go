@@ -19,7 +19,8 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
-	"validate":           {"rootsmgr"},
+	"validate":           {"rootsmgr", "internal/resource"},
+	"internal/config":    {"internal/resource"},
 	"internal/guardian":  {"internal/proctree"},
 	"internal/jsonrpc":   {"internal/rawio", "internal/printable"},
 	"internal/audit":     {"internal/rawio", "internal/nesting"},

@@ -58,6 +58,13 @@ type Finding struct {
 	Ways    int    // how many places it may stand for, links followed and not, where it is more than that one
 }
 
+// A Grant is what the answer to a question has opened.
+type Grant struct {
+	Path  string
+	File  bool // that file alone; else the directory and what is below it
+	Roles string
+}
+
 // A Boundary is the roots that a decision was made by.
 type Boundary struct {
 	Origin     string
@@ -80,6 +87,7 @@ type Record struct {
 	Decision  string // allow, deny, escalate; refuse: it could not be judged, or not be made
 	Code      string // why, where it was not let through
 	By        string // who approved it
+	Granted   []Grant
 	Rewritten int    // how many arguments were given another spelling
 	Arguments []byte // raw, only where asked for
 	Took      time.Duration
@@ -228,7 +236,7 @@ func (r *Record) body(b line, form Form) line {
 	} else {
 		b = r.common(b)
 	}
-	b = b.text("code", r.Code).text("by", r.By)
+	b = r.granted(b.text("code", r.Code).text("by", r.By))
 	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
 	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
 	b = r.findings(b).arguments(r.Arguments)
@@ -315,6 +323,28 @@ func (r *Record) findings(b line) line {
 		b = append(b, '}')
 	}
 	return append(b, ']').number("more", uint64(max(more, 0)))
+}
+
+// granted writes what an answer has opened, by what it is.
+func (r *Record) granted(b line) line {
+	if len(r.Granted) == 0 {
+		return b
+	}
+	b = append(b, `,"granted":[`...)
+	for i, g := range r.Granted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		what := "directory"
+		if g.File {
+			what = "file"
+		}
+		at := len(b)
+		b = b.text(what, Redact(g.Path)).text("roles", g.Roles)
+		b[at] = '{' // the comma before the first member
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 // outcomes writes the members of a line about one outcome, or about several.

@@ -127,6 +127,9 @@ type Roots struct {
 	Stale    time.Duration `koanf:"stale"`
 	Fallback []Fallback    `koanf:"fallback"`
 	When     When          `koanf:"when"`
+
+	Resources       []string `koanf:"resources"`
+	ClientResources bool     `koanf:"clientResources"`
 }
 
 // Fallback is a root for clients that give none.

@@ -176,6 +176,9 @@ var rootsTable = object(
 		key{name: "empty", guard: true, def: `"deny"`, spec: allowSpec, text: "The client answered that it has none."},
 		key{name: "failed", guard: true, def: `"deny"`, spec: allowSpec, text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
 	)},
+	key{name: "resources", guard: true, spec: listOf(&spec{kind: kindString, expand: expandNow, valid: isResource}),
+		text: "Prefixes of URIs, such as `https://api.example.com/v1/`. Where there is one of a scheme, tools and resources/read may name URIs of that scheme at or below one only; other schemes stay as they are. See [policy.md](policy.md#beyond-files)."},
+	key{name: "clientResources", guard: true, def: `false`, spec: flagSpec, text: "Let the client's own roots of other schemes than `file` count among `resources`."},
 )
 
 var policyTable = guarding(

@@ -51,7 +51,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Names:  Names{"--", 40},
 		Expose: "search",
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
-			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}},
+			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
 			{"read-documents", "allow", false, Condition{[]string{"files*"}, []string{"read_*"}, &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},

@@ -29,7 +29,7 @@ const everyKey = `{
   "expose": "search",
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
              "fallback": [".", { "path": "/shared/media", "name": "Media" }],
-             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" } },
+             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },
   "policy": { "sandbox": "/tmp/sandbox", "protected": ["~/.ssh"],
               "rules": [ { "name": "read-documents", "then": "allow",
                            "if": { "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },

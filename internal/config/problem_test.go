@@ -47,6 +47,7 @@ func TestProblems(t *testing.T) {
 		// Values
 		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
 		{"allow", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"when": {"empty": "yes"}}}`, `1:73: error: roots.when.empty: found "yes", want "allow" or "deny"`},
+		{"no prefix of URIs", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"resources": ["https://x.example/", "file:///x"]}}`, `1:91: error: roots.resources[1]: is no prefix of URIs: directories are roots, not resources`},
 		{"duration without unit", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "10"}}`, `1:66: error: roots.timeout: "10" is no duration; write "10s" or "10ms"`},
 		{"duration out of range", `{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"timeout": "2h"}}`, `1:66: error: roots.timeout: "2h" is out of range; want 1ms to 1h0m0s`},
 		{"negative", in(`{"command": "x", "timeout": {"call": -1}}`), `1:59: error: mcpServers.a.timeout.call: "-1" is out of range; want 1ms to 24h0m0s`},

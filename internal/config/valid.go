@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mcphub/internal/resource"
 )
 
 // The functions here say what is wrong with a text, or "". They never repeat
@@ -46,6 +48,13 @@ func isHeader(s string) string {
 func noBreak(s string) string {
 	if strings.ContainsAny(s, "\r\n") {
 		return "holds a line break, which no HTTP header can"
+	}
+	return ""
+}
+
+func isResource(s string) string {
+	if err := resource.Valid(s); err != nil {
+		return "is no prefix of URIs: " + err.Error()
 	}
 	return ""
 }
