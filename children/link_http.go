@@ -59,6 +59,7 @@ type wire struct {
 	url     *url.URL
 	headers map[string]string
 	limit   int
+	idLimit int // bytes of the id of a request of the child
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
@@ -75,7 +76,7 @@ type wire struct {
 
 func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
 	return &wire{
-		url: u, headers: s.Headers, limit: s.FrameLimit, h: h, log: log, served: make(chan struct{}, maxServed),
+		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 		client: &http.Client{
 			CheckRedirect: sameHost,
 			// Its own: idle connections end with it, and its pool is as wide as calls are many.
@@ -357,6 +358,9 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		return nil, err
 	}
 	switch {
+	case m.LongID(w.idLimit) != "":
+		w.skipped.Add(1)
+		return nil, errors.New(m.LongID(w.idLimit))
 	case m.IsRequest():
 		select {
 		case w.served <- struct{}{}:

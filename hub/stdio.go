@@ -17,7 +17,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	s := h.newSession()
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
-		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
+		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)

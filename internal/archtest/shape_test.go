@@ -30,13 +30,13 @@ const (
 // is to become shorter: who needs a larger number says why in its commit.
 var larger = map[string]int{
 	// Plain data: what a report, a row or an entry of a configuration consists of.
-	"children.Spec fields": 21, "children.Status fields": 26, "cmd/mcphub.auditRow fields": 22,
+	"children.Spec fields": 22, "children.Status fields": 27, "cmd/mcphub.auditRow fields": 22,
 	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 22,
 	"internal/audit.Event fields": 24, "validate.Finding fields": 23,
 	"children/childtest.Script fields": 37, "e2e/recorder.habits fields": 18,
 
-	// The way of a call, in one piece.
-	"hub/call.go lines": 510,
+	// One way in one piece.
+	"hub/call.go lines": 510, "children/link_http.go lines": 510,
 
 	// Owners of a machine of state, each with one lock at the most.
 	"children.child fields": 19, "children.run fields": 19, "hub.Hub fields": 17, "hub.Session fields": 26,
