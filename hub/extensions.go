@@ -326,23 +326,3 @@ func reportExtensions(all []offeredExtension) (r extensionsReport) {
 	}
 	return r
 }
-
-// ofProtocol are the requests and notifications of all versions of the protocol, and
-// of the extension for tasks, which the hub knows.
-var ofProtocol = func() map[string]bool {
-	all := map[string]bool{}
-	for _, method := range []string{
-		"initialize", "ping", methodDiscover, methodListen,
-		"tools/list", "tools/call", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
-		"resources/list", "resources/templates/list", "resources/read", methodSubscribe, methodUnsubscribe,
-		methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel, methodTaskUpdate,
-		methodRootsList, methodSample, methodElicit,
-		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/message",
-		"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-		"notifications/resources/updated", "notifications/roots/list_changed", methodTaskStatus, children.MethodTaskNews,
-		"notifications/elicitation/complete", "notifications/subscriptions/acknowledged",
-	} {
-		all[method] = true
-	}
-	return all
-}()

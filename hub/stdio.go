@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -83,7 +84,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.begin()
 		return s.explain(ctx, m)
 	}
-	if !ofProtocol[m.Method] {
+	if !children.OfProtocol(m.Method) {
 		s.begin()
 		return s.recorded(ctx, m, s.extend)
 	}
@@ -136,7 +137,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()
 	default:
-		if !ofProtocol[m.Method] {
+		if !children.OfProtocol(m.Method) {
 			s.carry(m)
 			return
 		}
