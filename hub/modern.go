@@ -122,7 +122,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	}
 	serve, asks := s.modernMethod(m.Method)
 	if serve == nil && !children.OfProtocol(m.Method) {
-		serve = s.recording(s.extend)
+		serve = s.extension
 	}
 	if serve == nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))

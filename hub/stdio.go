@@ -86,7 +86,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	if !children.OfProtocol(m.Method) {
 		s.begin()
-		return s.recorded(ctx, m, s.extend)
+		return s.extension(ctx, m)
 	}
 	return s.control(ctx, m.Frame)
 }
