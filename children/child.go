@@ -95,8 +95,7 @@ type past struct {
 	begun    bool   // live was called before
 	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
-	lives    Lives  // of its lists, as they were read last
-	self     Life   // of what it said of itself
+	lives    Lives  // of the offer, as it was read last
 	news     bool   // the offer is not cached as it is
 	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
 	doubted  bool   // it was started once more for that, and will not be again
@@ -332,7 +331,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
-	v.status.Lives, v.status.Self = c.past.lives, c.past.self
+	v.status.Lives = c.past.lives
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)

@@ -59,6 +59,7 @@ type wire struct {
 	url     *url.URL
 	headers map[string]string
 	limit   int
+	idLimit int // bytes of the id of a request of the child
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
@@ -76,7 +77,7 @@ type wire struct {
 
 func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
 	w := &wire{
-		url: u, headers: s.Headers, limit: s.FrameLimit, h: h, log: log, served: make(chan struct{}, maxServed),
+		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 	}
 	w.client = &http.Client{
 		CheckRedirect: sameHost,
@@ -374,6 +375,9 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		return nil, err
 	}
 	switch {
+	case m.LongID(w.idLimit) != "":
+		w.skipped.Add(1)
+		return nil, errors.New(m.LongID(w.idLimit))
 	case m.IsRequest():
 		select {
 		case w.served <- struct{}{}:

@@ -37,7 +37,7 @@ func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s := o.h.owner(k); s != nil && (ofProtocol[m.Method] || s.expects(k, m.Method)) {
+		if s := o.h.owner(k); s != nil && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
 			s.pass(k, m)
 		}
 	}

@@ -157,6 +157,13 @@ type oddityReport struct {
 	Reason string `json:"reason"`
 }
 
+func reportOddities(all []oddity) (r []oddityReport) {
+	for _, odd := range all {
+		r = append(r, oddityReport{shown(odd.Tool, 100), odd.Reason})
+	}
+	return r
+}
+
 type serversReport struct {
 	Servers []serverReport `json:"servers"`
 	extensionsReport
@@ -180,9 +187,7 @@ func (s *Session) serversReport(only string) serversReport {
 				r.Tools = append(r.Tools, toolReport{Name: o.name, ToolName: o.remote, Description: o.description()})
 			}
 		}
-		for _, odd := range c.odd[name] {
-			r.NotOffered = append(r.NotOffered, oddityReport{shown(odd.Tool, 100), odd.Reason})
-		}
+		r.NotOffered = reportOddities(c.odd[name])
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range g.cfg.Broken {
@@ -227,9 +232,15 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	childOdd
 	childFailures
 	childLaunch
 	childServed
+}
+
+// childOdd is what a server defines and is not offered.
+type childOdd struct {
+	NotOffered []oddityReport `json:"notOffered,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -305,6 +316,11 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Unlock()
 	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
+	for i := range st.Children {
+		if o := offers[st.Children[i].Server]; o != nil {
+			st.Children[i].NotOffered = reportOddities(o.odd)
+		}
+	}
 	for _, s := range sessions {
 		st.Sessions = append(st.Sessions, s.status())
 	}

@@ -73,7 +73,7 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:   hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
 		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
 		Environ:  os.Environ(), Home: home, Dir: dir,
@@ -183,8 +183,8 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
-		FrameLimit: int(file.Limits.Frame),
-		URL:        s.URL, Headers: s.Headers,
+		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
+		URL: s.URL, Headers: s.Headers,
 	}
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)

@@ -113,6 +113,8 @@ var table = object(
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
 		key{name: "frame", restart: true, def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
+		key{name: "id", restart: true, def: `"1KiB"`, spec: &spec{kind: kindSize, min: 64, max: 1 << 20}, text: "The id of one request. One with a longer id is refused, and the error says so."},
+		key{name: "definitions", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "What one server defines of each kind: its tools, prompts, resources, resource templates. What is beyond is not offered; the log, `mcphub status` and `list-tools` name it. (A list also ends after 1,000 pages, 20,000 entries or 256 MiB.)"},
 		key{name: "sessions", restart: true, def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
 		key{name: "calls", restart: true, def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
 		key{name: "children", restart: true, def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
