@@ -81,6 +81,18 @@ type Status struct {
 	NextStart    time.Time // when backing off: not before
 }
 
+// A Term is one acquaintance of a child with this program: from its start, or
+// from when a server had forgotten the session before, until that happens again.
+// What was said to a child holds for its Term. The zero Term is none.
+type Term struct {
+	serial   uint64
+	restarts int
+	renewed  uint64
+}
+
+// Term is that of now; of a child that runs.
+func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
+
 // String is one line for logs and tests.
 func (st Status) String() string {
 	return fmt.Sprintf("%s %s pid=%d restarts=%d failures=%d asked=%t applied=%t %q", st.Key, st.State, st.PID, st.Restarts, st.Failures, st.AskedRoots, st.RootsApplied, st.Err)
