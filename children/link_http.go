@@ -348,7 +348,8 @@ func (a *asks) cancelled(m *jsonrpc.Message) {
 // take hands on one message of the child. It returns m where that answers a
 // request of ours; send is how the child's own requests are answered. They live
 // as long as ctx, that of the whole connection: one may outlive the call on
-// whose stream, on, it came, but not one that was given up.
+// whose stream, on, it came, but not one that was given up. on is nil where one
+// stream carries everything.
 func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
@@ -364,6 +365,9 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once")))
 			})
 			return nil, nil
+		}
+		if on == nil {
+			on = ctx
 		}
 		asked, stop, fresh := w.asks.begin(carried{ctx, on}, m.ID)
 		if !fresh {
@@ -398,15 +402,31 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 	case m.Method == "notifications/cancelled":
 		w.asks.cancelled(m)
 	case m.IsNotification():
-		w.hmu.Lock()
-		defer w.hmu.Unlock()
-		w.h.ServeNotification(m)
+		w.heard(on, m)
 	case m.IsResponse():
 		return m, nil
 	default:
 		w.skipped.Add(1)
 	}
 	return nil, nil
+}
+
+// An originHandler is a Handler that is told on which of the calls under way a
+// notification came: that whose context on has the values of.
+type originHandler interface {
+	ServeNotificationOn(on context.Context, m *jsonrpc.Message)
+}
+
+// heard hands on a notification; on is nil where the transport does not tell what
+// it belongs to.
+func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
+	w.hmu.Lock()
+	defer w.hmu.Unlock()
+	if h, ok := w.h.(originHandler); ok && on != nil {
+		h.ServeNotificationOn(on, m)
+		return
+	}
+	w.h.ServeNotification(m)
 }
 
 func (w *wire) facts() Facts {

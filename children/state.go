@@ -110,8 +110,8 @@ type Observer interface {
 	ChildChanged(st Status, offer *Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
-	// ChildChanged.
-	ChildNotification(k Key, m *jsonrpc.Message)
+	// ChildChanged. Told says what ctx is.
+	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
 	// ChildRequest answers what is not answered here (roots/list and ping are).
 	// While it does, no call of the run times out. ctx ends when the child cancels
 	// the request or goes; where the transport says which call the request came
@@ -122,8 +122,8 @@ type Observer interface {
 // deaf is the Observer of a Supervisor that was given none.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *Offer)             {}
-func (deaf) ChildNotification(Key, *jsonrpc.Message) {}
+func (deaf) ChildChanged(Status, *Offer)                              {}
+func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
 func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }
