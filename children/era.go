@@ -122,12 +122,12 @@ func choose(supported []string, version string, result []byte) discovered {
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
 		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
-		o.Private = isPrivate(result)
+		o.Private, o.self = isPrivate(result), lifeOf(result)
 		return discovered{verdict: verdictModern, offer: o}
 	case legacy || len(supported) == 0:
 		return discovered{}
 	}
-	text := Plain(fmt.Sprintf("%.200q", supported))
+	text := fmt.Sprintf("%.200q", supported)
 	return discovered{verdict: verdictForeign, err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
 }
 

@@ -133,7 +133,7 @@ func (c *child) unstarted(r *run, cause error) *UnavailableError {
 	early := r.endedWithin(0)
 	r.cancel(cause)
 	<-r.ended
-	e := &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	e := c.down(cause.Error(), r.link.Facts().Stderr, cause)
 	switch {
 	case early && r.err != nil:
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err

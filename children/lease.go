@@ -19,8 +19,12 @@ type Lease struct {
 	once sync.Once
 }
 
-// Release gives the right back. Calling it again does nothing.
-func (l *Lease) Release() { l.once.Do(l.r.leases.leave) }
+// Release gives the right back. Calling it again does nothing, nor does a nil Lease.
+func (l *Lease) Release() {
+	if l != nil {
+		l.once.Do(l.r.leases.leave)
+	}
+}
 
 // Where tells the working directory of the process that serves the lease, and
 // the root paths that it is known to have applied, or was started with. The

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // Bounds of one remote connection.
@@ -215,7 +216,7 @@ func (w *wire) deliver(req *http.Request) error {
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
-	e := &StatusError{Code: resp.StatusCode, Text: strings.TrimSpace(Plain(string(text)))}
+	e := &StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
@@ -396,7 +397,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			late, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
 			if err := send(late, answerFrame(m.ID, a)); err != nil && ctx.Err() == nil {
-				w.log.Warn().Err(err).Str("method", Plain(m.Method)).Msg("an answer did not reach the child")
+				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
 			}
 		})
 	case m.Method == "notifications/cancelled":

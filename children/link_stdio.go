@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // errHungUp is the reason of a stop when the child closed its stdout and
@@ -29,7 +30,7 @@ func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *st
 		FrameLimit: s.FrameLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
 			if said.take(time.Now()) {
-				log.Warn().Str("reason", reason).Str("line", Plain(string(line[:min(len(line), 120)]))).Msg("a line on stdout was skipped")
+				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
 			}
 		},
 		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost

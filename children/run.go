@@ -60,7 +60,8 @@ type answers struct {
 	written chan struct{} // holds a token after each
 	gen     atomic.Uint64 // the newest generation of roots in one
 	any     atomic.Bool
-	held    atomic.Bool // one of its questions has waited for roots
+	held    atomic.Bool  // one of its questions has waited for roots
+	open    atomic.Int32 // questions that have not been answered
 }
 
 // leases counts who may call a run.
@@ -167,10 +168,14 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
+		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
 		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
-		a.Release = func() { r.roots.answered(w.gen) }
+		a.Release = func() {
+			r.roots.open.Add(-1)
+			r.roots.answered(w.gen)
+		}
 		return a
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
@@ -348,7 +353,7 @@ func poke(c chan struct{}) {
 
 // gone is what a call gets when its run has ended under it.
 func (r *run) gone(cause error) *UnavailableError {
-	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	e := r.c.down(cause.Error(), r.link.Facts().Stderr, cause)
 	if r.endedWithin(0) {
 		e.Reason = "was stopped during the call"
 		if r.err != nil {

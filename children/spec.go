@@ -193,6 +193,11 @@ func (s Spec) Equal(o Spec) bool {
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.Probe == b.Probe
 }
 
+// TakesDirectories reports whether the child takes every root for a directory: it
+// is given roots in its arguments, cwd or environment, or is a filesystem-like
+// server that is told of them.
+func (s Spec) TakesDirectories() bool { return s.NeedsRoots() || s.URL == "" && isOfficial(s) }
+
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, or its
 // directory arguments are rewritten (C4).

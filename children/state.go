@@ -69,6 +69,8 @@ type Status struct {
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
+	Lives    Lives  // of its lists, as they were read last in this instance
+	Self     Life   // of what it says of itself
 	Revision uint64 // of the Spec that it runs by
 	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
 

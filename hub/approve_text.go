@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -84,7 +85,7 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 			b.WriteString(`\\`)
 		case quotes && r == '"', isMarkup(r, last, s[i+utf8.RuneLen(r):]):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case !unicode.IsPrint(r) || unseen(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
+		case printable.Hidden(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		default:
 			mixed = mixed || backwards(r)
@@ -112,11 +113,6 @@ func isMarkup(r, last rune, next string) bool {
 		return !word(last) || !word(after)
 	}
 	return false
-}
-
-// unseen reports a character that prints and leaves no mark.
-func unseen(r rune) bool {
-	return r == '\u2800' || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
 // backwards reports a letter that is written from right to left.

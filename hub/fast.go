@@ -87,8 +87,9 @@ func (s *Session) easy(m *jsonrpc.Message, suits func(*offered) bool) (e easyCal
 	if len(e.quoted) < 2 || e.quoted[0] != '"' || bytes.IndexByte(e.quoted, '\\') >= 0 {
 		return e, false
 	}
-	e.tool = s.tools().byName[string(e.quoted[1:len(e.quoted)-1])]
-	if e.tool == nil || e.tool.child == "" || m.Param("task") != nil || !suits(e.tool) {
+	catalog := s.tools()
+	e.tool = catalog.byName[string(e.quoted[1:len(e.quoted)-1])]
+	if e.tool == nil || e.tool.child == "" || m.Param("task") != nil || !suits(e.tool) || catalog.apps.renames(e.tool.child) {
 		return e, false
 	}
 	var err error

@@ -38,7 +38,7 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s := o.h.owner(k); s != nil {
+		if s := o.h.owner(k); s != nil && (ofProtocol[m.Method] || s.expects(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}

@@ -93,7 +93,21 @@ func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsm
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
 	}
-	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS)))
+	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS))))
+}
+
+// suited are those of some roots that a child can do with (R13).
+func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
+	if c.Spec.TakesDirectories() {
+		return rootsmgr.Directories(roots)
+	}
+	return roots
+}
+
+// places are the directories beside the session's roots that its children may
+// write in: a root that is a link in one is not followed out of it (R13).
+func (s *Session) places() []string {
+	return append(s.hub.now().cfg.Checker.Places(), s.consent.directories()...)
 }
 
 // beside are the directories that a child is served beside roots: those that the
@@ -111,11 +125,12 @@ func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.En
 // policy. They are read once for a configuration: no session has a say in when
 // a child that serves all of them is given others.
 func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
-	snap := rootsmgr.NewSnapshot(g.cfg.FS, 0, g.cfg.Fallback.Origin, g.cfg.Fallback.Entries)
+	snap := g.cfg.Fallback.Snapshot(g.cfg.FS, 0, g.cfg.Checker.Places())
 	out := map[string][]rootsmgr.Root{}
 	for i := range g.cfg.Children {
-		if spec := &g.cfg.Children[i].Spec; spec.Share == children.ShareAll {
-			out[spec.Name] = snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil))
+		c := &g.cfg.Children[i]
+		if spec := &c.Spec; spec.Share == children.ShareAll {
+			out[spec.Name] = c.suited(snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil)))
 		}
 	}
 	return out

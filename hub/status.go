@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -20,6 +21,7 @@ type rootReport struct {
 	URI   string `json:"uri"`
 	Name  string `json:"name,omitempty"`
 	Flag  string `json:"flag,omitempty"`
+	File  bool   `json:"file,omitempty"` // a single file, and no directory
 	Below bool   `json:"redundant,omitempty"`
 }
 
@@ -51,8 +53,10 @@ type rootsReport struct {
 	Config           *ConfigState    `json:"config,omitempty"`
 	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Audit            AuditStatus     `json:"audit"`
+	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
 	Children         []childRoots    `json:"children"`
 	consentReport
+	extensionsReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
@@ -75,7 +79,7 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	view, caps, era := s.roots.View(), s.capabilities(), eraHandshake
+	view, caps, era := s.of(ctx, s.roots.View()), s.capabilities(), eraHandshake
 	word := s.roots.State().Word
 	if p := parleyOf(ctx); p != nil {
 		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
@@ -86,11 +90,11 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
-		OutsideAllowed: view.Open, Meaning: view.Why(),
+		Era: era, Protocol: caps.protocol, Client: caps.client(),
+		OutsideAllowed: view.Open, Meaning: view.Meaning(),
 	}
 	for _, root := range snap.Roots() {
-		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, Below: root.Redundant})
+		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
 		r.FilePaths = append(r.FilePaths, root.Path)
 	}
 	r.RootsCount = len(r.Roots)
@@ -98,16 +102,18 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.Skipped = append(r.Skipped, skippedReport{shown(sk.Raw, 200), shown(sk.Name, 100), sk.Reason})
 	}
 	if view.Err != nil {
-		r.LastError = view.Err.Error()
+		r.LastError = printable.Clean(view.Err.Error())
 	}
 	r.Config = s.hub.ConfigState()
 	r.consentReport = s.consent.report()
 	g := s.hub.now()
 	r.Policy = g.policy()
 	r.Audit = g.cfg.Audit.status()
+	r.Redefined = s.hub.redefined.list()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
+	r.extensionsReport = reportExtensions(s.tools().extensions)
 	return r
 }
 
@@ -151,20 +157,21 @@ type oddityReport struct {
 
 type serversReport struct {
 	Servers []serverReport `json:"servers"`
+	extensionsReport
 }
 
 func (s *Session) serversReport(only string) serversReport {
-	out := serversReport{Servers: []serverReport{}}
 	c := s.tools()
+	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.extensions)}
 	g := c.gen
 	for _, name := range g.names() {
 		if only != "" && only != name {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
-			r.Stderr = st.Stderr
+			r.Stderr = s.stderrOf(st)
 		}
 		for _, o := range c.tools {
 			if o.child == name {
@@ -189,18 +196,19 @@ func (o *offered) description() string {
 		Description string `json:"description"`
 	}
 	_ = json.Unmarshal(o.def, &d) // an odd description is shown as none
-	return shown(d.Description, 300)
+	return printable.Clip(printable.Clean(d.Description), 300)
 }
 
 // A Status is how a whole hub stands at one moment: a copy, for whoever looks
-// after it. Texts that came from children and clients are as they came, but for
-// stderr, which is plain text; who shows them escapes them.
+// after it. Texts that came from children and clients are clean.
 type Status struct {
-	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
-	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
-	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Children  []ChildStatus   `json:"children"`                 // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed     `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
+	Sessions  []SessionStatus `json:"sessions"`                 // by the time they began
+	Redefined []Redefinition  `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
 	Audit     AuditStatus     `json:"audit"`
 	Policy    *PolicyReport   `json:"policy,omitempty"`
+	extensionsReport
 }
 
 // ChildStatus is one instance of a child.
@@ -235,7 +243,7 @@ type childFailures struct {
 // childLaunch is how an instance was started.
 type childLaunch struct {
 	Command     string   `json:"command"`
-	Args        []string `json:"args"`
+	Args        []string `json:"args"` // what looks like a secret is left out
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values (C7)
 }
@@ -278,7 +286,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.list()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -287,7 +295,14 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Lock()
 	sessions := slices.Collect(maps.Values(h.sessions))
+	offers := map[string]*childOffer{}
+	for k, known := range h.known {
+		if known.offer != nil {
+			offers[k.Child] = known.offer
+		}
+	}
 	h.mu.Unlock()
+	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
 	for _, s := range sessions {
 		st.Sessions = append(st.Sessions, s.status())
 	}
@@ -302,26 +317,26 @@ func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 		spec, before := c.Children[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == spec.Name {
-				out = append(out, childStatus(spec, st))
+				out = append(out, c.childStatus(spec, st))
 			}
 		}
 		if len(out) == before {
-			out = append(out, childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+			out = append(out, c.childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
 	return out
 }
 
-func childStatus(spec children.Spec, st children.Status) ChildStatus {
+func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: st.Err, Stderr: st.Stderr, Skipped: st.Skipped,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
-			LastFailure: st.LastFailure, FailedAt: moment(st.FailedAt),
+			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
 }
@@ -350,14 +365,14 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.client.Serving(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 		},
 	}
 	if roots.Err != nil {
-		st.RootsError = roots.Err.Error()
+		st.RootsError = printable.Clean(roots.Err.Error())
 	}
 	st.consentReport = s.consent.report()
 	return st

@@ -51,7 +51,7 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	}
 	v.Why, v.Roots = "", nil
 	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = view.Why()
+		v.Why = v.First.whyNot(view)
 	}
 	if v.Decision != Allow && view.Snapshot != nil {
 		v.Roots = view.Snapshot.URIs()

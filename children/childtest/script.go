@@ -28,19 +28,20 @@ type Script struct {
 	FloodStderr int           // lines on stderr at the start
 	FloodNotes  int           // notifications after initialized
 	IgnoreTERM  bool
-	IgnoreEOF   bool // goes on living when stdin ends
-	CloseOut    bool // closes stdout after initialize and lives on
-	Grandchild  bool // starts one that holds the pipes and outlives it
-	NoTools     bool // does not declare tools
-	Pages       int  // of tools/list, 3 tools each, after the first
-	LoopCursor  bool // its second page points to itself
-	FailPage    int  // this page (from 1) is answered with an error
-	OddTools    bool // entries that are no tools among them
-	AskRoots    bool // asks roots/list after initialized
-	LazyRoots   bool // asks it when told of new ones, and not before
-	Library     bool // offers prompts and resources
-	Books       int  // more resources, book://N
-	DeafRoots   bool // does not ask again on list_changed
+	IgnoreEOF   bool          // goes on living when stdin ends
+	CloseOut    bool          // closes stdout after initialize and lives on
+	Grandchild  bool          // starts one that holds the pipes and outlives it
+	NoTools     bool          // does not declare tools
+	Pages       int           // of tools/list, 3 tools each, after the first
+	LoopCursor  bool          // its second page points to itself
+	FailPage    int           // this page (from 1) is answered with an error
+	OddTools    bool          // entries that are no tools among them
+	AskRoots    bool          // asks roots/list after initialized
+	LazyRoots   bool          // asks it when told of new ones, and not before
+	Library     bool          // offers prompts and resources
+	Books       int           // more resources, book://N
+	DeafRoots   bool          // does not ask again on list_changed
+	AskDelay    time.Duration // before it asks roots/list
 	ApplyDelay  time.Duration
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
 	Hold        bool // does nothing but live, and hold what it inherited
@@ -56,6 +57,9 @@ type Script struct {
 	Tasks bool   // declares the extension for tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
+
+	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
+	Replies map[string]string // raw results, by method, in place of its own
 
 	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
 }
@@ -252,7 +256,7 @@ func (p *player) handle(m message) {
 	if p.s.Mute || p.stuck {
 		return
 	}
-	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) {
+	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) || p.extended(m) {
 		return
 	}
 	switch m.Method {
@@ -292,6 +296,9 @@ func (p *player) handle(m message) {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/roots/list_changed":
+		p.mu.Lock()
+		p.notes = append(p.notes, "roots changed")
+		p.mu.Unlock()
 		if (p.s.AskRoots || p.s.LazyRoots) && !p.s.DeafRoots {
 			p.wg.Go(p.askRoots)
 		}
@@ -343,6 +350,7 @@ func (p *player) capabilities() map[string]any {
 	if p.s.Tasks {
 		caps["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}
 	}
+	p.offers(caps)
 	return caps
 }
 
@@ -365,6 +373,9 @@ func (p *player) request(method string) json.RawMessage {
 // askRoots asks for the roots and applies them, as the official filesystem
 // server does: later, and not at all when there are none.
 func (p *player) askRoots() {
+	if p.s.AskDelay > 0 {
+		time.Sleep(p.s.AskDelay)
+	}
 	raw := p.request("roots/list")
 	var r struct{ Roots []struct{ URI string } }
 	if raw == nil || json.Unmarshal(raw, &r) != nil {

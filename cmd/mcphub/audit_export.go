@@ -58,7 +58,7 @@ func rowOf(d *audit.Decision) auditRow {
 }
 
 func methodOf(d *audit.Decision) string {
-	if d.Method == "" {
+	if d.Method == "" && d.Kind != audit.KindDefinition {
 		return "tools/call"
 	}
 	return d.Method
@@ -84,8 +84,11 @@ func (p *auditPage) decision(d *audit.Decision) error {
 			text += ", " + more
 		}
 	}
-	if d.Kind == audit.KindQuestion {
+	switch d.Kind {
+	case audit.KindQuestion:
 		text = "asked: " + text
+	case audit.KindDefinition:
+		text = "defined otherwise than before: " + d.Code
 	}
 	if d.By != "" {
 		text += ", by " + d.By

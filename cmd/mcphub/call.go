@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
@@ -213,7 +212,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		fmt.Fprintln(w, b.String())
 	} else {
 		if f, ok := w.(*os.File); ok && isTerminal(f) {
-			text = harmless(text)
+			text = clean(text)
 		}
 		fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	}
@@ -221,17 +220,6 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 		return &exitError{Code: exitToolError}
 	}
 	return nil
-}
-
-// harmless removes what would steer a terminal from a text that a server wrote:
-// control characters but tabs and line ends, and overrides of direction.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // resultText joins the texts of a result; plain is false where it holds

@@ -72,7 +72,7 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 			return err
 		}
 	} else {
-		explain(w, e)
+		explain(cleanTo(w), e)
 	}
 	if e.Decision != "allow" {
 		return &exitError{Code: exitToolError}

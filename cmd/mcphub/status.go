@@ -12,8 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -149,6 +147,10 @@ func (p page) hub(r admin.Report) {
 	}
 	for _, n := range r.NotServed {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
+	}
+	for _, d := range r.Redefined {
+		fmt.Fprintf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+			printable(d.Server, 60), printable(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
 	}
 	p.sessions(r.Sessions)
 }
@@ -340,26 +342,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
-// printable returns at most so many characters of s, with what does not print
-// (control characters, changes of direction, bad UTF-8) escaped.
-func printable(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for i, r := range s {
-		if n++; n > most {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }

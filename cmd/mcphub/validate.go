@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/audit"
 	"mcphub/validate"
 )
 
@@ -21,7 +22,7 @@ func describe(s children.Spec) string {
 		u.User, u.RawQuery, u.Fragment = nil, "", "" // they may hold a secret
 		return u.String()
 	}
-	return strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
+	return strings.Join(append([]string{s.Command}, audit.RedactArgs(s.Args, os.Environ())...), " ")
 }
 
 // describeAudit says in one line where decisions would be recorded.
@@ -68,6 +69,9 @@ func validateCommand() *cobra.Command {
 			}
 			for _, c := range cfg.Children {
 				fmt.Fprintf(out, "%-20s %s\n", c.Spec.Name, describe(c.Spec))
+				if doubt := c.Spec.Doubt(); doubt != "" {
+					fmt.Fprintf(out, "%-20s warning: mcpServers.%s: %s\n", "", c.Spec.Name, doubt)
+				}
 			}
 			for _, b := range cfg.Broken {
 				fmt.Fprintf(out, "%-20s not served: %s\n", b.Name, b.Reason)

@@ -56,7 +56,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
-		return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots(), nil
+		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
 	}
 	paths, err := givenRoots(cfg.Dir, given)
 	if err != nil {
@@ -122,15 +122,15 @@ func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status
 		name := cfg.Children[i].Spec.Name
 		st := became[name]
 		if st.Listed {
-			fmt.Fprintf(w, "%s\t%d tools\t%s\n", harmless(name), st.Tools, started.of(name).Round(time.Millisecond))
+			fmt.Fprintf(w, "%s\t%d tools\t%s\n", clean(name), st.Tools, started.of(name).Round(time.Millisecond))
 			continue
 		}
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(name), warmReason(st))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(name), warmReason(st))
 	}
 	for _, b := range cfg.Broken {
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(b.Name), oneLine(b.Reason))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(b.Name), oneLine(b.Reason))
 	}
 	if err := w.Flush(); err != nil {
 		return &exitError{exitFailure, err}
@@ -147,12 +147,12 @@ func warmReason(st children.Status) string {
 	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
 	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
-		reason += "; it last wrote: " + harmless(last)
+		reason += "; it last wrote: " + clean(last)
 	}
 	return reason
 }
 
-func oneLine(text string) string { return harmless(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return clean(strings.Join(strings.Fields(text), " ")) }
 
 // startTimes is the Observer of warm: it notes how long each child took from
 // its turn to being ready. Nobody serves what children ask.

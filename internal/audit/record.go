@@ -20,6 +20,7 @@ const (
 	KindDecision   = "decision"   // a request was decided upon
 	KindOutcome    = "outcome"    // what became of one that was let through, or of several
 	KindQuestion   = "question"   // a human was asked, and what was answered
+	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
@@ -43,7 +44,9 @@ const (
 	mostFindings  = 64
 	mostText      = 4096 // bytes of one path or name
 	mostArguments = 64 << 10
-	mostRequest   = 128 // bytes of a request's id
+	mostRequest   = 128           // bytes of a request's id
+	mostDepth     = 1000          // of arguments that are recorded
+	mostLevels    = mostDepth + 8 // of a line
 )
 
 // A Finding is one path of a call.

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"mcphub/internal/nesting"
 )
 
 // maxDepth bounds the nesting of a file: the parser recurses, and a stack that
@@ -98,7 +100,7 @@ func (s *source) parse() (*node, *Problem) {
 	if p := s.encoding(); p != nil {
 		return nil, p
 	}
-	if off := tooDeep(s.data); off >= 0 {
+	if off := nesting.TooDeep(s.data, maxDepth); off >= 0 {
 		return nil, s.problem(off, fmt.Sprintf("more than %d levels of nesting", maxDepth), "")
 	}
 	// The parser wants a line comment to end in a newline, the last line of a
@@ -122,44 +124,6 @@ func (s *source) encoding() *Problem {
 		off += n
 	}
 	return nil
-}
-
-// tooDeep returns the offset at which nesting exceeds maxDepth, or -1. It
-// knows only strings and comments, enough not to count what they hold.
-func tooDeep(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; i < len(b) && b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-		case '/':
-			end := ""
-			switch {
-			case bytes.HasPrefix(b[i:], []byte("//")):
-				end = "\n"
-			case bytes.HasPrefix(b[i:], []byte("/*")):
-				end = "*/"
-			default:
-				continue
-			}
-			n := bytes.Index(b[i+2:], []byte(end))
-			if n < 0 {
-				return -1
-			}
-			i += 2 + n + len(end) - 1
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return i
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return -1
 }
 
 var parserError = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)

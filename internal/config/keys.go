@@ -13,7 +13,7 @@ const (
 	kindScalar                   // string, number, true or false; becomes a string. null drops the key
 	kindBool                     //
 	kindInt                      // whole number; becomes int
-	kindDuration                 // "10s" or milliseconds; becomes time.Duration
+	kindDuration                 // "10s" or a bare number, see duration; becomes time.Duration
 	kindSize                     // "64MiB" or bytes; becomes int64
 	kindChoice                   // one of a few strings
 	kindAllow                    // "allow" or "deny"; becomes bool
@@ -33,7 +33,7 @@ type spec struct {
 	expand  expansion           // string, scalar: what is replaced in it
 	closed  bool                // object: an unknown key is an error, since dropping it could open something
 	skip    bool                // list: an element whose variable is not set is dropped with a warning
-	bare    bool                // duration: a small bare number is probably meant as seconds
+	millis  bool                // duration: a bare number is milliseconds, however small
 }
 
 // expansion says which placeholders a string takes.
@@ -86,7 +86,7 @@ var (
 
 // table is hub.json: every key, once.
 var table = object(
-	key{name: "mcpServers", text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
+	key{name: "mcpServers", guard: true, text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
 		spec: &spec{kind: kindMap, elem: entryTable}},
 	key{name: "names", text: "How the tools of the children are named.", spec: object(
 		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},
@@ -153,9 +153,9 @@ var entryTable = object(
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
 	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` speaks to it in the era of the client, so that a server that has both has an instance for each, and in the other where it has only that: greeted first for clients of the handshake and for `mcphub warm`, asked for `server/discover` first for the others (at once on an error, after 2 s of silence, it is tried the other way). What it has is remembered."},
-	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
-		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
-		{name: "call", def: `"10m"`, spec: smallIsOdd(time.Millisecond, day), text: "One call; progress begins it anew."},
+	key{name: "timeout", text: "How long things may take. A bare number or duration instead of the object: per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
+		{name: "start", def: `"60s"`, spec: span(time.Millisecond, day), text: "Until it has started and listed its tools."},
+		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call; progress begins it anew."},
 		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
 	}}},
@@ -164,7 +164,7 @@ var entryTable = object(
 
 var rootsTable = object(
 	key{name: "timeout", def: `"10s"`, spec: span(time.Millisecond, time.Hour), text: "How long a client may take to list its roots; all waiting of one call together."},
-	key{name: "debounce", def: `"250ms"`, spec: span(0, time.Minute), text: "Quiet time after a change before the client is asked again."},
+	key{name: "debounce", def: `"250ms"`, spec: &spec{kind: kindDuration, max: int64(time.Minute), millis: true}, text: "Quiet time after a change before the client is asked again. A bare number is milliseconds, however small."},
 	key{name: "stale", def: `"10m"`, spec: span(time.Millisecond, 30*day), text: "How long roots hold that could not be refreshed."},
 	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file.",
 		spec: &spec{kind: kindList, skip: true, elem: &spec{kind: kindObject, short: "path", keys: []key{
@@ -213,12 +213,6 @@ var httpTable = object(
 		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it."},
 	))},
 )
-
-func smallIsOdd(min, max time.Duration) *spec {
-	s := span(min, max)
-	s.bare = true
-	return s
-}
 
 // find returns the key of that name, or nil.
 func (s *spec) find(name string) *key {

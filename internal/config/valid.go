@@ -122,20 +122,25 @@ func isURL(s string) string {
 	return ""
 }
 
-// duration reads a number of milliseconds or text such as "1m30s".
-func duration(n *node) (time.Duration, string, string) {
+// duration reads text such as "1m30s", or a bare number. That is milliseconds, as
+// clients write them, or seconds where it is below 1,000, as people do: a time-out
+// of 30 ms is nobody's wish. millis: it is milliseconds always.
+func duration(n *node, millis bool) (time.Duration, string, string) {
 	if n.kind == '0' {
-		ms, err := strconv.ParseFloat(n.text, 64)
-		if err != nil || math.Abs(ms) > 1e12 {
+		v, err := strconv.ParseFloat(n.text, 64)
+		if err != nil || math.Abs(v) > 1e12 {
 			return 0, "number out of range", ""
 		}
-		return time.Duration(ms * float64(time.Millisecond)), "", ""
+		if v < 1000 && !millis {
+			return time.Duration(v * float64(time.Second)), "", ""
+		}
+		return time.Duration(v * float64(time.Millisecond)), "", ""
 	}
 	v, err := time.ParseDuration(strings.TrimSpace(n.text))
 	if err != nil {
 		hint := `write it as "90s", "2m" or "1h30m"`
 		if _, err := strconv.ParseFloat(n.text, 64); err == nil {
-			hint = fmt.Sprintf(`write "%ss" for seconds, or a bare number for milliseconds`, n.text)
+			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.text, n.text)
 		}
 		return 0, quote(n.text) + " is no duration", hint
 	}
