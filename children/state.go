@@ -85,6 +85,18 @@ type Status struct {
 	NextStart    time.Time // when backing off: not before
 }
 
+// A Term is one acquaintance of a child with this program: from its start, or
+// from when a server had forgotten the session before, until that happens again.
+// What was said to a child holds for its Term. The zero Term is none.
+type Term struct {
+	serial   uint64
+	restarts int
+	renewed  uint64
+}
+
+// Term is that of now; of a child that runs.
+func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
+
 // String is one line for logs and tests.
 func (st Status) String() string {
 	return fmt.Sprintf("%s %s pid=%d restarts=%d failures=%d asked=%t applied=%t %q", st.Key, st.State, st.PID, st.Restarts, st.Failures, st.AskedRoots, st.RootsApplied, st.Err)
@@ -102,8 +114,8 @@ type Observer interface {
 	ChildChanged(st Status, offer *Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
-	// ChildChanged.
-	ChildNotification(k Key, m *jsonrpc.Message)
+	// ChildChanged. Told says what ctx is.
+	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
 	// ChildRequest answers what is not answered here (roots/list and ping are).
 	// While it does, no call of the run times out. ctx ends when the child cancels
 	// the request or goes; where the transport says which call the request came
@@ -114,8 +126,8 @@ type Observer interface {
 // deaf is the Observer of a Supervisor that was given none.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *Offer)             {}
-func (deaf) ChildNotification(Key, *jsonrpc.Message) {}
+func (deaf) ChildChanged(Status, *Offer)                              {}
+func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
 func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }

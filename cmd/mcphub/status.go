@@ -202,6 +202,9 @@ func (p page) children(r admin.Report) {
 		if c.CircuitOpen && state != "ready" {
 			state = "circuit open"
 		}
+		if c.Era == "modern" && state == "ready" {
+			state += ", modern" // two instances may differ by nothing else
+		}
 		row(t, printable(c.Server, 22), printable(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
 			served(c), when(several, cmp.Or(printable(c.Instance[:min(8, len(c.Instance))], 8), "all")))
 	}
@@ -247,6 +250,7 @@ func (p page) details(c hub.ChildStatus) {
 		line("environment", "%s", printable(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
 		line("share", "%s", printable(c.Share, 20))
+		line("era", "%s", printable(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
