@@ -449,6 +449,12 @@ func (c *child) finish() {
 	c.settle.Do(func() { close(c.settled) })
 }
 
+// again reports whether the child is started once more without a call: one that
+// was asked for and has never been ready yet, unless it fails again and again.
+func (c *child) again() bool {
+	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.open()
+}
+
 // next is what the life of an instance goes on with.
 type next int
 
@@ -470,7 +476,7 @@ func (c *child) awaitStart() next {
 		c.past.gen = w.gen
 		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
-		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
+		ask := w.demand || !c.lazy() && w.wish || c.again()
 		wait := time.Until(c.past.next)
 		switch {
 		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
@@ -521,7 +527,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
 		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
 		if r == nil {

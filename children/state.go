@@ -83,6 +83,7 @@ type Status struct {
 	FailedAt     time.Time // when that was
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
+	ByItself     bool      // when backing off: it is started then without a call
 }
 
 // A Term is one acquaintance of a child with this program: from its start, or

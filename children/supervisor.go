@@ -88,7 +88,7 @@ func NewSupervisor(o Options) *Supervisor {
 	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
 	s.nest.forms.known = map[string]map[string][]form{}
 	if s.nest.forms.files.log = o.Log; o.Cache != "" {
-		s.nest.forms.files.dir = filepath.Join(o.Cache, "definitions")
+		s.nest.forms.files.dir = definitionsFolder(o.Cache)
 	}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting

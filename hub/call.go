@@ -565,7 +565,7 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
-		return refuseArguments(err)
+		return refuseArguments(tool, err)
 	case errors.As(err, &missing), errors.As(err, &changed):
 		return toolError(err.Error())
 	case errors.As(err, &broken):
