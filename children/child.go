@@ -44,6 +44,7 @@ type nest struct {
 	said     func(k Key, pid int, line string)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots  func(k Key) string                                                 // likewise
 }
 
 // child is one instance. live runs on one goroutine, the owner of past

@@ -169,7 +169,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
+		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
 		a.Release = func() { r.roots.answered(w.gen) }
 		return a
 	case m.Method == methodRootsList:
