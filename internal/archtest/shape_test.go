@@ -36,7 +36,7 @@ var larger = map[string]int{
 	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
 
 	// Owners of a machine of state, each with one lock at the most.
-	"children.child fields": 19, "children.run fields": 19, "hub.Session fields": 26,
+	"children.child fields": 19, "children.run fields": 19, "hub.Session fields": 26, "rootsmgr.Manager fields": 17,
 	"internal/jsonrpc.Conn fields": 24, "internal/jsonrpc.Writer fields": 20, "validate.judge fields": 24,
 
 	// One for the queue, one for who is writing; one for the pipe, one for what is read.
