@@ -188,7 +188,7 @@ func (l *linter) http() {
 	}
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
-			for _, sk := range unopened(fromFile(l.file, dir, l.cfg.Home, false)) {
+			for _, sk := range unopened(rootsmgr.SettingEntry(rootsmgr.OS{}, dir, l.file.Dir())) {
 				l.report(config.SeverityWarning, "it opens nothing: "+sk.Reason, "", "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
 			}
 		}

@@ -76,9 +76,9 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		}
 		token := hub.Token{Name: t.Name, Secret: secret}
 		for j, dir := range t.Roots {
-			dir = fromFile(f, dir, home, false)
-			token.Roots = append(token.Roots, dir)
-			for _, sk := range unopened(dir) {
+			entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
+			token.Roots = append(token.Roots, entry)
+			for _, sk := range unopened(entry) {
 				p := f.At("http", "tokens", fmt.Sprint(i), "roots", fmt.Sprint(j))
 				log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("token", t.Name).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a token opens nothing")
 			}
@@ -89,8 +89,12 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 }
 
 // unopened says why a directory of a token opens nothing.
-func unopened(dir string) []rootsmgr.Skipped {
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: dir}}).Skipped()
+func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
+	seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
+	if seen.Len() > 0 {
+		return nil // a pattern of which something else matches: get-roots shows the rest
+	}
+	return seen.Skipped()
 }
 
 const (

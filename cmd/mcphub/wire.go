@@ -305,7 +305,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 		in.Env = nil
 	}
 	if s.roots != "" || s.rootsGiven != nil && s.rootsGiven() { // an empty one is a mistake, not "no boundary"
-		in.Flag = strings.Split(s.roots, ",")
+		in.Flag = rootsmgr.SplitRoots(s.roots)
 	}
 	for _, r := range f.Roots.Fallback {
 		in.Config = append(in.Config, rootsmgr.Entry{URI: r.Path, Name: r.Name})
@@ -315,7 +315,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 		return fb, &exitError{exitConfig, err}
 	}
 	for _, sk := range skipped {
-		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("an entry of roots.fallback is left out")
+		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
 	}
 	return fb, nil
 }
