@@ -50,6 +50,7 @@ type nest struct {
 	changed  func(k Key, tools []Redefinition)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots  func(k Key) string                                                 // likewise
 }
 
 // child is one instance. live runs on one goroutine at a time, the owner of

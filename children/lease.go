@@ -60,7 +60,7 @@ func (l *Lease) Roots() ([]byte, bool) {
 	}
 	w := l.r.c.wanted()
 	l.r.roots.answered(w.gen)
-	return rootsResult(w.roots), true
+	return rootsResult(w.roots, l.r.c.noRoots), true
 }
 
 // WatchTask has a child without a handshake tell of one of its tasks

@@ -172,7 +172,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
+		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
 		a.Release = func() {
 			r.roots.open.Add(-1)
 			r.roots.answered(w.gen)

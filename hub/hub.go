@@ -140,7 +140,7 @@ func New(cfg Config) (*Hub, error) {
 	h.gen.Store(g)
 	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
+		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil
