@@ -280,7 +280,9 @@ func TestTextsWithoutRoots(t *testing.T) {
 		"did not answer":     {caps: declared, answer: `{}`, want: []string{`The client "test" declared roots but did not give them`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback", "roots.when.failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(t, scripted("kid", childtest.Script{}))
+			needy := scripted("needy", childtest.Script{})
+			needy.Args = append(slices.Clone(needy.Args), "${root}")
+			cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}), needy)
 			cfg.Roots.When = tc.when
 			c := connect(t, runHub(t, cfg))
 			c.roots = []byte(tc.answer)
@@ -295,6 +297,13 @@ func TestTextsWithoutRoots(t *testing.T) {
 			if bad {
 				texts = append(texts, msg)
 			}
+			served := jsonrpc.Get(jsonrpc.Get([]byte(c.servedTo("kid")), "_meta"), "mcphub/roots")
+			note, _ := jsonrpc.String(served)
+			unstarted, bad := c.callText("needy__echo", `{}`)
+			if !bad {
+				t.Errorf("a server that needs a root was started: %s", unstarted)
+			}
+			texts = append(texts, note, unstarted)
 			for _, text := range texts {
 				if i := slices.IndexFunc(tc.want, func(w string) bool { return !strings.Contains(text, w) }); i >= 0 {
 					t.Errorf("%q is missing in %s", tc.want[i], text)

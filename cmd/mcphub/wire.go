@@ -46,7 +46,7 @@ func (s *sources) tell(w io.Writer, p config.Problem) {
 
 func (s *sources) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas")
+	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
 	s.rootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 
