@@ -56,9 +56,11 @@ func (p Platform) globOf(entry Entry) (glob, error) {
 	if err := checkPattern(g.tail); err != nil {
 		return glob{}, err
 	}
-	for strings.Contains(g.tail, "**/**") { // as much as one, at many times the cost
-		g.tail = strings.ReplaceAll(g.tail, "**/**", "**")
+	g.tail = "/" + g.tail
+	for strings.Contains(g.tail, "/**/**/") { // as much as one, at many times the cost
+		g.tail = strings.ReplaceAll(g.tail, "/**/**/", "/**/")
 	}
+	g.tail = g.tail[1:]
 	// What lies below a match is inside it: there is no need to look there.
 	for g.tail = strings.TrimRight(g.tail, "/"); g.tail == "**" || strings.HasSuffix(g.tail, "/**"); {
 		g.tail = strings.TrimRight(strings.TrimSuffix(g.tail, "**"), "/")

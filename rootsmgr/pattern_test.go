@@ -29,6 +29,8 @@ func TestPatterns(t *testing.T) {
 		"w/{a,b}":                         {"w/a w/b", ""},
 		"w/{a,n}":                         {"w/a", ""},
 		"w/*/src":                         {"w/a/src w/b/src", ""},
+		"w/**/**/**/src":                  {"w/a/src w/b/deep/src w/b/src", ""},
+		"**/**src":                        {"w/a/src w/b/deep/src w/b/src", ""},
 		"w/**/src":                        {"w/a/src w/b/deep/src w/b/src", ""},
 		"w/**":                            {"w", ""},
 		"w/b/**/**/":                      {"w/b", ""},
