@@ -104,27 +104,6 @@ func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
 	return roots
 }
 
-// noRoots says why an instance is served no roots, for the answer to its
-// roots/list. One that several sessions share is told of none of them.
-func (h *Hub) noRoots(k children.Key) string {
-	if s := h.owner(k); s != nil {
-		return s.of(context.Background(), s.roots.View()).Meaning()
-	}
-	for _, s := range h.holding(k) {
-		if k.Instance != "" {
-			return s.roots.View().Meaning()
-		}
-	}
-	return "This server is shared by all clients, and no roots are configured for it: " +
-		"start mcphub with --roots DIR, set MCPHUB_ROOTS or roots.fallback in hub.json, or leave out \"share\"."
-}
-
-// places are the directories beside the session's roots that its children may
-// write in: a root that is a link in one is not followed out of it (R13).
-func (s *Session) places() []string {
-	return append(s.hub.now().cfg.Checker.Places(), s.consent.directories()...)
-}
-
 // beside are the directories that a child is served beside roots: those that the
 // policy names, and what a human has granted.
 func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.Entry {

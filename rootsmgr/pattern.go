@@ -78,10 +78,14 @@ func checkPattern(tail string) error {
 	// this one so far.
 	type level struct{ sum, product int }
 	open := []level{{product: 1}}
-	class := false
+	class, begun := false, false // begun: a brace or an alternative begins here
 	for i := 0; i < len(tail); i++ {
-		at := &open[len(open)-1]
-		switch c := tail[i]; {
+		at, c := &open[len(open)-1], tail[i]
+		if begun && !class && (c == ',' || c == '}') {
+			return errors.New("it is a pattern with nothing between braces or commas")
+		}
+		begun = len(open) > 1 && c == ',' || c == '{'
+		switch {
 		case c == '\\':
 			i++
 		case class:
