@@ -146,7 +146,7 @@ func (b *builder) spread(entry Entry) {
 		err = errNoDir
 	}
 	if err != nil {
-		at := skip(base.given, fmt.Sprintf("it is a pattern below %s, and of that: %v", quote(base.given), err))
+		at := skip(base.given, fmt.Sprintf("it is a pattern, and its directory %s cannot be used: %v", quote(base.given), err))
 		b.late.await(g, base, at)
 		return
 	}

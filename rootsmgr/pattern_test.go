@@ -43,8 +43,8 @@ func TestPatterns(t *testing.T) {
 		"w/out/*":                         {"../far/src", ""}, // what is named is followed
 		"w/*/../..":                       {"", `a component ".."`},
 		"w/{..,a}/*":                      {"", `a component ".."`},
-		"nope/*":                          {"", "and of that: it does not exist"},
-		"w/file/*":                        {"", "and of that: it is not a directory"},
+		"nope/*":                          {"", "cannot be used: it does not exist"},
+		"w/file/*":                        {"", "cannot be used: it is not a directory"},
 		"w/[":                             {"", "cannot be read"},
 		"w/{a":                            {"", "cannot be read"},
 		"w/a{}":                           {"", "nothing between"},
