@@ -72,6 +72,7 @@ func FuzzPattern(f *testing.F) {
 	} {
 		f.Add(s, "r/a/f")
 	}
+	f.Add("nothing/../*", "r/a/f")
 	dir := attackTree(f)
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		entry := SettingEntry(OS{}, pattern, dir)
