@@ -45,6 +45,23 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
+// What get-roots says speaks of no denial, and names the client, whose name may
+// hold anything.
+func TestMeaning(t *testing.T) {
+	all := When{true, true, true}
+	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
+		for _, v := range []View{{Case: c, Open: true, Client: "Odd\x1b\n"}, FallbackView(OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
+			got := v.Meaning()
+			if strings.Contains(got, "refused") || strings.ContainsAny(got, "\x1b\n") || !strings.HasSuffix(got, ".") {
+				t.Errorf("%v: %q", c, got)
+			}
+			if v.Open && !strings.Contains(got, "no boundary is enforced (roots.when."+c.String()+` is "allow")`) {
+				t.Errorf("%v: %q", c, got)
+			}
+		}
+	}
+}
+
 func TestWhySaysWhatToDo(t *testing.T) {
 	f := rootstest.NewFS(t, Linux, []string{"/a/"})
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
@@ -59,7 +76,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Case: CaseKnown, Snapshot: at(OriginEnvironment, "/a"), Err: ErrNoAnswer}, []string{EnvRoots, "no usable roots"}},
 		{View{Case: CaseKnown, Snapshot: at(OriginProject, "/a")}, []string{EnvProjectRoot}},
 		{View{Case: CaseEmpty, Stale: true, Err: ErrNoAnswer}, []string{"no folder is open", "roots.when.empty"}},
-		{View{Case: CaseUnsupported}, []string{"cannot give roots", "--roots", "roots.when.unsupported"}},
+		{View{Case: CaseUnsupported}, []string{"The client gives no roots", "--roots DIR", "roots.when.unsupported"}},
 		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that nobody can resolve
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, When{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},

@@ -89,8 +89,11 @@ func (s *Snapshot) appeared(path string) bool {
 		if told, ok := s.skippedAt(at); ok && told == at {
 			return false // it is there, and no root for another reason
 		}
-		mode, err := e.mode(at)
-		return err == nil && !mode.IsRegular()
+		if mode, err := e.mode(at); err != nil || mode.IsRegular() {
+			return false
+		}
+		_, err := e.canonical(g.base)
+		return err == nil
 	})
 }
 

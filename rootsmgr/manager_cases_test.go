@@ -90,7 +90,7 @@ func TestFallbackLevels(t *testing.T) {
 		bubble(t, set, func(t *testing.T, d *desk) {
 			d.Initialized(false, false)
 			c := d.call().judged(t, want)
-			if !strings.Contains(c.view.Why(), "cannot give roots") {
+			if !strings.Contains(c.view.Why(), "gives no roots") {
 				t.Error(c.view.Why())
 			}
 		})

@@ -150,7 +150,7 @@ func (l *loop) greet(g greeting) {
 func (l *loop) unsupported() {
 	l.view = l.terms.settings.fallbackView(l.m.fsys, l.m.generation.Add(1), l.terms.fallback, CaseUnsupported, nil)
 	if l.view.Open {
-		l.m.log.Warn().Msg("the client cannot give roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
+		l.m.log.Warn().Msg("the client gives no roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
 }
 

@@ -309,7 +309,7 @@ func (b *builder) finish() *Snapshot {
 
 // closed is the Snapshot with no roots left; its Guard still resolves paths.
 func (s *Snapshot) closed() *Snapshot {
-	return &Snapshot{generation: s.Generation(), at: s.At(), guard: &Guard{eyes: s.Guard().eyes}}
+	return &Snapshot{generation: s.Generation(), at: s.At(), guard: &Guard{eyes: s.Guard().eyes}, others: s.Others()}
 }
 
 // Generation is the number of the query that this Snapshot answers. Those of
@@ -377,7 +377,11 @@ func (s *Snapshot) Others() []Entry {
 	if s == nil {
 		return nil
 	}
-	return slices.Clone(s.others)
+	out := slices.Clone(s.others)
+	for _, b := range s.behind { // what stands in for the client's directories is no word on its other roots
+		out = append(out, b.Others()...)
+	}
+	return out
 }
 
 // URIs returns the canonical URIs in the order given, never nil.

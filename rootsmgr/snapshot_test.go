@@ -146,6 +146,23 @@ func TestSnapshotOthers(t *testing.T) {
 	}
 }
 
+// What is configured in place of the client's directories leaves its other roots
+// what they are, and so does a ceiling.
+func TestSnapshotOthersBehindAFallback(t *testing.T) {
+	for _, ceiling := range [][]Entry{nil, {{URI: "/fb"}}} {
+		settings := DefaultSettings()
+		settings.Ceiling, settings.When = ceiling, When{Failed: true}
+		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
+			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *desk) {
+				d.known("https://example.com/", "file:///gone")
+				if got := d.View().Snapshot.Others(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
+					t.Errorf("%v %v: %q", ceiling, f, got)
+				}
+			})
+		}
+	}
+}
+
 // 100,000 entries, one of which is good, wherever it stands; and as many good
 // ones.
 func TestSnapshotHuge(t *testing.T) {

@@ -1,6 +1,7 @@
 package rootsmgr
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -207,6 +208,8 @@ func (v View) whyFailed() string {
 			v.client(), v.unusable, v.Snapshot.Origin().setting())
 	case v.waiting:
 		return v.client() + " has not said yet which folders are open"
+	case errors.Is(v.Err, errInline):
+		return v.client() + " has given no roots with its calls"
 	case v.Err != nil:
 		return fmt.Sprintf("%s declared roots but did not give them (%v)", v.client(), v.Err)
 	}
@@ -223,7 +226,7 @@ func (v View) remedy() string {
 		return "name directories that exist, "
 	case v.waiting:
 		return "call again in a moment, "
-	case v.Err != nil:
+	case v.Err != nil && !errors.Is(v.Err, errInline):
 		return "call again, reconnect the client, "
 	}
 	return ""

@@ -90,7 +90,11 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 
 // unopened says why a directory of a token opens nothing.
 func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir}).Skipped()
+	seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
+	if seen.Len() > 0 {
+		return nil // a pattern of which something else matches: get-roots shows the rest
+	}
+	return seen.Skipped()
 }
 
 const (
