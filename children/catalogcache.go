@@ -28,7 +28,7 @@ const (
 	cacheMagic = "mcphub catalogue 3\n"
 	cacheEnd   = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
-	maxCacheFile = 16 << 20
+	maxCacheFile = 80 << 20
 	// maxCacheFiles bounds how many there are; the oldest give way.
 	maxCacheFiles = 512
 )

@@ -50,6 +50,7 @@ type nest struct {
 	changed  func(k Key, tools []Redefinition)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots  func(k Key) string                                                 // likewise
 }
 
 // child is one instance. live runs on one goroutine at a time, the owner of
@@ -95,8 +96,7 @@ type past struct {
 	begun    bool   // live was called before
 	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
-	lives    Lives  // of its lists, as they were read last
-	self     Life   // of what it said of itself
+	lives    Lives  // of the offer, as it was read last
 	news     bool   // the offer is not cached as it is
 	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
 	doubted  bool   // it was started once more for that, and will not be again
@@ -332,7 +332,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
-	v.status.Lives, v.status.Self = c.past.lives, c.past.self
+	v.status.Lives = c.past.lives
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
@@ -450,6 +450,12 @@ func (c *child) finish() {
 	c.settle.Do(func() { close(c.settled) })
 }
 
+// again reports whether the child is started once more without a call: one that
+// was asked for and has never been ready yet, unless it fails again and again.
+func (c *child) again() bool {
+	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.open()
+}
+
 // next is what the life of an instance goes on with.
 type next int
 
@@ -471,7 +477,7 @@ func (c *child) awaitStart() next {
 		c.past.gen = w.gen
 		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
-		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
+		ask := w.demand || !c.lazy() && w.wish || c.again()
 		wait := time.Until(c.past.next)
 		switch {
 		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
@@ -522,7 +528,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
 		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
 		if r == nil {

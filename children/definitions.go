@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -35,6 +36,11 @@ type definitions struct {
 
 	mu    sync.Mutex
 	known map[string]map[string][]form // by definitionsKey, then tool: the latest first
+}
+
+// definitionsFolder is where they are kept, beside the folder for what is listed.
+func definitionsFolder(cache string) string {
+	return filepath.Join(filepath.Dir(cache), "definitions")
 }
 
 // A form is one way in which a tool was defined: a digest of each part it has.

@@ -74,9 +74,10 @@
 // changed meanwhile; the level goes with each request. Its notifications come as
 // in the other era. ttlMs is heeded where a child does not announce its changes:
 // then it is listed again when its word is over, but not within a minute.
-// cacheScope is passed on as Offer.Private.
+// What it says of the life of its lists stands in Status.Lives.
 //
-// A result of an unknown resultType is a broken answer. One that asks for input
+// A result of an unknown resultType is a broken answer, but to a method of an
+// extension. One that asks for input
 // comes raw from [Lease.Call]: whoever called sees it through, with the roots of
 // [Lease.Roots], for such a child is told of no change and keeps none. Requests
 // that it sends all the same are refused.

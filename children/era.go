@@ -122,7 +122,7 @@ func choose(supported []string, version string, result []byte) discovered {
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
 		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
-		o.Private, o.self = isPrivate(result), lifeOf(result)
+		o.Private, o.lives.Self = isPrivate(result), lifeOf(result)
 		return discovered{verdict: verdictModern, offer: o}
 	case legacy || len(supported) == 0:
 		return discovered{}

@@ -22,7 +22,7 @@ func (e *UnavailableError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "child %q is not available: %s", e.Child, e.Reason)
 	if e.RetryAfter > 0 {
-		fmt.Fprintf(&b, "; it is started again in %s", e.RetryAfter.Round(time.Second/10))
+		fmt.Fprintf(&b, "; it is not started again for %s, a call after that starts it", e.RetryAfter.Round(time.Second/10))
 	}
 	// What went wrong with a connection is its last word too.
 	if said := strings.TrimSpace(e.Stderr); e.own && said != "" && !strings.Contains(e.Reason, said) {

@@ -43,8 +43,7 @@ type Offer struct {
 	// offer is good for this run, and is not remembered.
 	cut uint32
 
-	lives Lives // of the lists, as they were read in this run
-	self  Life  // of what server/discover told
+	lives Lives // as they were read in this run
 }
 
 // A Life is how long something may be kept, and by whom, by what the child said of
@@ -56,9 +55,11 @@ type Life struct {
 	At     time.Time     // when it was read
 }
 
-// Lives are those of a child's lists: of its tools, prompts, resources and
-// resource templates, in the order of lists.
-type Lives [4]Life
+// Lives are those of what a child offers.
+type Lives struct {
+	Self  Life    // of what it says of itself (server/discover)
+	Lists [4]Life // of its tools, prompts, resources and resource templates, in the order of lists
+}
 
 // and is the life of two parts together.
 func (l Life) and(o Life) Life {
@@ -303,7 +304,7 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 			if all[i].note != "" {
 				told = append(told, all[i].note)
 			}
-			o.Private, o.lives[i] = o.Private || all[i].private, all[i].life
+			o.Private, o.lives.Lists[i] = o.Private || all[i].private, all[i].life
 			if i == 0 {
 				o.Fresh = all[i].life.Fresh
 			} else {

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ func (c *child) start() (*run, *UnavailableError) {
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.machine)
+	var missing *missingRootError
+	if errors.As(err, &missing) && missing.known == "" {
+		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
+	}
 	c.past.badPlan = err != nil
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}

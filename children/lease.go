@@ -34,6 +34,10 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.r.c.key }
 
+// Term is the one in which the lease was given. What is sent by the lease reaches
+// the child in that one, or a later one.
+func (l *Lease) Term() Term { return l.v.status.Term() }
+
 // AskedRoots reports whether the child has asked roots/list in this run.
 func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
 
@@ -56,7 +60,7 @@ func (l *Lease) Roots() ([]byte, bool) {
 	}
 	w := l.r.c.wanted()
 	l.r.roots.answered(w.gen)
-	return rootsResult(w.roots), true
+	return rootsResult(w.roots, l.r.c.noRoots), true
 }
 
 // WatchTask has a child without a handshake tell of one of its tasks

@@ -95,7 +95,7 @@ func (l *sseLink) events() error {
 				return err
 			}
 		case len(ev.data) > 0 && (ev.name == "" || ev.name == "message"):
-			m, err := l.take(l.ctx, l.ctx, oneLine(ev.data), l.post)
+			m, err := l.take(l.ctx, nil, oneLine(ev.data), l.post)
 			if err != nil {
 				l.log.Warn().Err(err).Msg("an event is no message")
 				continue

@@ -27,7 +27,7 @@ func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *st
 	s = s.withDefaults()
 	said := bucket{tokens: 10}
 	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
-		FrameLimit: s.FrameLimit,
+		FrameLimit: s.FrameLimit, IDLimit: s.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
 			if said.take(time.Now()) {
 				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")

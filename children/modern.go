@@ -236,6 +236,8 @@ func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
 		return nil
 	case isText && text == ResultTask && method == "tools/call" && s.tasks:
 		return nil
+	case isText && text != ResultInput && text != ResultTask && !OfProtocol(method):
+		return nil // an extension's own
 	case isText && (text == ResultInput || text == ResultTask):
 		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
 	}

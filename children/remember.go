@@ -133,7 +133,7 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 // that of a child that is spoken to without a handshake because it ended during
 // one, for that may have been by chance.
 func (c *child) offers(o *Offer) {
-	c.past.listed, c.past.spoke, c.past.lives, c.past.self = true, o.spoken(), o.lives, o.self
+	c.past.listed, c.past.spoke, c.past.lives = true, o.spoken(), o.lives
 	c.compare(o)
 	if o.cut != 0 || c.past.shy == EraLegacy {
 		c.offer, c.past.news = o, false

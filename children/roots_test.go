@@ -242,7 +242,7 @@ func TestMissingRootIsNamed(t *testing.T) {
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}, "${root}"))
 	<-s.Settled(one)
 	var gone *children.UnavailableError
-	if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no root is known") {
+	if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no root that is a directory is known") {
 		t.Errorf("error: %v", err)
 	}
 	s.SetRoots(one, d)

@@ -172,7 +172,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
+		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
 		a.Release = func() {
 			r.roots.open.Add(-1)
 			r.roots.answered(w.gen)
@@ -217,7 +217,22 @@ func (a *answers) answered(gen uint64) {
 
 // ServeNotification follows up list_changed and puts off timeouts; it is
 // called on the read loop and hands on what is not the hub's own business.
-func (r *run) ServeNotification(m *jsonrpc.Message) {
+func (r *run) ServeNotification(m *jsonrpc.Message) { r.noticed(context.Background(), m) }
+
+type toldKey struct{}
+
+// ServeNotificationOn is ServeNotification where the transport tells on which call
+// it came, or that it came on none.
+func (r *run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
+	r.noticed(context.WithValue(on, toldKey{}, true), m)
+}
+
+// Told reports whether the transport of a child tells which call something that
+// the child says belongs to: ctx is what an Observer was given. Then ctx has the
+// values of that call's context, or there is no such call.
+func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
+
+func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modern.Load(); w != nil {
 		if m = w.heard(m); m == nil {
 			return
@@ -233,7 +248,7 @@ func (r *run) ServeNotification(m *jsonrpc.Message) {
 			r.silent.progress(token)
 		}
 	}
-	r.c.host.observer.ChildNotification(r.c.key, m)
+	r.c.host.observer.ChildNotification(ctx, r.c.key, m)
 }
 
 // relistAll has every list looked at anew.

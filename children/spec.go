@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 // RootsMode says how a child is told which directories are open (the entry's
@@ -119,6 +121,7 @@ type Spec struct {
 	IdleTimeout  time.Duration // stop after this long without a call; 0: never
 	StopTimeout  time.Duration // of the whole stop ladder; 0: 2.5 s
 	FrameLimit   int           // bytes of one line of the child; 0: 64 MiB
+	IDLimit      int           // bytes of the id of a request of the child; 0: 1 KiB
 
 	// Probe names a tool, called without arguments, whose text result lists the
 	// directories that the child has applied. "" uses none, except for the
@@ -176,6 +179,9 @@ func (s Spec) withDefaults() Spec {
 	if s.FrameLimit <= 0 {
 		s.FrameLimit = DefaultFrameLimit
 	}
+	if s.IDLimit <= 0 {
+		s.IDLimit = jsonrpc.DefaultIDLimit
+	}
 	if s.Probe == "" && s.Roots != RootsNone && isOfficial(s) {
 		s.Probe = officialProbe
 	}
@@ -192,7 +198,7 @@ func (s Spec) Equal(o Spec) bool {
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
-		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.Probe == b.Probe
+		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
 
 // TakesDirectories reports whether the child takes every root for a directory: it

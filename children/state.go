@@ -72,8 +72,7 @@ type Status struct {
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
-	Lives    Lives  // of its lists, as they were read last in this instance
-	Self     Life   // of what it says of itself
+	Lives    Lives  // of the offer, as it was read last in this instance
 	Revision uint64 // of the Spec that it runs by
 	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
 
@@ -84,7 +83,20 @@ type Status struct {
 	FailedAt     time.Time // when that was
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
+	ByItself     bool      // when backing off: it is started then without a call
 }
+
+// A Term is one acquaintance of a child with this program: from its start, or
+// from when a server had forgotten the session before, until that happens again.
+// What was said to a child holds for its Term. The zero Term is none.
+type Term struct {
+	serial   uint64
+	restarts int
+	renewed  uint64
+}
+
+// Term is that of now; of a child that runs.
+func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
 
 // String is one line for logs and tests.
 func (st Status) String() string {
@@ -103,8 +115,8 @@ type Observer interface {
 	ChildChanged(st Status, offer *Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
-	// ChildChanged.
-	ChildNotification(k Key, m *jsonrpc.Message)
+	// ChildChanged. Told says what ctx is.
+	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
 	// ChildRequest answers what is not answered here (roots/list and ping are).
 	// While it does, no call of the run times out. ctx ends when the child cancels
 	// the request or goes; where the transport says which call the request came
@@ -115,8 +127,8 @@ type Observer interface {
 // deaf is the Observer of a Supervisor that was given none.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *Offer)             {}
-func (deaf) ChildNotification(Key, *jsonrpc.Message) {}
+func (deaf) ChildChanged(Status, *Offer)                              {}
+func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
 func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }

@@ -51,6 +51,11 @@ type Options struct {
 	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
 	// called by many goroutines and must not block itself.
 	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
+
+	// NoRoots, where set, says why an instance is served no roots: the answer to its
+	// roots/list says so too, for whoever reads it there. It is called by many
+	// goroutines and must not block.
+	NoRoots func(k Key) string
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -77,7 +82,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}
@@ -88,7 +93,7 @@ func NewSupervisor(o Options) *Supervisor {
 	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
 	s.nest.forms.known = map[string]map[string][]form{}
 	if s.nest.forms.files.log = o.Log; o.Cache != "" {
-		s.nest.forms.files.dir = filepath.Join(o.Cache, "definitions")
+		s.nest.forms.files.dir = definitionsFolder(o.Cache)
 	}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting

@@ -63,7 +63,7 @@ func (w *watcher) ChildChanged(st children.Status, o *children.Offer) {
 	})
 }
 
-func (w *watcher) ChildNotification(k children.Key, m *jsonrpc.Message) {
+func (w *watcher) ChildNotification(_ context.Context, k children.Key, m *jsonrpc.Message) {
 	line := k.String() + " " + m.Method + " " + string(m.Params)
 	w.tell(func() { w.notes = append(w.notes, line) })
 }

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"slices"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -34,8 +33,10 @@ func resourceURIs(meta []byte) [][]byte {
 // appURIs are the URIs of apps that one child names, each once: those of its
 // resources and templates, and those that its tools name.
 func (o *childOffer) appURIs() (all []string) {
+	seen := map[string]bool{}
 	add := func(uri string) {
-		if isUI(uri) && !slices.Contains(all, uri) {
+		if isUI(uri) && !seen[uri] {
+			seen[uri] = true
 			all = append(all, uri)
 		}
 	}

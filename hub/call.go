@@ -405,30 +405,6 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	return s.considerBy(ctx, c)
 }
 
-// boundary waits for the roots that this call is judged by, and until the
-// children have been given them.
-func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
-	if p := parleyOf(ctx); p != nil {
-		return p.boundary(ctx)
-	}
-	began := time.Now()
-	defer lend(ctx)()
-	view, err := patience.Await(ctx)
-	if err != nil {
-		return view, err
-	}
-	return s.of(ctx, view), s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
-}
-
-// of says in a view whose roots it is about.
-func (s *Session) of(ctx context.Context, view rootsmgr.View) rootsmgr.View {
-	view.Client = s.capabilities().name
-	if p := parleyOf(ctx); p != nil {
-		view.Client = p.meta().caps.name
-	}
-	return view
-}
-
 // judge decides; a denial that a newer answer of the client might lift, or a
 // question to a human that it might spare, is decided once more after asking
 // (R11). Then the child is acquired anew: it has
@@ -465,23 +441,6 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	j.view = again
 	decide()
 	return nil
-}
-
-// lookAgain returns what a call is judged by that would be denied: what the client
-// answers when it is asked once more, else the roots with those that have come
-// into being meanwhile (R11, R13). newer is false where there is nothing else.
-func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
-	if parleyOf(ctx) == nil {
-		view, newer, err = patience.Reconsider(ctx)
-		if newer && err == nil {
-			err = s.awaitServed(ctx, view, j.gen.cfg.Roots.Timeout)
-		}
-	}
-	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		return s.of(ctx, view), newer, err
-	}
-	view, err = s.boundary(ctx, patience)
-	return view, true, err
 }
 
 // where tells what the instance that would run a request can reach, and what a
@@ -565,7 +524,7 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
-		return refuseArguments(err)
+		return refuseArguments(tool, err)
 	case errors.As(err, &missing), errors.As(err, &changed):
 		return toolError(err.Error())
 	case errors.As(err, &broken):

@@ -132,7 +132,7 @@ func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:
-		if ofProtocol[m.Method] || !a.extends(m.Method) {
+		if children.OfProtocol(m.Method) || !a.extends(m.Method) {
 			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
 		}
 	}

@@ -67,16 +67,11 @@ type oddity struct{ Tool, Reason string }
 // checked on the read loop.
 const cheapDefinition = 16 << 10
 
-// Bounds of one tool's definition, and of all of one child together, in bytes.
-const (
-	maxDefinition  = 1 << 20
-	maxDefinitions = 16 << 20
-)
-
 // childOffer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type childOffer struct {
 	gen   *generation // by which it was read
+	child string
 	raw   *children.Offer
 	tools []*offered
 	odd   []oddity
@@ -88,20 +83,21 @@ type childOffer struct {
 
 // readOffer reads a child's list: it compiles schemas, so it may take a while.
 func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
-	out := &childOffer{gen: g, raw: raw}
+	out := &childOffer{gen: g, child: child.Spec.Name, raw: raw}
 	seen := map[string]bool{}
 	bytes := 0
 	for i, entry := range raw.Tools {
 		o, reason := g.offer(child, raw, entry)
+		if reason == hidden {
+			continue
+		}
 		bytes += len(entry)
 		switch {
-		case reason == hidden:
-			continue
 		case reason != "":
 		case seen[o.remote]:
 			reason = "a second tool of this name; the first one counts"
-		case bytes > maxDefinitions:
-			reason = fmt.Sprintf("the definitions of this server have more than %d bytes together; exclude some of its tools", maxDefinitions)
+		case bytes > g.cfg.Limits.Definitions:
+			reason = g.tooMuch(kindTools)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
@@ -122,6 +118,11 @@ func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
 	out.extensions, odd = readExtensions(raw.Capabilities)
 	out.odd, out.apps = append(out.odd, odd...), out.appURIs()
 	return out
+}
+
+// tooMuch is the reason of what is beyond the bound of one kind.
+func (g *generation) tooMuch(k kind) string {
+	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, listing[k].what, g.cfg.Limits.Definitions)
 }
 
 // makeCatalog makes the view of the offers of one session's children. Offers
@@ -207,9 +208,6 @@ const hidden = "excluded by hub.json"
 
 // offer makes one entry of a child's list a tool of the hub, or says why not.
 func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
-	if len(raw) > maxDefinition {
-		return nil, fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
-	}
 	quoted := jsonrpc.Get(raw, "name")
 	remote, ok := jsonrpc.String(quoted)
 	if !ok || remote == "" {

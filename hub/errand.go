@@ -23,9 +23,9 @@ type errand struct {
 	token  []byte // the client's progress token, raw; nil where it gave none
 	// params builds what the child is sent, with the hub's own progress token.
 	params func(own []byte) [][]byte
-	// before, where set, is called with the instance that is sent the request, and
-	// then nothing is sent where it returns an error.
-	before func(children.Key) error
+	// before, where set, is called with the right to call the instance that is sent
+	// the request, and then nothing is sent where it returns an error.
+	before func(*children.Lease) error
 	// anew, where set, makes the scan again by what the child offers now; nil where
 	// that is what it was made by.
 	anew func(*children.Offer) (*validate.Scan, error)
@@ -89,7 +89,7 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		return refuseErrand(ctx, e, err), nil
 	}
 	if e.before != nil {
-		if err := e.before(j.lease.Key()); err != nil {
+		if err := e.before(j.lease); err != nil {
 			ticket.Outcome(audit.ResultNotSent)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}

@@ -108,7 +108,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", err.Error()
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", schemaText(tool, err)
 	case errors.As(err, &missing):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
 	case errors.As(err, &down):

@@ -33,7 +33,7 @@ const (
 // Bounds of the extensions of one child.
 const (
 	mostExtensions   = 64
-	maxExtensionSize = 64 << 10 // bytes of all keys and values
+	maxExtensionSize = 16 << 10 // bytes of all keys and values
 )
 
 // names reports whether a method or notification is one of an extension: its
@@ -127,7 +127,9 @@ func appendExtensions(b []byte, all []offeredExtension, known string) []byte {
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	all := s.tools().extensions
+	s.mu.Lock()
+	all := s.tab.gen.joinExtensions(s.tab.offers)
+	s.mu.Unlock()
 	if !isObject(caps) || len(all) == 0 {
 		return result
 	}
@@ -175,6 +177,17 @@ func (s *Session) expects(k children.Key, method string) bool {
 // extends reports whether the child offers an extension that a method is of.
 func (o *childOffer) extends(method string) bool {
 	return slices.ContainsFunc(o.extensions, func(x extension) bool { return names(x.key, method) })
+}
+
+// longestMethod bounds the name of a method that anything is looked up for, in bytes.
+const longestMethod = 256
+
+// extension serves what the protocol does not know, and records it.
+func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if len(m.Method) > longestMethod {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
+	}
+	return s.recorded(ctx, m, s.extend)
 }
 
 // extend answers a request that the protocol does not know, and passes on such a
@@ -326,23 +339,3 @@ func reportExtensions(all []offeredExtension) (r extensionsReport) {
 	}
 	return r
 }
-
-// ofProtocol are the requests and notifications of all versions of the protocol, and
-// of the extension for tasks, which the hub knows.
-var ofProtocol = func() map[string]bool {
-	all := map[string]bool{}
-	for _, method := range []string{
-		"initialize", "ping", methodDiscover, methodListen,
-		"tools/list", "tools/call", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
-		"resources/list", "resources/templates/list", "resources/read", methodSubscribe, methodUnsubscribe,
-		methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel, methodTaskUpdate,
-		methodRootsList, methodSample, methodElicit,
-		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/message",
-		"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed",
-		"notifications/resources/updated", "notifications/roots/list_changed", methodTaskStatus, children.MethodTaskNews,
-		"notifications/elicitation/complete", "notifications/subscriptions/acknowledged",
-	} {
-		all[method] = true
-	}
-	return all
-}()

@@ -43,12 +43,12 @@ func (c *testClient) heardOf(child, method string) []string {
 func TestTheProtocolsMethodsAreKnown(t *testing.T) {
 	for _, version := range spectest.Versions() {
 		for _, method := range spectest.Methods(version) {
-			if !ofProtocol[method] {
+			if !children.OfProtocol(method) {
 				t.Errorf("%s: %s", version, method)
 			}
 		}
 	}
-	if len(spectest.Versions()) == 0 || ofProtocol["skills/list"] {
+	if len(spectest.Versions()) == 0 || children.OfProtocol("skills/list") {
 		t.Error("nothing was compared")
 	}
 }
@@ -362,6 +362,7 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		{[]children.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "skills/" + strings.Repeat("x", longestMethod), `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
 		{[]children.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
 	} {
@@ -521,4 +522,30 @@ func TestExtensionsOfALazyChild(t *testing.T) {
 			t.Errorf("%d were started", now-before)
 		}
 	})
+}
+
+// TestResultsOfAnExtensionsOwnType: what the hub does not know of the type of a
+// result passes with an unknown method; what it knows keeps its meaning.
+func TestResultsOfAnExtensionsOwnType(t *testing.T) {
+	own := `{"resultType":"com.example/partial","n":12345678901234567890}`
+	spec := func(era string) children.Spec {
+		return played("kid", children.ShareSession, childtest.Script{Era: era, Offers: skills, Replies: map[string]string{
+			"skills/own": own, "skills/input": `{"resultType":"input_required","inputRequests":{},"requestState":"s"}`, "skills/task": `{"resultType":"task","taskId":"t"}`,
+		}})
+	}
+	for _, era := range []string{"", "modern"} {
+		play(t, []children.Spec{spec(era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			c, _ := enterModern(t, h, `{}`)
+			c.raw("tools/list", `{}`)
+			if got := c.raw("skills/own", `{}`); !strings.HasPrefix(got, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcphub","version":"test"}},`+own[1:len(own)-1]) {
+				t.Errorf("%q: %s", era, got)
+			}
+			for _, method := range []string{"skills/input", "skills/task"} {
+				resp := c.once(method, `{}`)
+				if kind, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "resultType")); resp.Result != nil && kind != "complete" {
+					t.Errorf("%q, %s: %s", era, method, resp.Result)
+				}
+			}
+		})
+	}
 }

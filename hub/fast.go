@@ -189,7 +189,7 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 		return
 	}
 	c.ticket.Outcome(resultOf(res.Result, res.Error))
-	c.reply.Answer(res.Answer())
+	c.reply.Answer(settle(c.lease, methodCall, res))
 }
 
 // converse goes on where the short way ends: the child has asked for something.

@@ -154,7 +154,7 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.lives.Done()
-	if r.Method != http.MethodPost && headerModern(r.Header) {
+	if r.Method != http.MethodPost && f.modern(r.Header, owner) {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
 		return
@@ -172,6 +172,23 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// modern reports whether the headers of a request make it one of the era without
+// a handshake. A version that is not served is taken for a later one of that era,
+// but in a session: whoever has one has said initialize.
+func (f *httpFront) modern(h http.Header, owner string) bool {
+	if !headerModern(h) {
+		return false
+	}
+	id := sessionNamed(h)
+	if id == "" || slices.Contains(h[keyProtocol], modernVersion) {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.sessions[id]
+	return c == nil || c.owner != owner
+}
+
 // post takes one message of the client.
 func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	plain, events := accepts(r.Header)
@@ -179,7 +196,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
-	if headerModern(r.Header) {
+	if f.modern(r.Header, owner) {
 		f.postModern(w, r, owner, events)
 		return
 	}

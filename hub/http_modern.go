@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -102,7 +103,7 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 // requests there are none of.
 func (f *httpFront) strayModern(w http.ResponseWriter, m *jsonrpc.Message, s *Session) {
 	if m.IsNotification() {
-		if !ofProtocol[m.Method] {
+		if !children.OfProtocol(m.Method) {
 			s.ServeNotification(m)
 		}
 		w.WriteHeader(http.StatusAccepted)

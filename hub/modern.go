@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -120,8 +121,8 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 		}
 	}
 	serve, asks := s.modernMethod(m.Method)
-	if serve == nil && !ofProtocol[m.Method] {
-		serve = s.recording(s.extend)
+	if serve == nil && !children.OfProtocol(m.Method) {
+		serve = s.extension
 	}
 	if serve == nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))

@@ -43,13 +43,13 @@ func (s *Session) keeping(k kind) caching {
 		if o == nil || s.isGhost(o) || s.seats.Load().by[name].moved {
 			return caching{}
 		}
-		life, announces := st.Self, true // another process says it anew
+		life, announces := st.Lives.Self, true // another process says it anew
 		if k != kinds {
 			capability := jsonrpc.Get(o.raw.Capabilities, listing[k].capability)
 			if capability == nil || string(capability) == "null" {
 				continue
 			}
-			life, announces = st.Lives[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
+			life, announces = st.Lives.Lists[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
 		}
 		left := listTTL
 		switch {

@@ -22,12 +22,25 @@ func toolError(text string) jsonrpc.Answer {
 
 // refuseArguments answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
-func refuseArguments(err error) jsonrpc.Answer {
+func refuseArguments(tool *offered, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	if errors.As(err, &args) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	}
-	return toolError("Invalid arguments: " + err.Error())
+	return toolError(schemaText(tool, err))
+}
+
+// schemaText says which argument of which tool does not fit its schema.
+func schemaText(tool *offered, err error) string {
+	what := err.Error()
+	var schema *validate.SchemaError
+	if errors.As(err, &schema) {
+		what = schema.Message
+		if schema.Pointer != "" {
+			what = "argument " + shown(schema.Pointer, 200) + ": " + what
+		}
+	}
+	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", quotedName(tool.remote), quotedName(tool.child), what)
 }
 
 // mostRoots is how many roots a denial names (V8).

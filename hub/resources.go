@@ -175,7 +175,7 @@ func (s *Session) inTurn(ctx context.Context, method, uri string, list []source,
 // aboutResource sends a request about one resource to one child. With
 // errSuperseded or what is wrong with the URI nothing was sent; with errDenied
 // there is an answer.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(children.Key) error) (jsonrpc.Answer, error) {
+func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	checker, by := from.gen.cfg.Checker, s.tools().templates[from.child]
 	scan, err := checker.ScanURI(from.child, from.uri, by...)
 	if err != nil {

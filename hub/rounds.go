@@ -141,7 +141,11 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			if resp.Error != nil || !asksForInput(resp.Result) {
+			switch {
+			case resp.Error == nil && asksForInput(resp.Result):
+			case carrierOf(ctx) == nil:
+				return d.s.tools().apps.answer(d.j.child, settle(d.j.lease, d.method, resp)), nil
+			default:
 				return d.s.tools().apps.answer(d.j.child, resp.Answer()), nil
 			}
 			result = bytes.Clone(resp.Result)

@@ -104,12 +104,6 @@ func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
 	return roots
 }
 
-// places are the directories beside the session's roots that its children may
-// write in: a root that is a link in one is not followed out of it (R13).
-func (s *Session) places() []string {
-	return append(s.hub.now().cfg.Checker.Places(), s.consent.directories()...)
-}
-
 // beside are the directories that a child is served beside roots: those that the
 // policy names, and what a human has granted.
 func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.Entry {

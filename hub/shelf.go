@@ -69,14 +69,12 @@ func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []
 		switch {
 		case !ok || remote == "":
 			reason = fmt.Sprintf("it is no %s with a %s", l.what, l.key)
-		case len(raw) > maxDefinition:
-			reason = fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
 		case !unambiguous(raw):
 			reason = "its definition has a member twice"
 		case seen[remote]:
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.what, l.key)
-		case size > maxDefinitions:
-			reason = fmt.Sprintf("the %ss of this server have more than %d bytes together", l.what, maxDefinitions)
+		case size > g.cfg.Limits.Definitions:
+			reason = g.tooMuch(k)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("%s %d", l.what, i+1)

@@ -157,6 +157,13 @@ type oddityReport struct {
 	Reason string `json:"reason"`
 }
 
+func reportOddities(all []oddity) (r []oddityReport) {
+	for _, odd := range all {
+		r = append(r, oddityReport{shown(odd.Tool, 100), odd.Reason})
+	}
+	return r
+}
+
 type serversReport struct {
 	Servers []serverReport `json:"servers"`
 	extensionsReport
@@ -180,9 +187,7 @@ func (s *Session) serversReport(only string) serversReport {
 				r.Tools = append(r.Tools, toolReport{Name: o.name, ToolName: o.remote, Description: o.description()})
 			}
 		}
-		for _, odd := range c.odd[name] {
-			r.NotOffered = append(r.NotOffered, oddityReport{shown(odd.Tool, 100), odd.Reason})
-		}
+		r.NotOffered = reportOddities(c.odd[name])
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range g.cfg.Broken {
@@ -227,9 +232,15 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	childOdd
 	childFailures
 	childLaunch
 	childServed
+}
+
+// childOdd is what a server defines and is not offered.
+type childOdd struct {
+	NotOffered []oddityReport `json:"notOffered,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -238,6 +249,7 @@ type childFailures struct {
 	Failures    int        `json:"failures"`              // in a row
 	CircuitOpen bool       `json:"circuitOpen"`           // too many in a row: started only when called
 	NextStart   *time.Time `json:"nextStart,omitempty"`   // when backing off: not before
+	StartedBy   string     `json:"startedBy,omitempty"`   // when backing off: what starts it then, "call" or "hub"
 	LastFailure string     `json:"lastFailure,omitempty"` // how the last start or run that failed ended, exit status included
 	FailedAt    *time.Time `json:"failedAt,omitempty"`    // when that was
 }
@@ -269,7 +281,8 @@ type SessionStatus struct {
 	Since    time.Time `json:"since"`
 	Client   string    `json:"client,omitempty"` // name and version, as it calls itself
 	Protocol string    `json:"protocolVersion,omitempty"`
-	Calls    int       `json:"calls"` // requests of the client being served
+	Calls    int       `json:"calls"`  // requests of the client being served
+	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
 	sessionRoots
 	consentReport
 }
@@ -305,6 +318,11 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Unlock()
 	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
+	for i := range st.Children {
+		if o := offers[st.Children[i].Server]; o != nil {
+			st.Children[i].NotOffered = reportOddities(o.odd)
+		}
+	}
 	for _, s := range sessions {
 		st.Sessions = append(st.Sessions, s.status())
 	}
@@ -335,7 +353,7 @@ func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
 		childFailures: childFailures{
-			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
+			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
@@ -354,6 +372,16 @@ func eraOf(protocol string) string {
 	return eraHandshake
 }
 
+func startedBy(st children.Status) string {
+	switch {
+	case st.State != children.BackingOff:
+		return ""
+	case st.ByItself:
+		return "hub"
+	}
+	return "call"
+}
+
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -367,7 +395,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.trips.passed(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -17,7 +18,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	s := h.newSession()
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
-		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
+		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	settings := cfg.Roots
@@ -85,9 +86,9 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.begin()
 		return s.explain(ctx, m)
 	}
-	if !ofProtocol[m.Method] {
+	if !children.OfProtocol(m.Method) {
 		s.begin()
-		return s.recorded(ctx, m, s.extend)
+		return s.extension(ctx, m)
 	}
 	return s.control(ctx, m.Frame)
 }
@@ -138,7 +139,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()
 	default:
-		if !ofProtocol[m.Method] {
+		if !children.OfProtocol(m.Method) {
 			s.carry(m)
 			return
 		}

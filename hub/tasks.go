@@ -197,6 +197,9 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
 	}
+	if carrierOf(ctx) == nil {
+		return settle(lease, m.Method, resp)
+	}
 	return resp.Answer()
 }
 

@@ -208,7 +208,7 @@ func TestSkippedAbove(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/gone": "does not exist", "/gone/a/b": "does not exist", "/p/gen/x": "is a link inside", "/w/xy/z": "matches no directory",
-		"/n/a": "and of that: it does not exist", "/w/y": "", "/gon": "", "/p": "", "/out": "",
+		"/n/a": "cannot be used: it does not exist", "/w/y": "", "/gon": "", "/p": "", "/out": "",
 	} {
 		got, ok := s.SkippedAbove(dir + path)
 		if ok != (want != "") || !strings.Contains(got.Reason, want) {

@@ -56,6 +56,11 @@ func (p Platform) globOf(entry Entry) (glob, error) {
 	if err := checkPattern(g.tail); err != nil {
 		return glob{}, err
 	}
+	g.tail = "/" + g.tail
+	for strings.Contains(g.tail, "/**/**/") { // as much as one, at many times the cost
+		g.tail = strings.ReplaceAll(g.tail, "/**/**/", "/**/")
+	}
+	g.tail = g.tail[1:]
 	// What lies below a match is inside it: there is no need to look there.
 	for g.tail = strings.TrimRight(g.tail, "/"); g.tail == "**" || strings.HasSuffix(g.tail, "/**"); {
 		g.tail = strings.TrimRight(strings.TrimSuffix(g.tail, "**"), "/")
@@ -73,10 +78,14 @@ func checkPattern(tail string) error {
 	// this one so far.
 	type level struct{ sum, product int }
 	open := []level{{product: 1}}
-	class := false
+	class, begun := false, false // begun: a brace or an alternative begins here
 	for i := 0; i < len(tail); i++ {
-		at := &open[len(open)-1]
-		switch c := tail[i]; {
+		at, c := &open[len(open)-1], tail[i]
+		if begun && !class && (c == ',' || c == '}') {
+			return errors.New("it is a pattern with nothing between braces or commas")
+		}
+		begun = len(open) > 1 && c == ',' || c == '{'
+		switch {
 		case c == '\\':
 			i++
 		case class:
@@ -137,7 +146,7 @@ func (b *builder) spread(entry Entry) {
 		err = errNoDir
 	}
 	if err != nil {
-		at := skip(base.given, fmt.Sprintf("it is a pattern below %s, and of that: %v", quote(base.given), err))
+		at := skip(base.given, fmt.Sprintf("it is a pattern, and its directory %s cannot be used: %v", quote(base.given), err))
 		b.late.await(g, base, at)
 		return
 	}

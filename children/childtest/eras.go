@@ -38,7 +38,7 @@ func (a *audience) ChildChanged(_ children.Status, o *children.Offer) {
 	}
 }
 
-func (a *audience) ChildNotification(_ children.Key, m *jsonrpc.Message) {
+func (a *audience) ChildNotification(_ context.Context, _ children.Key, m *jsonrpc.Message) {
 	note := m.Method + " " + string(m.Params)
 	a.tell(func() { a.notes = append(a.notes, note) })
 }

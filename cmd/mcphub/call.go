@@ -202,6 +202,9 @@ func schemaType(raw []byte) string {
 // printResult prints what a person wants to see of a tool result: its text, or
 // all of it as JSON.
 func printResult(w io.Writer, result []byte, raw bool) error {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		w = cleanTo(w) // elsewhere it is what the server sent
+	}
 	text, plain := resultText(result)
 	if raw || !plain {
 		var b bytes.Buffer
@@ -209,13 +212,9 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 			b.Reset()
 			b.Write(result)
 		}
-		fmt.Fprintln(w, b.String())
-	} else {
-		if f, ok := w.(*os.File); ok && isTerminal(f) {
-			text = clean(text)
-		}
-		fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
+		text = b.String()
 	}
+	fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	if resultIsError(result) {
 		return &exitError{Code: exitToolError}
 	}

@@ -175,7 +175,7 @@ func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
 	}
 }
 
-func (s *startTimes) ChildNotification(children.Key, *jsonrpc.Message) {}
+func (s *startTimes) ChildNotification(context.Context, children.Key, *jsonrpc.Message) {}
 
 func (s *startTimes) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")

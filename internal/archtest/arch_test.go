@@ -20,11 +20,10 @@ const module = "mcphub"
 // import. What is not named here may import none.
 var allowed = map[string][]string{
 	"validate":           {"rootsmgr", "internal/resource"},
-	"internal/config":    {"internal/resource"},
 	"internal/guardian":  {"internal/proctree"},
 	"internal/jsonrpc":   {"internal/rawio", "internal/printable"},
 	"internal/audit":     {"internal/rawio", "internal/nesting"},
-	"internal/config":    {"internal/nesting"},
+	"internal/config":    {"internal/nesting", "internal/resource"},
 	"internal/files":     {"internal/nesting"},
 	"internal/mirror":    {"internal/jsonrpc"},
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},

@@ -126,7 +126,7 @@ func Redact(text string) string {
 func RedactArgs(args, environ []string) []string {
 	var values []string
 	for _, v := range environ {
-		if name, value, _ := strings.Cut(v, "="); len(value) >= shortestSecret && SecretKey(name) {
+		if name, value, _ := strings.Cut(v, "="); len(value) >= shortestSecret && SecretKey(name) && !strings.HasSuffix(name, "PWD") { // a shell's PWD is a folder
 			values = append(values, value, Redacted)
 		}
 	}

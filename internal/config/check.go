@@ -253,7 +253,7 @@ func (s *spec) meant(m member) (string, *key) {
 	case table:
 		names = append(names, containers[1:]...)
 	}
-	best := suggest(m.name, names)
+	best := Suggest(m.name, names)
 	if best == "" {
 		return "", nil
 	}
@@ -344,7 +344,7 @@ func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
 	values := s.values()
 	if !slices.Contains(values, n.text) {
 		hint := ""
-		if best := suggest(n.text, values); best != "" {
+		if best := Suggest(n.text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), oneOf(values)), hint)

@@ -116,3 +116,28 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+// FuzzAlias: whatever a client's entry holds, under whatever a client calls its
+// container, it becomes an entry or a problem.
+func FuzzAlias(f *testing.F) {
+	for _, r := range aliasRows {
+		f.Add("mcpServers", r.theirs)
+	}
+	for _, a := range aliases {
+		f.Add("servers", `{"command":"x","`+a.from+`":`+strings.Repeat("[", 60)+strings.Repeat("]", 60)+`}`)
+		f.Add("mcp", `{"`+a.from+`":`+strings.Repeat(`{"a":`, 60)+`"b"`+strings.Repeat("}", 60)+`,"url":"http://h/"}`)
+	}
+	for _, container := range containers {
+		f.Add(container, `{"command":`+strings.Repeat("[", 200))
+		f.Add(container, `{"command":["x",["y"]],"args":[[]],"command":{"path":{}}}`)
+	}
+	f.Fuzz(func(t *testing.T, container, entry string) {
+		file, problems, err := Parse("hub.json", []byte(`{"`+container+`":{"a":`+entry+`}}`), envOf(map[string]string{"A": "b"}))
+		if (file == nil) != (err != nil) {
+			t.Fatalf("file %v, error %v", file, err)
+		}
+		if file == nil && len(problems) == 0 {
+			t.Fatal("nobody says why")
+		}
+	})
+}

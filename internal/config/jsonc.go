@@ -144,6 +144,8 @@ func (s *source) syntax(err error) *Problem {
 	switch {
 	case len(bytes.TrimSpace(s.data)) == 0:
 		off, text, hint = 0, "the file is empty", `the least there can be is {"mcpServers": {}}`
+	case looksLike(s.data) != "":
+		text, hint = "this looks like "+looksLike(s.data)+", and hub.json is JSON", `{ "mcpServers": { "NAME": { "command": ..., "args": [...] } } }`
 	case strings.Contains(text, "unexpected EOF"):
 		text, hint = "the file ends too early", s.unclosed(text)
 	case strings.Contains(text, "after object value"), strings.Contains(text, "after array value"):
@@ -157,6 +159,29 @@ func (s *source) syntax(err error) *Problem {
 		hint = "names and strings stand in double quotes, a backslash is written twice"
 	}
 	return s.problem(off, text, hint)
+}
+
+var (
+	tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=\s*\S.*)$`)
+	yamlLine = regexp.MustCompile(`^(---|- .*|[A-Za-z0-9_"' -]+:(\s.*)?)$`)
+)
+
+// looksLike tells the formats of other clients from broken JSON, by the first
+// line that says something; "" where it is neither.
+func looksLike(data []byte) string {
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+			continue
+		case tomlLine.MatchString(line):
+			return "TOML"
+		case yamlLine.MatchString(line):
+			return "YAML"
+		}
+		return ""
+	}
+	return ""
 }
 
 func (s *source) unclosed(text string) string {

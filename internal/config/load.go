@@ -306,7 +306,7 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
 		if strings.ContainsAny(pattern, `*?[\`) {
 			text = "no server is called like " + quote(pattern)
 		}
-		if best := suggest(pattern, names); best != "" {
+		if best := Suggest(pattern, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)

@@ -40,7 +40,7 @@ const everyKey = `{
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "stateKey": { "env": "STATE_KEY" },
             "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ] },
-  "limits": { "frame": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
+  "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
 }`
 
 func envOf(m map[string]string) func(string) (string, bool) {

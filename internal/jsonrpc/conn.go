@@ -47,6 +47,7 @@ type Handler interface {
 type Options struct {
 	Strict      bool          // the peer is the client: refuse what has two readings
 	FrameLimit  int           // bytes of one line; 0: DefaultFrameLimit
+	IDLimit     int           // bytes of the id of a request of the peer; 0: DefaultIDLimit
 	MaxRequests int           // of the peer, served at a time; 0: DefaultMaxRequests
 	QueueBytes  int           // waiting to be written; 0: DefaultQueue
 	Grace       time.Duration // after the end of input, how long requests already read may go on

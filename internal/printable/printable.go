@@ -88,9 +88,10 @@ func invisible(r rune) bool {
 	return directs(r) || isTag(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// shows reports a character between two of which a joiner has a meaning.
+// shows reports a character that leaves a mark: between two of them a joiner has
+// a meaning, and behind one a variation selector.
 func shows(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r) || unicode.IsSymbol(r)) && !invisible(r) && r != utf8.RuneError
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !invisible(r) && r != utf8.RuneError
 }
 
 // sequence returns the length of the escape sequence that s begins with, or 0.
