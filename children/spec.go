@@ -114,6 +114,8 @@ type Spec struct {
 	Start   StartMode
 	Local   bool // the program may come from the working directory
 
+	Directories bool // it can do with directories only, where a root is a file
+
 	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
 	CallTimeout  time.Duration // of one call without progress; 0: 10 min, negative: none
 	IdleTimeout  time.Duration // stop after this long without a call; 0: never
@@ -194,7 +196,7 @@ func (s Spec) Equal(o Spec) bool {
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
 		a.URL == b.URL && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
-		a.Roots == b.Roots && a.Share == b.Share && a.Local == b.Local &&
+		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
@@ -202,7 +204,9 @@ func (s Spec) Equal(o Spec) bool {
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
-func (s Spec) TakesDirectories() bool { return s.NeedsRoots() || s.URL == "" && isOfficial(s) }
+func (s Spec) TakesDirectories() bool {
+	return s.Directories || s.NeedsRoots() || s.URL == "" && isOfficial(s)
+}
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, or its

@@ -213,6 +213,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 			return exitf(exitFailure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
 		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+		spec.Directories = true
 		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
 	}
 	switch {
