@@ -48,15 +48,21 @@
 // # Two eras
 //
 // A child is spoken to by the handshake (2024-11-05 to 2025-11-25), or without
-// one (2026-07-28), as Spec.Era says. EraAuto asks for server/discover first. A
+// one (2026-07-28), as Spec.Era says. EraAuto takes the era of the clients, which
+// is part of the [Key], where the child has it: what comes first on a connection is
+// of that era, for servers of both eras take it for a choice that lasts.
+//
+// For clients of the handshake it is greeted, and asked for server/discover only
+// where it refuses that. For the others it is asked for server/discover first. A
 // result that names a version of ours, or an error of the modern era, settles it;
 // any other answer has initialize follow at once on the same connection, and so
 // has silence after two seconds. Nothing is taken back meanwhile: a server that
-// is still loading finds both. One that ends because of the question is started
-// once more, without it. What was found out stays in the offer that is
-// remembered, and is doubted only when it fails; a server that was too slow for
-// the question, and would have known the answer, is spoken to without a handshake
-// from its next start on.
+// is still loading finds both. One that ends because of what came first is started
+// once more, the other way. What was found out stays in the offer that is
+// remembered for the Key, and is doubted only when it fails; a server that was too
+// slow for the question, and would have known the answer, is spoken to without a
+// handshake from its next start on. An instance that sessions share ends where the
+// child has only the other era: [Supervisor.Home] tells who serves them.
 //
 // To the rest of the program the two differ little. A link without a handshake
 // (modern.go) puts the version, this program and what the client can do into the

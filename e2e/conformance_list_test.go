@@ -89,14 +89,16 @@ scenario that it lists as a requirement of a revision of the specification. This
 ` + "`go test ./e2e -run TestConformance -update`" + ` and checked by every run of that test; the exceptions and their reasons
 stand in e2e/conformance_list_test.go. An exception that passes after all fails the test.
 
-As a server: the suite calls e2e/fixture, a child that offers all that the suite asks for, first directly over HTTP and then
-through ` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
+As a server: the suite calls e2e/fixture, a child of both eras that offers all that the suite asks for, and in each era only
+what belongs to it (` + "`-era apart`" + `): tools that ask while they are called and subscriptions by request in the older one. So what
+passes shows that the hub speaks to it in the era of its client. The suite calls it first directly over HTTP and then through
+` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
 "passes" through the hub means that every check that succeeds directly succeeds there, both times. The hub has ` + "`http.poll`" + ` set to
 ` + poll + `, so that it ends the connection of a call and has the client come back, which is what server-sse-polling is about; and the suite
 names text/event-stream first among what it accepts, so its answers are streams: see [behaviour.md](behaviour.md#streams-and-polling).
 
 As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
-what the scenario wants.
+what the scenario wants. That client is one of the handshake, so for 2026-07-28 the entry of the server has ` + "`\"era\": \"modern\"`" + `.
 `)
 	for _, l := range legs {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.title())

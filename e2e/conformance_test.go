@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/conformance.md as the tests see it")
 
-// The official conformance suite, directly against the fixture and through the hub: whatever passes there passes here, but for
-// the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
+// The official conformance suite, directly against a fixture of both eras and through the hub: whatever passes there passes
+// here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
 // the list can only shrink.
 func TestConformance(t *testing.T) {
 	n := requireNode(t)
@@ -68,7 +68,7 @@ const poll = "1s"
 
 func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 	w := newWorld(t)
-	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0")
+	fixture := w.listen("fixture", bin.fixture, "-http", "127.0.0.1:0", "-era", "apart")
 	direct := w.suite(n, "server", "--requirements", l.revision, "--url", fixture)
 	for _, complaint := range judge(scenarios, missed(nil, direct), l.direct) {
 		t.Errorf("directly: %s", complaint)
@@ -77,7 +77,7 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 		transport string
 		entry     obj
 	}{
-		{"stdio", obj{"command": bin.fixture, "prefix": ""}},
+		{"stdio", obj{"command": bin.fixture, "args": []string{"-era", "apart"}, "prefix": ""}},
 		{"http", obj{"url": fixture, "prefix": ""}},
 	} {
 		config := w.write(child.transport+".json", raw(t, obj{"mcpServers": obj{"fixture": child.entry}, "http": obj{"poll": poll}}))
@@ -85,6 +85,17 @@ func (l leg) judgeServer(t *testing.T, n node, scenarios []string) {
 		through := w.suite(n, "server", "--requirements", l.revision, "--url", hub)
 		for _, complaint := range judge(scenarios, missed(direct, through), l.through) {
 			t.Errorf("through the hub, the fixture on %s: %s", child.transport, complaint)
+		}
+	}
+	if l.revision != "2025-11-25" {
+		return
+	}
+	// The control: in the other era than its client's the fixture has not what the suite looks for.
+	config := w.write("control.json", raw(t, obj{"mcpServers": obj{"fixture": obj{"url": fixture, "prefix": "", "era": "modern"}}}))
+	hub := w.listen("hub-control", mcphub(t), "serve", "--http", "127.0.0.1:0", "--config", config)
+	for _, scenario := range []string{"tools-call-sampling", "resources-subscribe"} {
+		if lost := missed(direct, w.suite(n, "server", "--scenario", scenario, "--url", hub)); len(lost) != 1 || len(lost[scenario]) == 0 {
+			t.Errorf("control: a hub that speaks to the fixture in the newer era passes %s: %v", scenario, lost)
 		}
 	}
 }

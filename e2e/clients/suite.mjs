@@ -12,7 +12,9 @@ import { ElicitRequestSchema, ResultSchema } from '@modelcontextprotocol/sdk/typ
 const patience = 10_000; // for a call
 const url = process.argv.at(-1);
 const config = join(mkdtempSync(join(process.env.HOME, 'suite-')), 'hub.json');
-writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '' } } }));
+// The client here is one of the handshake, and a server of both eras would be spoken to as it is.
+const era = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION >= '2026' ? 'modern' : 'auto';
+writeFileSync(config, JSON.stringify({ mcpServers: { suite: { url, prefix: '', era } } }));
 
 const client = new Client({ name: 'suite', version: '1' }, { capabilities: { elicitation: { form: { applyDefaults: true } } } });
 const answer = { confirmed: true }; // to the forms that have no defaults
