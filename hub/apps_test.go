@@ -82,7 +82,23 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 	})
 }
 
-// TestAppsThatNobodyElseHas are left as they are, on the short way too.
+// TestAppsOnTheShortWay: processes are called without waiting once they are ready,
+// and results that name an app are not what goes that way.
+func TestAppsOnTheShortWay(t *testing.T) {
+	c := connect(t, newTestHub(t, appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one")), appChild("two", viewTool, mainPage, fmt.Sprintf(shownResult, "two"))))
+	c.handshake(`{}`)
+	c.raw("tools/list", `{}`)
+	for child, uri := range map[string]string{"one": "ui://app/main.html", "two": "ui://two/app/main.html"} {
+		want := strings.ReplaceAll(fmt.Sprintf(shownResult, child), `"ui://app/main.html"`, `"`+uri+`"`)
+		for range 3 {
+			if got := c.raw("tools/call", call(child+"__view", `{}`)); got != want {
+				t.Errorf("%s: %s\nwant %s", child, got, want)
+			}
+		}
+	}
+}
+
+// TestAppsThatNobodyElseHas are left as they are.
 func TestAppsThatNobodyElseHas(t *testing.T) {
 	play(t, []children.Spec{appChild("one", viewTool, mainPage, fmt.Sprintf(shownResult, "one"))}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
