@@ -64,8 +64,8 @@ type wire struct {
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
 	skipped atomic.Uint64
-	heard   atomic.Uint64
 	lastID  atomic.Uint64
+	heard   atomic.Uint64
 	jobs    jobs
 
 	hmu  sync.Mutex // notifications are handed on one at a time
@@ -91,20 +91,6 @@ func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
 		}},
 	}
 	return w
-}
-
-// hearing counts answers: a server that answers anything is there.
-type hearing struct {
-	heard *atomic.Uint64
-	*http.Transport
-}
-
-func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := h.Transport.RoundTrip(r)
-	if err == nil {
-		h.heard.Add(1)
-	}
-	return resp, err
 }
 
 // sameHost lets a redirect only be followed where the credentials that go with
