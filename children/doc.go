@@ -115,6 +115,13 @@
 // idle. Where all others have calls under way or are somebody's own, the start
 // fails and says so; that counts as no failure of the child.
 //
+// # Hung or slow
+//
+// While a call waits and nothing is heard of the child, the instance asks it
+// whether it is there (pulse.decide, a pure function). A child that says anything
+// is slow, and left alone. One that does not is shown as Hung, and where that lasts
+// it is stopped, which ends its calls, and started again.
+//
 // # Roots
 //
 // [Supervisor.SetRoots] gives a change a generation. The instance decides what
@@ -123,7 +130,8 @@
 // gives no lease before the run has applied the generation that was current
 // when it was called: a child that is told must ask roots/list again, and
 // where a probe is known, the probe must show exactly the paths served. All
-// that is bounded by 3 s. Afterwards a child whose arguments hold the roots is
+// that is bounded by 3 s. It is told of one change at a time, and not while it is
+// asking: of two answers a server may apply the older last. Afterwards a child whose arguments hold the roots is
 // replaced, and another is called all the same, marked in its Status: then the
 // hub's own judgement is what holds.
 //
@@ -141,7 +149,10 @@
 //
 // It judges no call and knows no boundary. It passes no variable of the hub's
 // environment on that is not listed. It starts no program out of a working
-// directory that may be somebody else's clone, unless the Spec says Local. It
+// directory that may be somebody else's clone, or out of a folder of PATH inside
+// a root, unless the Spec says Local (tame.go; [Spec.Doubt] says of what that
+// cannot be told). It gives no batch file an argument that cmd.exe would read
+// (batch.go). It quotes what a shared child wrote to stderr in no error. It
 // trusts nothing that a child says: lines, lists, pages, stderr and rates are
 // bounded, and one odd entry of a list spoils no other.
 //

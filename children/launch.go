@@ -251,7 +251,8 @@ func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skippe
 }
 
 // insideRoots reports whether a directory is a root or lies inside one, as it is
-// written or where its links lead.
+// written or where its links lead. A root that holds the home folder does not count:
+// it is nobody's project, and the user's own tools are in it.
 func insideRoots(dir string, roots []rootsmgr.Root, h host) bool {
 	fold := func(p string) string {
 		if h.goos == "windows" || h.goos == "darwin" {
@@ -261,12 +262,18 @@ func insideRoots(dir string, roots []rootsmgr.Root, h host) bool {
 	}
 	for _, d := range []string{filepath.Clean(dir), h.real(dir)} {
 		for _, r := range roots {
-			if rel, err := filepath.Rel(fold(r.Path), fold(d)); err == nil && filepath.IsLocal(rel) {
+			if within(fold(d), fold(r.Path)) && !within(fold(h.home), fold(r.Path)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// within reports whether path is dir or lies below it, as they are written.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // findProgram finds the command as the child's own environment would. A name

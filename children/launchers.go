@@ -14,6 +14,7 @@ type launcher struct {
 	lists  []string // likewise, and the word is several, as in PATH
 	specs  []string // likewise, and the word is a package, or a path where it looks like one
 	ends   []string // its flags after which no program follows (python -m MODULE)
+	runs   []string // its flags that the program follows (java -jar FILE)
 	code   []string // its flags after which text to run follows (sh -c TEXT)
 	script bool     // its program is a file, taken from the working directory when relative
 	python bool
@@ -33,7 +34,7 @@ type launcher struct {
 }
 
 var launchers = map[string]launcher{
-	"npx":     {values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}},
+	"npx":     {implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
 	"npm":     {sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
 	"uvx":     {values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
 	"uv":      {sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
@@ -56,7 +57,7 @@ var launchers = map[string]launcher{
 	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},
 	"lua":     {values: []string{"-l"}, code: []string{"-e"}, script: true},
 	"java": {
-		files: []string{"-jar"}, lists: javaPaths, ends: append([]string{"-jar"}, javaPaths...),
+		files: []string{"-jar"}, lists: javaPaths, runs: []string{"-jar"},
 		implied: "classes", given: append([]string{"-jar"}, javaPaths...), tied: true,
 	},
 	"dotnet": {values: []string{"--fx-version", "--roll-forward"}, files: []string{"--project", "--depsfile", "--runtimeconfig"}, script: true},
@@ -154,6 +155,8 @@ func programAt(command string, args []string) int {
 			return i + 1
 		case slices.Contains(l.ends, a), l.isCode(a):
 			return len(args)
+		case slices.Contains(l.runs, a):
+			return min(i+1, len(args))
 		case strings.HasPrefix(a, "-"):
 			if l.takes(a) {
 				i++

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"mcphub/internal/jsonrpc"
@@ -161,4 +162,18 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 		return nil, status(resp)
 	}
 	return resp, nil
+}
+
+// hearing counts answers: a server that answers anything is there.
+type hearing struct {
+	heard *atomic.Uint64
+	*http.Transport
+}
+
+func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := h.Transport.RoundTrip(r)
+	if err == nil {
+		h.heard.Add(1)
+	}
+	return resp, err
 }

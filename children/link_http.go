@@ -93,20 +93,6 @@ func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
 	return w
 }
 
-// hearing counts answers: a server that answers anything is there.
-type hearing struct {
-	heard *atomic.Uint64
-	*http.Transport
-}
-
-func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := h.Transport.RoundTrip(r)
-	if err == nil {
-		h.heard.Add(1)
-	}
-	return resp, err
-}
-
 // sameHost lets a redirect only be followed where the credentials that go with
 // it are meant to go.
 func sameHost(r *http.Request, via []*http.Request) error {

@@ -82,7 +82,7 @@ func (l *launcher) named(here reach, name string, args []string) reach {
 	if l.wraps {
 		end = unwrap(here.by, args)
 	}
-	if name == "java" || l.tied || len(l.sub) == 0 && l.implied != "" {
+	if l.tied || len(l.sub) == 0 && l.implied != "" {
 		end = len(args) // flags stand behind subcommands as well
 	}
 	for i := 0; i < min(end, len(args)); i++ {

@@ -34,7 +34,8 @@ func TestReach(t *testing.T) {
 		{"sh x.sh", "file x.sh"},
 		{"sh -c node~x.js", "file x.js"},
 		{"bash -lc exec~./x.sh", "file ./x.sh"},
-		{"bash -lc npx~-y~pkg", "safe"},
+		{"bash -lc npx~-y~pkg", "implied"},
+		{"npx --prefix . pkg", "file ."},
 		{"bash -c make", "tied"},
 		{"sh -c cd~/opt~&&~node~x.js", "opaque"},
 		{"sh -c source~x.sh", "opaque"},
@@ -110,7 +111,7 @@ func TestReach(t *testing.T) {
 
 // Folders of PATH inside a root are skipped, by the hub and by what it starts.
 func TestPathInsideARootIsSkipped(t *testing.T) {
-	h := fakeHost([]string{"/home/u/p"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
+	h := fakeHost([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
 	h.environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
 	h.real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
 	roots := rootsAt("/home/u/p")
@@ -130,6 +131,11 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 		}
 		if p, _ := envOf(l, "PATH"); p != c.path {
 			t.Errorf("%s: PATH=%s", c.command, p)
+		}
+	}
+	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
+		if l, err := plan(Spec{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
+			t.Errorf("root %s: %q, %v", wide, l.Command, err)
 		}
 	}
 	for _, command := range []string{"own", "own2"} {

@@ -84,3 +84,24 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.refuse(m.ID, -32602, "no such tool")
 	}
 }
+
+// hangs reports whether a message calls the tool "hang", which is not listed.
+func (m message) hangs() bool { return strings.Contains(string(m.Params), `"name":"hang"`) }
+
+// freeze obeys a call that keeps the child from reading on: "busy" in its arguments
+// is for how long, before it is answered, and the tool "hang" is for ever. With
+// "deaf" it does not even read any more.
+func (p *player) freeze(m message) (forEver bool) {
+	if _, text, ok := strings.Cut(string(m.Params), `"busy":"`); ok {
+		text, _, _ = strings.Cut(text, `"`)
+		d, _ := time.ParseDuration(text)
+		time.Sleep(d)
+	}
+	if !m.hangs() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stuck, p.deaf = true, strings.Contains(string(m.Params), `"deaf":true`)
+	return true
+}

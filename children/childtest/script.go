@@ -339,15 +339,7 @@ func (p *player) handle(m message) {
 	case "tools/list":
 		p.list(m)
 	case "tools/call":
-		if _, text, ok := strings.Cut(string(m.Params), `"busy":"`); ok { // with this call, and nothing else is read meanwhile
-			text, _, _ = strings.Cut(text, `"`)
-			d, _ := time.ParseDuration(text)
-			time.Sleep(d)
-		}
-		if strings.Contains(string(m.Params), `"name":"hang"`) { // answers nothing from now on, or reads nothing
-			p.mu.Lock()
-			p.stuck, p.deaf = true, strings.Contains(string(m.Params), `"deaf":true`)
-			p.mu.Unlock()
+		if p.freeze(m) {
 			return
 		}
 		c := make(chan struct{})

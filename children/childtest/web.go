@@ -43,6 +43,15 @@ func (h *Web) Spec(name, url string) children.Spec {
 	return children.Spec{Name: name, URL: url, Transport: children.TransportHTTP}
 }
 
+// hangs reports whether the tool "hang" was called: then nothing is answered any
+// more, until somebody begins another session.
+func (h *Web) hangs(m message) bool {
+	h.act.mu.Lock()
+	defer h.act.mu.Unlock()
+	h.act.stuck = m.Method != "initialize" && (h.act.stuck || m.hangs())
+	return h.act.stuck
+}
+
 // ServeHTTP plays one request.
 func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.act.s.Exit != 0 {
@@ -74,15 +83,7 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if m.Method == "initialize" {
-		h.act.mu.Lock()
-		h.act.stuck = false // another session
-		h.act.mu.Unlock()
-	}
-	if h.act.isStuck() || strings.Contains(string(m.Params), `"name":"hang"`) {
-		h.act.mu.Lock()
-		h.act.stuck = true
-		h.act.mu.Unlock()
+	if h.hangs(m) {
 		select {
 		case <-r.Context().Done():
 		case <-h.over:

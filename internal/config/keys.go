@@ -131,7 +131,7 @@ var entryTable = object(
 	key{name: "env", spec: &spec{kind: kindMap, elem: envSpec, named: isVariable}, text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
 	key{name: "inherit", spec: listOf(str(isVariable)), text: "More variables of the hub's own environment that it receives."},
 	key{name: "cwd", note: "the first root that exists", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "Its working directory."},
-	key{name: "local", def: `false`, spec: flagSpec, text: "Let a launcher (npx, uvx, ...) take its program from the working directory."},
+	key{name: "local", def: `false`, spec: flagSpec, text: "Let programs and settings come from the working directory, and programs from folders of PATH inside a root."},
 	key{name: "url", spec: urlSpec, text: "The address of a server on the network, http or https."},
 	key{name: "headers", spec: &spec{kind: kindMap, elem: headerSpec, named: isHeader}, text: "HTTP headers sent to it."},
 	key{name: "type", note: "stdio for command; for url HTTP, then SSE", spec: choice(TransportStdio, TransportHTTP, TransportSSE), text: "The transport."},
