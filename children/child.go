@@ -38,7 +38,7 @@ type nest struct {
 	machine  host
 	turns    turns
 	memory   memory
-	forms    definitions
+	forms    *definitions
 	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds

@@ -36,6 +36,7 @@ type definitions struct {
 
 	mu    sync.Mutex
 	known map[string]map[string][]form // by definitionsKey, then tool: the latest first
+	last  map[string]*Offer            // compared last, by definitionsKey
 }
 
 // definitionsFolder is where they are kept, beside the folder for what is listed.
@@ -45,6 +46,10 @@ func definitionsFolder(cache string) string {
 
 // A form is one way in which a tool was defined: a digest of each part it has.
 type form map[string]string
+
+func newDefinitions(files catalogCache) *definitions {
+	return &definitions{files: files, known: map[string]map[string][]form{}, last: map[string]*Offer{}}
+}
 
 const (
 	mostForms   = 8      // of one tool: a server may tell different clients different things
@@ -66,6 +71,10 @@ func (d *definitions) compare(s Spec, o *Offer) []Redefinition {
 	key := definitionsKey(s)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if was := d.last[key]; was != nil && slices.EqualFunc(was.Tools, o.Tools, bytes.Equal) {
+		return nil // every start but the first
+	}
+	d.last[key] = o
 	tools, loaded := d.known[key]
 	if !loaded {
 		tools = d.load(key)

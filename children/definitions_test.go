@@ -15,7 +15,7 @@ import (
 // someDefinitions are those of one hub; the folder outlives it.
 func someDefinitions(dir string) (*definitions, *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	return &definitions{files: catalogCache{dir: dir, log: zerolog.New(log)}, known: map[string]map[string][]form{}}, log
+	return newDefinitions(catalogCache{dir: dir, log: zerolog.New(log)}), log
 }
 
 func TestRedefinedToolsAreFound(t *testing.T) {

@@ -91,10 +91,11 @@ func NewSupervisor(o Options) *Supervisor {
 		s.nest.observer = deaf{}
 	}
 	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
-	s.nest.forms.known = map[string]map[string][]form{}
-	if s.nest.forms.files.log = o.Log; o.Cache != "" {
-		s.nest.forms.files.dir = definitionsFolder(o.Cache)
+	forms := catalogCache{log: o.Log}
+	if o.Cache != "" {
+		forms.dir = definitionsFolder(o.Cache)
 	}
+	s.nest.forms = newDefinitions(forms)
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}

@@ -142,3 +142,25 @@ func TestOwnFolders(t *testing.T) {
 		t.Errorf("logs that are off go to %s", dir)
 	}
 }
+
+func TestNextStartIsOneTruth(t *testing.T) {
+	at := func(d time.Duration) *time.Time { t := noon.Add(d); return &t }
+	for _, c := range []struct {
+		by       string
+		next     *time.Time
+		failures int
+		want     string
+	}{
+		{"call", at(40 * time.Second), 5, "with the next call, not before 40s; 5 failures in a row"},
+		{"call", at(-time.Second), 5, "with the next call; 5 failures in a row"},
+		{"call", nil, 1, "with the next call"},
+		{"hub", at(3 * time.Second), 2, "in 3s; 2 failures in a row"},
+		{"hub", at(0), 1, "now"},
+	} {
+		st := hub.ChildStatus{}
+		st.StartedBy, st.NextStart, st.Failures = c.by, c.next, c.failures
+		if got := nextStart(st, noon); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

@@ -139,7 +139,8 @@ func quote(s string) string {
 
 // Suggest returns the candidate that key was most likely meant to be, or "".
 func Suggest(key string, candidates []string) string {
-	best, bestAt := "", 1+max(1, min(3, utf8.RuneCountInString(key)/3))
+	n := utf8.RuneCountInString(key)
+	best, bestAt := "", 1+min(3, max(n/3, min(1, n/2))) // of one letter nothing is left
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(key), strings.ToLower(c), bestAt); d < bestAt {
 			best, bestAt = c, d
