@@ -231,7 +231,8 @@ func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountT
 type Scan struct {
 	tool     *Tool
 	findings []Finding
-	value    any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	work     budget // what judging it may cost
+	value    any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -279,11 +280,11 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 }
 
 func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
-	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1, work: newBudget(len(tr.docs[0]))}
 	if err := d.run(); err != nil {
 		return nil, err
 	}
-	return &Scan{tool: t, findings: d.findings}, nil
+	return &Scan{tool: t, findings: d.findings, work: *d.work}, nil
 }
 
 // Judge decides a scanned call under one boundary, for one child instance (V5, V6, V9, V10). Everything on disk is
@@ -301,7 +302,8 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		out.settle(s.tool, w, v)
 		return out
 	}
-	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
+	work := s.work // a scan may be judged more than once
+	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
