@@ -2,46 +2,103 @@ package validate
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tailscale/hujson"
 )
 
 // standardJSON writes what only some parsers take for JSON as JSON: comments and trailing commas (JSON5, JSONC), NaN,
-// Infinity and the like (Python), and several documents one after the other (as one array). It is nil for anything else.
-func standardJSON(s string) []byte {
+// Infinity and the like (Python), and several documents one after the other (as one array). It is nil for anything
+// else. depth is how deep the result nests; nothing here recurses, so that the caller can refuse it before a parser does.
+func standardJSON(s string) (plain []byte, depth int) {
 	text := bareWords([]byte(s))
-	if !json5.MatchString(s) {
-	} else if other := fromJSON5(s); other != nil {
-		text = bareWords(other)
+	if json5.MatchString(s) {
+		if other := fromJSON5(s); other != nil {
+			text = bareWords(other)
+		}
 	}
-	if plain, err := hujson.Standardize(bytes.Clone(text)); err == nil {
-		if plain = bytes.TrimSpace(plain); len(plain) > 0 && (plain[0] == '{' || plain[0] == '[') {
-			return plain
+	return oneDocument(text)
+}
+
+// oneDocument blanks the comments and trailing commas of a JSON text and puts several documents into one array. Anything
+// else that is wrong with it stays, for the strict walk to find.
+func oneDocument(text []byte) (plain []byte, depth int) {
+	plain = append(make([]byte, 0, len(text)+16), '[')
+	open, comma, documents := 0, -1, 0
+	begin := func() {
+		if open == 0 {
+			if documents++; documents > 1 {
+				plain = append(plain, ',')
+			}
 		}
-		return nil
+		comma = -1
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient...)
-	list := []byte{'['}
-	for n := 0; ; n++ {
-		v, err := dec.ReadValue()
-		if errors.Is(err, io.EOF) && n > 1 {
-			return append(list, ']')
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			begin()
+			end := i + 1
+			for end < len(text) && text[end] != '"' {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(text) {
+				return nil, depth
+			}
+			plain = append(plain, text[i:end+1]...)
+			i = end
+			continue
+		case c == '/' && i+1 < len(text) && text[i+1] == '/':
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+			continue
+		case c == '/' && i+1 < len(text) && text[i+1] == '*':
+			end := bytes.Index(text[i+2:], []byte("*/"))
+			if end < 0 {
+				return nil, depth
+			}
+			i += end + 3
+			continue
+		case c == '{' || c == '[':
+			begin()
+			open++
+			depth = max(depth, open)
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				plain[comma] = ' '
+			}
+			comma, open = -1, open-1
+			if open < 0 {
+				return nil, depth
+			}
+		case c == ',':
+			if open == 0 {
+				return nil, depth // a list of words, not of documents
+			}
+			comma = len(plain)
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+		default:
+			if open == 0 {
+				return nil, depth // a text
+			}
+			comma = -1
 		}
-		if err != nil {
-			return nil
-		}
-		if n > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, v...)
+		plain = append(plain, c)
 	}
+	if open != 0 || documents == 0 {
+		return nil, depth
+	}
+	if documents == 1 {
+		return bytes.TrimSpace(plain[1:]), depth
+	}
+	return append(plain, ']'), depth + 1
 }
 
 // json5 is what JSON5 and the literals of Python and JavaScript have beyond JSON: quotes of the other kind, names without.
