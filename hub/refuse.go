@@ -55,7 +55,7 @@ func denial(v *validate.Verdict, at string) string {
 	}
 	path := first.Raw
 	switch first.How {
-	case validate.HowShell, validate.HowSQL, validate.HowList, validate.HowTail:
+	case validate.HowShell, validate.HowLiteral, validate.HowList, validate.HowTail:
 		path = first.Value // a word of a longer text
 	}
 	var b strings.Builder

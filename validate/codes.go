@@ -119,6 +119,9 @@ var hows = []struct{ how, meaning string }{
 	{HowProfile, "the built-in profile of the server declares it"},
 	{HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
 	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
+	{HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
+	{HowDefault, "it is absent, and the schema's default for it is a path"},
+	{HowHeader, "the header of a patch names it"},
 	{HowMember, "a member name below a path-like argument, or one that is a path itself"},
 	{HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
 	{HowHome, "it starts from a home folder: ~, ~user, $HOME"},
@@ -130,7 +133,7 @@ var hows = []struct{ how, meaning string }{
 	{HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
 	{HowList, "one part of a joined list is a path"},
 	{HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
-	{HowSQL, "a literal of an SQL string; it counts only where it leads outside and exists or could be created"},
+	{HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
 	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
 	{HowURI, "the URI of a resource, or a variable of its template"},
 }
@@ -175,9 +178,16 @@ func FindingsDoc() string {
 	list("Path words (alone, or the end of a word)", pathWords)
 	list("End like a path word and are none", sorted(notPathWords))
 	list("Free text, as the last word: its strings are exempt, objects below it are not", sorted(contentWords))
+	list("Code, likewise exempt", sorted(codeWords))
+	list("What text is matched by, likewise exempt", sorted(matchWords))
+	list("Free text beside a key that ends with replace, replacement or new, and the new one beside them", sorted(replacedWords))
+	list("Free text before string or str (old_string)", sorted(editWords))
+	list("Free text before source where it has several lines (cell_source)", sorted(cellWords))
+	list("Queries, as the last word: only words that name something outside count, whole values included", sorted(queryWords))
+	list("A whole value that is a program of the system is none", sorted(programKeys))
+	list("Texts of patches: the paths in their headers count", sorted(patchWords))
 	list("Stop words, as the last word: the name alone makes no path", sorted(stopWords))
 	list("Shell strings, as the last word", sorted(shellWords))
-	list("SQL strings, as the last word (and `query` that begins with an SQL verb)", sorted(sqlWords))
 	list("Argument vectors, as the last word", sorted(vectorWords))
 	return b.String()
 }

@@ -33,6 +33,7 @@ type detector struct {
 	inWords       bool            // the words of a shell string are looked at
 	vector0       int32           // the vector that vectorDeletes is about
 	vectorDeletes bool
+	mentions      []mention
 	writes        bool   // the word stands after a redirection
 	name0         string // the command that the word belongs to
 }
@@ -70,6 +71,7 @@ func (d *detector) run() error {
 	if err := d.visit(0, p); err != nil {
 		return err
 	}
+	d.flush()
 	return d.overflow()
 }
 
@@ -100,6 +102,9 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
+			if p.class == keyContent && d.t.nodes[id].kend == 0 && d.t.nodes[c].kind == kString {
+				q.class = keyOther // in a list of lists
+			}
 			q.after = d.after(last)
 			last = c
 			if err := d.visit(c, q); err != nil {
@@ -133,7 +138,7 @@ func (d *detector) object(id int32, p place) error {
 	}
 	var classes [32]keyClass
 	beside := d.classesOf(id, classes[:])
-	i := -1
+	i, edit := -1, editUnknown
 	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
 		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
 		if p.rule != nil && p.rule.Role == RoleNone {
@@ -154,6 +159,9 @@ func (d *detector) object(id int32, p place) error {
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
+		}
+		if q.class == keyQuery || q.class == keyOther {
+			q.class = d.editClass(id, c, q.class, &edit)
 		}
 		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
 			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
@@ -317,8 +325,8 @@ func (d *detector) str(id int32, p place) error {
 	raw := t.raw(id)
 	content := p.class == keyContent || p.class == keyQuery
 	if p.rule == nil || p.rule.Role == RoleNone {
-		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
-			return nil
+		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(raw) && !patchWords[lastWord(t, p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
+			return nil // neither a path nor a patch
 		}
 		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
@@ -416,7 +424,9 @@ func (d *detector) value(id int32, s string, p place) {
 		return
 	}
 	if d.tool.mode == ModeDeclared && !p.under {
-		if p.class != keyContent && p.class != keyQuery {
+		if p.class == keyContent {
+			d.prose(id, s, p)
+		} else {
 			d.uris(id, s, p, false)
 		}
 		return
@@ -427,12 +437,10 @@ func (d *detector) value(id int32, s string, p place) {
 	}
 	switch p.class {
 	case keyContent:
+		d.prose(id, s, p)
 	case keyQuery:
-		if isSQL(s) || dotCommand.MatchString(s[:min(len(s), 256)]) {
-			d.sql(id, s, p)
-		}
-	case keySQL:
-		d.sql(id, s, p)
+		d.uris(id, s, p, false)
+		d.literals(id, s, p)
 	case keyShell:
 		d.shell(id, s, p)
 	case keyWords:
@@ -452,10 +460,18 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
+		if p.key >= 0 && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
+			return
+		}
+		if isPatch(s) && p.key >= 0 && lastWord(d.t, p.key) == "input" {
+			d.patch(id, s, p)
+			return
+		}
 		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
+		d.literals(id, s, p)
 		if p.bare && len(s) < 256 {
 			d.name(id, s, p, false)
 		}
@@ -474,7 +490,7 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 		return false
 	}
 	for _, w := range d.t.room.split(d.t.name(key)) {
-		if codeWords[string(w)] {
+		if cellWords[string(w)] {
 			return true
 		}
 	}

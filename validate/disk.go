@@ -64,15 +64,6 @@ func (c *Checker) opens(p string) bool {
 	return err == nil && c.parent(dir) != c.parent(c.parent(dir))
 }
 
-// isNoFile reports an absolute name of at most one component that is a directory or not there.
-func (c *Checker) isNoFile(v string) bool {
-	if v[0] != '/' {
-		return true
-	}
-	info, err := c.fs.Lstat(path.Clean(v))
-	return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
-}
-
 func (c *Checker) nameExists(first, rest string) bool {
 	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
 		return false

@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -135,7 +136,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	switch {
 	case len(f.Value) > maxValue:
 		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
-	case f.form == formURI:
+	case f.form == formURI, f.form == formText:
 		j.uri(f, each)
 	case f.form == formGlob:
 		j.globWord(f, each)
@@ -166,7 +167,7 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 // its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
 // a path; one that is named again further on counts.
 func (j *judge) beginsRoot(f *Finding) bool {
-	if f.How != HowList || f.form != formPath || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
 		return false
 	}
 	whole := trimEdges(f.Raw)
@@ -359,12 +360,15 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
 		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return f.form == formWord || stuck.Cause == rootsmgr.CauseMagic
+			return !f.relative() || stuck.Cause == rootsmgr.CauseMagic
 		}
 		return false // nothing can be opened there
 	}
 	if f.relative() {
 		return j.linkLeads(f, s, where, err)
+	}
+	if f.form == formLiteral || f.form == formText {
+		return j.names(f, s, where.Path, where.Exists)
 	}
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)
@@ -377,6 +381,30 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	}
 	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
 }
+
+// names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,
+// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
+// and libraries is nobody's, and no device is a file.
+func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
+	if systemPlace.MatchString(place) {
+		return false
+	}
+	if s.glob != "" {
+		return exists && j.c.matches(place, s.glob)
+	}
+	if exists || f.weak || s.weak {
+		return exists
+	}
+	dir := j.c.parent(place)
+	if dir != j.c.home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+		return false
+	}
+	info, err := j.c.fs.Lstat(dir)
+	return err == nil && info.IsDir() && j.c.mayWrite(dir)
+}
+
+// systemPlace is where programs, libraries and devices are.
+var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
 
 // begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
 // is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.

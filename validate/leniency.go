@@ -84,10 +84,9 @@ func oneDocument(text []byte) (plain []byte, depth int) {
 			}
 			comma = len(plain)
 		case strings.IndexByte(" \t\r\n", c) >= 0:
+		case open == 0 && (len(plain) == 0 || i == 0 || strings.IndexByte(" \t\r\n}]\"", text[i-1]) >= 0):
+			begin() // a number, or a word
 		default:
-			if open == 0 {
-				return nil, depth // a text
-			}
 			comma = -1
 		}
 		plain = append(plain, c)

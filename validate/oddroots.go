@@ -138,7 +138,7 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 
 // atRoot splits a text, or one that stands for it, at the odd root that it begins with.
 func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
-	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowSQL {
+	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowLiteral {
 		return "", "", false
 	}
 	if o := j.oddRootOf(text); o != nil {
@@ -162,7 +162,7 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 // withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
 // of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
 func (j *judge) withinRootName(f *Finding) bool {
-	if f.How != HowList && f.How != HowTail || f.form != formPath || j.v.Snapshot == nil || climbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)

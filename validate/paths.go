@@ -301,7 +301,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	if short == "" {
 		return
 	}
-	if !isMarkup(short) {
+	if !hasBlank(v) {
 		d.tails(id, short, p, member)
 	}
 	d.broadList(id, short, p, member)
@@ -348,12 +348,6 @@ func (d *detector) onlyRelative(from int) bool {
 		}
 	}
 	return true
-}
-
-// isMarkup reports text with tags in it, whose attributes are links.
-func isMarkup(s string) bool {
-	i := strings.IndexByte(s, '<')
-	return i >= 0 && i+2 < len(s) && (isLetter(s[i+1]) || s[i+1] == '/' || s[i+1] == '!') && strings.IndexByte(s[i:], '>') > 0 && hasBlank(s)
 }
 
 // broadList reads a joined list under a key that says nothing. Prose has commas too, so a part must be a path by rule 2,
@@ -418,12 +412,16 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 
 // uris judges every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
+	form := formText
 	if kind, texts := readScheme(s); kind == schemeFile {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		if !hasBlank(trimEdges(s)) {
+			form = formURI
+		}
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, seat: id}, p)
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
 	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, seat: id}, p)
 	})
 	if len(s) > maxTail {
 		return
@@ -441,9 +439,13 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 
 // exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
 func (d *detector) exempted(id int32, s string, p place) {
-	d.uris(id, s, p, false)
+	if p.class == keyContent {
+		d.prose(id, s, p)
+	} else {
+		d.uris(id, s, p, false)
+	}
 	v := trimEdges(s)
-	if !strings.HasPrefix(v, "-") {
+	if len(v) < 3 || v[0] != '-' || isBlank(rune(v[1])) || v[1] == '-' && !isLetter(v[2]) {
 		return
 	}
 	if v = d.whole(id, v, false); v == "" {

@@ -45,9 +45,9 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 }
 
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
-// tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
+// tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.operand && f.relative() {
+	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
 		return f.Role == RoleDelete
 	}
 	return f.Role >= RoleWrite

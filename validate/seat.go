@@ -12,8 +12,11 @@ func (d *detector) add(f Finding, p place) {
 	if f.written {
 		key += "\x00>"
 	}
-	if f.form == formURI {
+	if f.form == formURI || f.form == formText {
 		key += "\x00:"
+	}
+	if f.weak {
+		key += "\x00?"
 	}
 	if f.runs {
 		key += "\x00!"
@@ -61,7 +64,7 @@ func (d *detector) add(f Finding, p place) {
 	if f.inShell = d.name0 != ""; deleteCommands[d.name0] || !f.inShell && !f.Member && p.class == keyWords && d.deletes(f.seat, p) {
 		f.Role = RoleDelete
 	}
-	f.operand = f.inShell || f.How == HowSQL || p.class == keyWords || p.class == keySQL || p.class == keyQuery
+	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
 	f.makes = f.written || d.writes || makers[d.name0] && !strings.HasPrefix(f.Value, "-")
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)

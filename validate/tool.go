@@ -19,6 +19,7 @@ type Tool struct {
 	profile     *Profile
 	ruling      *ruling
 	pathFormats bool
+	takesPaths  bool // the schema or a declaration names an argument that is a path
 	rewrite     respelling
 	first       bool  // relative paths start in the first directory that the server is served
 	uri         bool  // not a tool: the URI of a resource
