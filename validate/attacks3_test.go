@@ -143,7 +143,7 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), listed: maxListed - 20}
+	j := &judge{c: c, work: newBudget(0), w: w.where(), v: w.view(), listed: maxListed - 20}
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {

@@ -280,7 +280,8 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 }
 
 func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
-	d := detector{t: tr, c: c, tool: t, roleKey: -1, work: newBudget(len(tr.docs[0]))}
+	work := newBudget(len(tr.docs[0]))
+	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
 	if err := d.run(); err != nil {
 		return nil, err
 	}
@@ -307,10 +308,11 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = c.inside(w.Cwd, j.container, &j.secret)
+	j.c = c.through(j.work).inside(w.Cwd, j.container, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 		j.sandbox()
+		j.guard = j.guard.Through(j.c.fs)
 	}
 	j.watch()
 	out.Findings = j.all(s.findings)
@@ -356,6 +358,9 @@ func (j *judge) watch() {
 // all judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) all(findings []Finding) []Judged {
 	list := j.readings(findings)
+	if j.work.spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
+		list = append(list, j.overspent(&findings[0]))
+	}
 	if j.ruling != nil {
 		for i := range list {
 			j.rule(&list[i])
@@ -369,15 +374,19 @@ func (j *judge) all(findings []Finding) []Judged {
 func (j *judge) readings(findings []Finding) []Judged {
 	list := make([]Judged, 0, len(findings))
 	var again []int
-	j.looked.elsewhere = j.worksElsewhere(findings)
+	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
+		if j.work.spent() {
+			return append(list, j.overspent(&findings[i]))
+		}
 		if !ok {
 			if findings[i].relative() {
 				again = append(again, -i-1)
 			}
 			continue
 		}
+		j.work.spend(judgeSteps)
 		list = append(list, out)
 		f := &findings[i]
 		if f.form != formURI && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value) {
@@ -420,6 +429,9 @@ func (j *judge) readings(findings []Finding) []Judged {
 // count so far.
 func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
 	for i, at := range again {
+		if j.work.spent() {
+			return append(list, j.overspent(&findings[0]))
+		}
 		if at < 0 {
 			if out, ok := j.finding(&findings[-at-1]); ok {
 				list = append(list, out)
@@ -443,6 +455,11 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 		}
 	}
 	return list
+}
+
+// overspent denies a call that costs more to judge than its budget.
+func (j *judge) overspent(f *Finding) Judged {
+	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
 }
 
 // maxHinted bounds the directories that are kept only because a name happens to be one.

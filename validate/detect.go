@@ -2,20 +2,16 @@ package validate
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
-	maxFindings = 1 << 16
-	maxRaw      = 4 << 10 // of a string, kept for the report
-	maxCheap    = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
-	maxPerValue = 1 << 12 // findings in one string
-	maxNames    = 1 << 15 // relative names in one string that are looked up
-	maxTail     = 1 << 12 // a longer path cannot be opened
-	wholeTails  = 64      // tails of one string that are tried to its very end; the others end with their word
+	maxRaw     = 4 << 10 // of a string, kept for the report
+	maxCheap   = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
+	maxTail    = 1 << 12 // a longer path cannot be opened
+	wholeTails = 64      // tails of one string that are tried to its very end; the others end with their word
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
@@ -44,8 +40,6 @@ type seat struct {
 	member                bool
 	raw, pointer, declare string
 	seen                  map[string]bool
-	names                 int  // relative names among them
-	full                  bool // more than can be judged
 }
 
 // place is what holds for a value because of where it stands.
@@ -77,10 +71,8 @@ func (d *detector) run() error {
 
 // overflow refuses a call with more paths than can be judged in reasonable time.
 func (d *detector) overflow() error {
-	if d.at.full || len(d.findings) > maxFindings {
-		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer,
-			Message: fmt.Sprintf("more than %d paths, %d relative names or %d bytes of a list in one string, or %d paths in one call; split it",
-				maxPerValue, maxNames, maxCheap, maxFindings)}
+	if d.work.spent() {
+		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
 	}
 	return nil
 }

@@ -93,11 +93,13 @@ func (c *Checker) spelledSo(first string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first })
 }
 
-func (c *Checker) list(dir string) ([]fs.DirEntry, error) {
-	if l, ok := c.fs.(lister); ok {
+func (c *Checker) list(dir string) ([]fs.DirEntry, error) { return readDir(c.fs, dir) }
+
+func readDir(fsys rootsmgr.FS, dir string) ([]fs.DirEntry, error) {
+	if l, ok := fsys.(lister); ok {
 		return l.ReadDir(dir)
 	}
-	if _, ok := c.fs.(rootsmgr.OS); ok {
+	if _, ok := fsys.(rootsmgr.OS); ok {
 		return os.ReadDir(dir)
 	}
 	return nil, errors.ErrUnsupported
@@ -193,11 +195,13 @@ func (c *Checker) parent(p string) string {
 	return path.Dir(p)
 }
 
-func (c *Checker) mayWrite(dir string) bool {
-	if w, ok := c.fs.(writer); ok {
+func (c *Checker) mayWrite(dir string) bool { return writable(c.fs, dir) }
+
+func writable(fsys rootsmgr.FS, dir string) bool {
+	if w, ok := fsys.(writer); ok {
 		return w.Writable(dir)
 	}
-	if _, ok := c.fs.(rootsmgr.OS); ok {
+	if _, ok := fsys.(rootsmgr.OS); ok {
 		return mayWrite(dir)
 	}
 	return true

@@ -11,9 +11,7 @@ import (
 )
 
 const (
-	maxChecks  = 100_000 // what one call can make the hub look up on disk
-	maxLookups = 1 << 20 // and how many names without a slash, each with one Lstat
-	maxValue   = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	maxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
 )
 
 // judge decides one call. It lives as long as Judge runs.
@@ -24,10 +22,10 @@ type judge struct {
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
 	container *Container
-	first     bool     // of the directories that the child is served, the first is where its relative paths start
-	own       []string // directories among the call's own arguments
-	starts    []string // memo of bases
-	looked    lookups
+	first     bool              // of the directories that the child is served, the first is where its relative paths start
+	own       []string          // directories among the call's own arguments
+	starts    []string          // memo of bases
+	elsewhere bool              // the call says itself which directory inside the boundary it works in
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
@@ -43,14 +41,6 @@ type judge struct {
 	late   map[*compiled]string // memo of lateArea
 	odd    map[string]*oddRoot  // memo of oddRootOf
 	named  map[string]bool      // directories beside the roots that the call itself names
-}
-
-// lookups is what one call has made the hub look up.
-type lookups struct {
-	checks int
-	names  int // for being a symlink
-	// It says itself which directory inside it works in.
-	elsewhere bool
 }
 
 // bases are the directories that a relative path may start from.
@@ -122,6 +112,9 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			return
 		}
 		var u unit
+		if !j.work.spend(readSteps) {
+			return
+		}
 		r, d, counts := j.reading(f, s, &u)
 		if !counts {
 			return
@@ -167,20 +160,31 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 // its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
 // a path; one that is named again further on counts.
 func (j *judge) beginsRoot(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
 		return false
 	}
-	whole := trimEdges(f.Raw)
-	rest, ok := strings.CutPrefix(whole, f.Value)
-	if !ok || rest == "" || isSlash(rest[0]) || strings.Contains(rest, f.Value) {
+	whole, part := trimEdges(f.Raw), f.Value
+	if f.form == formText {
+		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
+	}
+	rest, ok := strings.CutPrefix(whole, part)
+	if !ok || rest == "" || !j.c.platform.IsAbs(part) || isSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
 			_, within := below(dir, whole)
-			return within && len(dir) > len(f.Value)
+			return within && len(dir) > len(part)
 		})
 	})
+}
+
+// pathOf is the path of a file URI, "" where it is none.
+func (j *judge) pathOf(uri string) string {
+	if paths, err := j.c.platform.ReadURI(uri); err == nil && len(paths) > 0 {
+		return paths[0]
+	}
+	return ""
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
@@ -235,10 +239,6 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 // unread decides what needs no look at where a path leads: done.
 func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, counts, done bool) {
 	if f.form == formName {
-		if j.looked.names++; j.looked.names > maxLookups {
-			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
-			return Deny, true, true
-		}
 		if !j.counts(f, s) {
 			return Allow, false, true
 		}
@@ -250,10 +250,6 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 			return Allow, !f.Conditional(), true
 		}
 		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text), true
-	}
-	if j.looked.checks++; j.looked.checks > maxChecks {
-		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
-		return Deny, true, true
 	}
 	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true

@@ -41,7 +41,7 @@ func byteSet(s string) (set [256]bool) {
 // two quotes opens is not asked: every one may.
 func (d *detector) quotedSpans(id int32, s string, p place) {
 	var last [256]int // where the latest span of each quote begins, 0 none
-	for i := 0; i < len(s) && !d.at.full; i++ {
+	for i := 0; i < len(s) && !d.work.spent(); i++ {
 		c := s[i]
 		switch {
 		case strings.IndexByte(quotes, c) >= 0 || c == '[' || c == ']':
@@ -105,8 +105,7 @@ func (d *detector) doubled(id int32, s string, quote byte, p place) {
 		}
 		b.WriteByte(s[i])
 	}
-	if !d.work.spend(b.Len() / 8) {
-		d.at.full = true
+	if !d.work.spend(b.Len() / byteSteps) {
 		return
 	}
 	d.literal(id, trimEdges(b.String()), p, false)
@@ -129,7 +128,7 @@ func tagLength(s string) int {
 func (d *detector) lines(id int32, s string, p place) {
 	first := true
 	for line := range strings.FieldsFuncSeq(s, isLineEnd) {
-		if d.at.full {
+		if d.work.spent() {
 			return
 		}
 		d.line(id, line, p, first)
@@ -162,7 +161,7 @@ func (d *detector) line(id int32, line string, p place, first bool) {
 	command := len(text) > 1 && (text[0] == '\\' || text[0] == '.' && isLetter(text[1]))
 	d.assigned(id, text, p)
 	words, held := 0, ""
-	for rest := text; rest != "" && !d.at.full; {
+	for rest := text; rest != "" && !d.work.spent(); {
 		end := strings.IndexFunc(rest, isBlank)
 		if end < 0 {
 			end = len(rest)
@@ -223,7 +222,7 @@ func (d *detector) assigned(id int32, line string, p place) {
 
 // pieces keeps the words of a token that begin behind a sign, and returns the one that it begins with.
 func (d *detector) pieces(id int32, token string, p place) (head string) {
-	for i := 0; i < len(token) && !d.at.full; {
+	for i := 0; i < len(token) && !d.work.spent(); {
 		if n := endLength(token[i:]); n > 0 {
 			i += n
 			continue
@@ -257,7 +256,7 @@ func endLength(s string) int {
 
 // signs keeps what follows "=", ":", "@" and "!" in a piece. A URL is one word.
 func (d *detector) signs(id int32, s string, p place) {
-	for i := 0; i+1 < len(s) && !d.at.full; i++ {
+	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
 		if !wordSigns[s[i]] {
 			continue
 		}
@@ -270,8 +269,7 @@ func (d *detector) signs(id int32, s string, p place) {
 			}
 		}
 		if strings.IndexByte("/~.\\$%", s[i+1]) >= 0 || isLetter(s[i+1]) && strings.IndexByte(s[i+1:min(len(s), i+258)], '/') > 0 {
-			if !d.work.spend(len(s) - i>>4 + 1) {
-				d.at.full = true
+			if !d.work.spend((len(s)-i)/byteSteps + 1) {
 				return
 			}
 			d.literal(id, s[i+1:], p, false)

@@ -114,7 +114,7 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
 		d.sit(id, member)
-		d.at.full = true
+		d.work.spend(-1) // a list that nobody reads to its end in reasonable time
 	}
 	return ""
 }

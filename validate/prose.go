@@ -112,7 +112,7 @@ func (d *detector) patch(id int32, s string, p place) {
 	before, after := 0, 0 // lines of the hunk that are still to come
 	held := ""            // a line that is a header where the next one is
 	for line := range strings.Lines(s) {
-		if d.at.full {
+		if d.work.spent() {
 			return
 		}
 		line = strings.TrimRight(line, "\r\n")

@@ -261,7 +261,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
-			s.weak = j.looked.elsewhere && !f.written && !f.makes // what is only read has to be there
+			s.weak = j.elsewhere && !f.written && !f.makes // what is only read has to be there
 			yield(s)
 		})
 	}

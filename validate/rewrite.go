@@ -358,7 +358,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out

@@ -5,9 +5,6 @@ import "strings"
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
 	d.sit(f.seat, f.Member)
-	if d.at.full {
-		return
-	}
 	key := f.Value
 	if f.written {
 		key += "\x00>"
@@ -34,11 +31,7 @@ func (d *detector) add(f Finding, p place) {
 	if again && (before || f.relative()) {
 		return
 	}
-	if f.relative() {
-		d.at.names++
-	}
-	if len(d.at.seen)-d.at.names >= maxPerValue || d.at.names > maxNames {
-		d.at.full = true
+	if !d.work.spend(findSteps) {
 		return
 	}
 	if d.at.seen == nil {
@@ -111,7 +104,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id), full: d.at.full}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
 }
 
 func (d *detector) role(key int32) Role {

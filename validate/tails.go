@@ -13,7 +13,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 	oneName := first > 0 && !hasBlank(strings.TrimFunc(s[:first], isBlank)) // name = value
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
 	d.pathspec(id, s, p, member)
-	for i := 0; i+1 < len(s) && !d.at.full; i++ {
+	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
 		c := s[i]
 		if isBlank(rune(c)) {
 			inURL, word = false, i+1
