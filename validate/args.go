@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +16,7 @@ import (
 const (
 	DefaultDepth = 128      // nesting, strings that hold JSON counted in
 	DefaultSize  = 64 << 20 // bytes of arguments
-	maxNodes     = 1 << 20  // values in one call
+	maxNodes     = 1 << 19  // values in one call
 	maxNested    = 4        // JSON in strings in JSON in strings ...
 	maxPooled    = 1 << 14  // nodes a pooled tree may keep
 )
@@ -121,6 +122,10 @@ func (t *tree) parse(args []byte, size int) error {
 
 // walk adds one document. parent is the string that held it, -1 for the arguments.
 func (t *tree) walk(doc []byte, parent int32, depth int, opts ...jsontext.Options) error {
+	if len(doc) > maxPooled {
+		most := 1 + bytes.Count(doc, []byte(",")) + bytes.Count(doc, []byte("{")) + bytes.Count(doc, []byte("["))
+		t.nodes = slices.Grow(t.nodes, min(most, len(doc)/2+1, maxNodes-len(t.nodes)))
+	}
 	t.docs = append(t.docs, doc)
 	t.buf = *bytes.NewBuffer(doc)
 	t.dec.Reset(&t.buf, opts...)

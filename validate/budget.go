@@ -7,12 +7,12 @@ type budget struct{ left int }
 
 // What is done costs about as many steps as it takes tenths of a microsecond.
 const (
-	callSteps  = 1 << 19 // what a call may cost whose arguments are no longer than callBytes
+	callSteps  = 1 << 18 // what a call may cost whose arguments are no longer than callBytes
 	callBytes  = 1 << 20 // longer ones cost in proportion
 	lookSteps  = 16      // one look at the disk: Lstat, Readlink, Open
 	findSteps  = 16      // a string, or a part of one, that may be a path
-	readSteps  = 8       // one way to read it
-	judgeSteps = 64      // what is kept of it for the verdict
+	readSteps  = 4       // one way to read it
+	judgeSteps = 24      // what is kept of it for the verdict
 	byteSteps  = 8       // bytes of text that are read once more cost one step
 )
 

@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	maxRaw     = 4 << 10 // of a string, kept for the report
-	maxCheap   = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
-	maxTail    = 1 << 12 // a longer path cannot be opened
-	wholeTails = 64      // tails of one string that are tried to its very end; the others end with their word
+	maxRaw   = 4 << 10 // of a string, kept for the report
+	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
+	maxTail  = 1 << 12 // a longer path cannot be opened
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
@@ -327,6 +326,9 @@ func (d *detector) str(id int32, p place) error {
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
 		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
+			if !d.work.spend(len(raw)/byteSteps + findSteps) {
+				return d.overflow()
+			}
 			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
 			if err != nil {
 				return err

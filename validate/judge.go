@@ -150,7 +150,11 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
-	for _, text := range j.c.variants(f) {
+	texts, all := j.c.variants(f)
+	if !all {
+		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+	}
+	for _, text := range texts {
 		j.absolutes(f, text, yield)
 		j.globs(f, text, yield)
 	}
@@ -227,7 +231,8 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 			continue
 		}
 		again := Finding{Value: p}
-		for i, text := range j.c.variants(&again) {
+		texts, _ := j.c.variants(&again)
+		for i, text := range texts {
 			if i == 0 || j.c.platform.IsAbs(text) {
 				j.absolute(text, text, "", yield)
 				j.globs(f, text, yield)

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,17 +9,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// standardJSON writes what only some parsers take for JSON as JSON: comments and trailing commas (JSON5, JSONC), NaN,
-// Infinity and the like (Python), and several documents one after the other (as one array). It is nil for anything
-// else. depth is how deep the result nests; nothing here recurses, so that the caller can refuse it before a parser does.
-func standardJSON(s string) (plain []byte, depth int) {
-	text := bareWords([]byte(s))
-	if json5.MatchString(s) {
-		if other := fromJSON5(s); other != nil {
-			text = bareWords(other)
-		}
+// standardJSON yields what a text may be that only some parsers take for JSON: comments and trailing commas (JSONC), NaN,
+// Infinity and the like (Python) and several documents one after the other, as one array; then with quotes of the other
+// kind and names without (JSON5, the literals of Python and JavaScript). depth is how deep it nests. Nothing here
+// recurses, so that the caller can refuse it before a parser does. plain is nil where it can be none of that.
+func standardJSON(s string, yield func(plain []byte, depth int) bool) {
+	if plain, depth := oneDocument(bareWords([]byte(s))); !yield(plain, depth) {
+		return
 	}
-	return oneDocument(text)
+	if other := fromJSON5(s); other != nil {
+		plain, depth := oneDocument(bareWords(other))
+		yield(plain, depth)
+	}
 }
 
 // oneDocument blanks the comments and trailing commas of a JSON text and puts several documents into one array. Anything
@@ -99,9 +99,6 @@ func oneDocument(text []byte) (plain []byte, depth int) {
 	}
 	return append(plain, ']'), depth + 1
 }
-
-// json5 is what JSON5 and the literals of Python and JavaScript have beyond JSON: quotes of the other kind, names without.
-var json5 = regexp.MustCompile(`[{,\[:(]\s*(?:[ubrUBR]{0,2}'|[A-Za-z_$][\w$]*\s*:)`)
 
 // fromJSON5 writes strings in single quotes and bare names as JSON has them; nil where a string does not end.
 func fromJSON5(s string) []byte {

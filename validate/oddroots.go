@@ -66,7 +66,11 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	for _, text := range j.c.variants(&Finding{Value: dir + tail}) {
+	texts, all := j.c.variants(&Finding{Value: dir + tail})
+	if !all {
+		return nil
+	}
+	for _, text := range texts {
 		text = strings.TrimSuffix(text, tail)
 		alternatives, ok := writtenOut(text)
 		if !ok {
@@ -169,8 +173,8 @@ func (j *judge) withinRootName(f *Finding) bool {
 	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
 		return false
 	}
-	free := true
-	for _, text := range j.c.variants(f) {
+	texts, free := j.c.variants(f)
+	for _, text := range texts {
 		j.absolutes(f, text, func(s spelled) {
 			place, err := rootsmgr.Resolve(j.c.fs, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == RoleRead || !j.c.creatable(place.Path, true))
@@ -220,7 +224,11 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
 		j.absolute(dir, dir, "", yield)
 		return
 	}
-	for _, text := range j.c.variants(&Finding{Value: rest}) {
+	texts, all := j.c.variants(&Finding{Value: rest})
+	if !all {
+		yield(spelled{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+	}
+	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
 			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue

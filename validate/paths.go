@@ -134,15 +134,16 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 	v := trimEdges(s)
-	if len(v) > maxRaw {
-		return
+	if len(v) > maxTail {
+		v = cleaned(v)
 	}
-	tried := 0
-	for i := 1; i < len(v) && tried < 16; i++ {
+	for i := 1; i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && isDrive(v) {
 			continue
 		}
-		tried++
+		if !d.work.spend(i/byteSteps + 1) {
+			return
+		}
 		switch head := v[:i]; {
 		case strings.IndexByte(head, '/') >= 0:
 			d.link(id, head, p, member)
@@ -198,9 +199,6 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 			return HowAbsolute, true
 		}
 	}
-	if len(v) > maxTail {
-		return "", false
-	}
 	// What a child may make of it before it opens anything counts too.
 	if dec := decodePercent(v); dec != v && dec != "" {
 		return d.look(dec, true)
@@ -226,7 +224,7 @@ func stripped(v string) (string, bool) {
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
 func (d *detector) variable(v string) (string, bool) {
 	name, _, n := dollarName(v)
-	if n == 0 || len(v) > maxTail {
+	if n == 0 {
 		return "", false
 	}
 	if rest := v[n:]; name == "PWD" && (rest == "" || isSlash(rest[0])) {
@@ -405,7 +403,10 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := trimEdges(s)
-	if v != "" && len(v) <= maxRaw && !strings.ContainsAny(v, "\n\r\x00") {
+	if len(v) > maxTail {
+		v = cleaned(v)
+	}
+	if v != "" && len(v) <= maxTail && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
 	}
 }
