@@ -267,23 +267,28 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	work := newBudget(len(tr.docs[0]))
 	if t.schema != nil && !t.schema.plainly(tr) {
-		if err := t.schema.validate(tr.value(0)); err != nil {
+		if err := t.schema.validate(tr.value(0), work); err != nil {
 			return nil, err
 		}
 	}
-	s, err := c.search(t, tr)
+	s, err := c.search(t, tr, work)
 	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
 		s.value = tr.value(0)
 	}
 	return s, err
 }
 
-func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
-	work := newBudget(len(tr.docs[0]))
+func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
 	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
 	if err := d.run(); err != nil {
 		return nil, err
+	}
+	if len(t.defaults) > 0 {
+		if err := d.missing(); err != nil {
+			return nil, err
+		}
 	}
 	return &Scan{tool: t, findings: d.findings, work: *d.work}, nil
 }

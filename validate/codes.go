@@ -74,7 +74,7 @@ var Codes = []CodeInfo{
 	{CodeArgsTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
 	{CodeArgsNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
 	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
-	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema took too long (its patterns, or its references), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
+	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
 	{CodeNullDevice, "allowed", "/dev/null is always inside.", `{"output": "/dev/null"}`, "Nothing to do."},
 	{CodeOpen, "allowed", "The path is outside, but no boundary is known and the operator lets that pass (roots.when in hub.json).", `{"path": "/etc/hosts"} from a client without roots`, "To have a boundary, use a client that gives roots, or set --roots or roots.fallback."},

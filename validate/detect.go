@@ -425,9 +425,14 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 		return
 	}
-	if d.tool.pathFormats && p.class != keyPath && d.tool.schema.hintsAt(d.t, id).path {
-		d.asPath(id, s, p, HowFormat, false)
-		return
+	if d.tool.pathFormats && p.class != keyPath {
+		if !d.work.spend(findSteps) {
+			return
+		}
+		if how := d.tool.schema.pathAt(d.t, id); how != "" && !d.tool.schema.hintsAt(d.t, id).enum {
+			d.asPath(id, s, p, how, false)
+			return
+		}
 	}
 	switch p.class {
 	case keyContent:

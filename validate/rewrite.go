@@ -108,12 +108,12 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if len(list) == 0 {
 		return
 	}
-	trial, misfit := j.asSent(s, list), s.misfit(list)
+	trial, misfit := j.asSent(s, list), s.misfit(list, j.work)
 	if trial.Decision != Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
-		trial, misfit = j.asSent(s, list), s.misfit(list)
+		trial, misfit = j.asSent(s, list), s.misfit(list, j.work)
 	}
 	switch {
 	case trial.Decision != Allow:
@@ -145,7 +145,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 }
 
 // misfit holds the call with these strings in it against the tool's schema.
-func (s *Scan) misfit(list []respelled) error {
+func (s *Scan) misfit(list []respelled, work *budget) error {
 	if s.value == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *Scan) misfit(list []respelled) error {
 	for i := range list {
 		value = replaced(value, list[i].f.Pointer, list[i].to)
 	}
-	return s.tool.schema.validate(value)
+	return s.tool.schema.validate(value, work)
 }
 
 // replaced is v with another string at pointer; v itself stays as it is.
