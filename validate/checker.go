@@ -439,6 +439,7 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 		}
 		if at < 0 {
 			if out, ok := j.finding(&findings[-at-1]); ok {
+				out.borrowed = true
 				list = append(list, out)
 				again[i] = len(list) - 1
 				j.keepDirs(&out)
@@ -450,6 +451,7 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 			continue
 		}
 		j.keepDirs(&more)
+		list[at].borrowed = list[at].borrowed || list[at].Decision == Allow && more.Decision != Allow
 		list[at].join(&more)
 		for _, r := range more.Readings {
 			d := Allow

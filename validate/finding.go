@@ -142,6 +142,19 @@ const (
 	formGlob         // a pattern of a shell string: counts only where it matches such a symlink
 )
 
+// Does is what the call does with the path, for people: a word of a command that is neither written to nor made is read,
+// and where nothing says what a tool does it may be either.
+func (f *Finding) Does() string {
+	switch {
+	case f.Role != RoleWrite || f.written || f.makes:
+	case f.inShell:
+		return "read"
+	case f.assumed:
+		return "read or write"
+	}
+	return f.Role.String()
+}
+
 // Conditional reports whether the finding counts only under a condition that Judge looks up.
 func (f *Finding) Conditional() bool { return f.form >= formWord }
 
@@ -151,7 +164,7 @@ func (f *Finding) relative() bool { return f.form >= formLink }
 // plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) plausible() bool {
 	switch f.How {
-	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowShell:
+	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowDefault:
 		return false
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")

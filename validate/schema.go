@@ -18,7 +18,7 @@ import (
 // be made to cost anything; past a limit the call is denied, never let through unchecked.
 const (
 	schemaNodes    = 1 << 16
-	schemaFrames   = 1 << 14                // of the stack, while a value is held against a schema
+	schemaFrames   = 1 << 12                // of the stack, while a value is held against a schema
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4

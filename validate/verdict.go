@@ -62,8 +62,9 @@ type Judged struct {
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
-	fired *Rule
-	tally *tally // nil where no rule is about the tool
+	borrowed bool // it is denied only from a directory that another argument names
+	fired    *Rule
+	tally    *tally // nil where no rule is about the tool
 }
 
 const maxReadings = 16
