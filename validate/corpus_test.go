@@ -66,7 +66,7 @@ var carriers = map[string][]string{
 // spellings are what may stand for $P: attack, and the control that names a file inside in the same way.
 var spellings = []struct{ name, attack, control string }{
 	{"absolute", "{outside}/secret.txt", "{project}/src/main.go"},
-	{"climbing", "../outside/secret.txt", "docs/../src/main.go"},
+	{"climbing", "../outside/secret.txt", "./src/main.go"},
 	{"link", "link/secret.txt", "inner/main.go"},
 }
 

@@ -287,7 +287,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
 		d.cutAtNUL(id, s, decodePercent(v), p, member)
 	}
-	if how, ok := d.broadly(v); ok {
+	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
+		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
+	} else if ok {
 		f := Finding{Value: v, How: how, Member: member, seat: id}
 		if v != s {
 			f.alts = []string{s}
@@ -310,6 +312,11 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		d.positions(id, v, p, member, false)
 	}
+}
+
+// isText reports a value with blanks or quotes in it that does not begin as a path does.
+func isText(v string) bool {
+	return strings.IndexByte("./~\\$", v[0]) < 0 && (hasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
 // urlWords, as the last word of a key, say that a URL is what it looks like.
@@ -415,7 +422,7 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := formText
 	if kind, texts := readScheme(s); kind == schemeFile {
-		if !hasBlank(trimEdges(s)) {
+		if !hasBlank(trimEdges(s)) && p.class != keyQuery {
 			form = formURI
 		}
 		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, seat: id}, p)
