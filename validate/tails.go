@@ -32,6 +32,9 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			}
 		}
 		after := s[i+1:]
+		if c == '@' && (after == "/*" || after == "/**") {
+			continue // an alias: "@/*": ["./src/*"]
+		}
 		if c == '=' && (i == first || i > 0 && s[i-1] == '=') && oneName {
 			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
 		}
