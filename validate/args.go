@@ -122,10 +122,6 @@ func (t *tree) parse(args []byte, size int) error {
 
 // walk adds one document. parent is the string that held it, -1 for the arguments.
 func (t *tree) walk(doc []byte, parent int32, depth int, opts ...jsontext.Options) error {
-	if len(doc) > maxPooled {
-		most := 1 + bytes.Count(doc, []byte(",")) + bytes.Count(doc, []byte("{")) + bytes.Count(doc, []byte("["))
-		t.nodes = slices.Grow(t.nodes, min(most, len(doc)/2+1, maxNodes-len(t.nodes)))
-	}
 	t.docs = append(t.docs, doc)
 	t.buf = *bytes.NewBuffer(doc)
 	t.dec.Reset(&t.buf, opts...)
@@ -261,6 +257,10 @@ func (w *walker) add(k kind, off, end int32) (int32, error) {
 	}
 	if k == kString && bytes.IndexByte(t.docs[w.doc][off:end], '\\') >= 0 {
 		n.flags |= fValueEscaped
+	}
+	if len(t.nodes) == cap(t.nodes) && len(t.nodes) > maxPooled/4 { // room for as many to every byte as there were so far
+		doc := len(t.docs[w.doc])
+		t.nodes = slices.Grow(t.nodes, min(len(t.nodes)*(doc-int(off))/(int(off)+1)+1024, doc/2+1, maxNodes))
 	}
 	id := int32(len(t.nodes))
 	if w.last > 0 {

@@ -151,8 +151,8 @@ func (d *detector) object(id int32, p place) error {
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
 		}
-		if q.class == keyQuery || q.class == keyOther {
-			q.class = d.editClass(id, c, q.class, &edit)
+		if q.class == keyEdit {
+			q.class = d.editClass(id, c, &edit)
 		}
 		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
 			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
@@ -252,7 +252,7 @@ func (d *detector) classOf(id int32) keyClass {
 	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
 	folded := foldName(name)
 	switch declared := d.tool.folded[folded]; declared {
-	case keyOther, keyContent, keyQuery:
+	case keyOther, keyContent, keyQuery, keyEdit:
 	default:
 		return declared
 	}
@@ -316,7 +316,7 @@ func (d *detector) str(id int32, p place) error {
 	raw := t.raw(id)
 	content := p.class == keyContent || p.class == keyQuery
 	if p.rule == nil || p.rule.Role == RoleNone {
-		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(raw) && !patchWords[lastWord(t, p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
+		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[lastWord(t, p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
 		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
@@ -462,7 +462,7 @@ func (d *detector) value(id int32, s string, p place) {
 		if p.key >= 0 && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
 			return
 		}
-		if isPatch(s) && p.key >= 0 && lastWord(d.t, p.key) == "input" {
+		if p.key >= 0 && mayBePatch(s) && lastWord(d.t, p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
 		}

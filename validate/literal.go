@@ -172,7 +172,9 @@ func (d *detector) line(id int32, line string, p place, first bool) {
 			rest = ""
 			break
 		}
-		isWord := strings.IndexFunc(token, func(r rune) bool { return r >= utf8.RuneSelf || isLetter(byte(r)) || isDigit(byte(r)) || strings.ContainsRune("/~._", r) }) >= 0
+		isWord := strings.IndexFunc(token, func(r rune) bool {
+			return r >= utf8.RuneSelf || isLetter(byte(r)) || isDigit(byte(r)) || strings.ContainsRune("/~._", r)
+		}) >= 0
 		if held != "" {
 			if !isWord || strings.IndexByte(";|,)]}>", token[0]) >= 0 {
 				d.literal(id, held, p, false)

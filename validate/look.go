@@ -35,7 +35,7 @@ var errSpent = errors.New("it takes more looks at the disk than one call may cos
 // through is c as one call sees the disk.
 func (c *Checker) through(work *budget) *Checker {
 	own := *c
-	l := &looker{fs: c.fs, work: work, seen: map[string]look{}, find: c.users}
+	l := &looker{fs: c.fs, work: work, find: c.users}
 	own.fs, own.users = l, l.user
 	return &own
 }
@@ -53,8 +53,15 @@ func (l *looker) Lstat(name string) (fs.FileInfo, error) {
 	if err == nil {
 		was.mode = info.Mode()
 	}
-	l.seen[name] = was
+	l.keep(name, was)
 	return info, was.err
+}
+
+func (l *looker) keep(name string, was look) {
+	if l.seen == nil {
+		l.seen = make(map[string]look)
+	}
+	l.seen[name] = was
 }
 
 // Mode is Lstat without the allocation.
@@ -76,7 +83,7 @@ func (l *looker) Mode(name string) (fs.FileMode, error) {
 		return 0, errSpent
 	}
 	mode, err := moder.Mode(name)
-	l.seen[name] = look{mode: mode, err: plain(err)}
+	l.keep(name, look{mode: mode, err: plain(err)})
 	return mode, plain(err)
 }
 

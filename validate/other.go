@@ -189,10 +189,12 @@ func MatchesTemplate(template, uri string) bool {
 	return ok
 }
 
+const maxURI = 4 << 10 // of a template, or of a URI that is held against one: regular expressions cost their product
+
 // matchTemplate reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
 // variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
 func matchTemplate(template, uri string) (map[string]string, bool) {
-	if len(template) > 4096 || len(uri) > 1<<16 {
+	if len(template) > maxURI || len(uri) > maxURI {
 		return nil, false
 	}
 	for _, wide := range []bool{false, true} {

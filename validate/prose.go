@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 )
@@ -64,25 +63,24 @@ const (
 
 // editClass makes search and old free text beside replace or new, and new beside them. A tool that moves or copies has an
 // old and a new path.
-func (d *detector) editClass(object, c int32, class keyClass, known *edited) keyClass {
-	word := lastWord(d.t, c)
-	if !replacedWords[word] && !newWords[word] || d.tool.traits.move || d.tool.traits.copy {
-		return class
-	}
+func (d *detector) editClass(object, c int32, known *edited) keyClass {
 	if *known == editUnknown {
 		var from, to bool
 		for m := d.t.nodes[object].first; m > 0; m = d.t.nodes[m].next {
 			w := lastWord(d.t, m)
 			from, to = from || replacedWords[w], to || newWords[w]
 		}
-		if *known = editNone; from && to {
+		if *known = editNone; from && to && !d.tool.traits.move && !d.tool.traits.copy {
 			*known = editPair
 		}
 	}
-	if *known == editPair {
+	switch {
+	case *known == editPair:
 		return keyContent
+	case queryWords[lastWord(d.t, c)]:
+		return keyQuery
 	}
-	return class
+	return keyOther
 }
 
 // patchHeader is a line of a patch that names one file.
@@ -101,10 +99,10 @@ func isPatch(s string) bool {
 	return (strings.HasPrefix(first, "--- ") || strings.HasPrefix(first, "*** ")) && (strings.HasPrefix(rest, "+++ ") || strings.HasPrefix(rest, "--- "))
 }
 
-// mayBePatch is a cheap look at raw bytes: a text that does not begin so is no patch.
-func mayBePatch(raw []byte) bool {
-	raw = bytes.TrimLeft(raw, " ")
-	return len(raw) > 0 && strings.IndexByte("d+-*Irc\\\xef", raw[0]) >= 0
+// mayBePatch is a cheap look at a text, decoded or not: one that does not begin so is no patch.
+func mayBePatch(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	return s != "" && strings.IndexByte("d+-*Irc\\\xef", s[0]) >= 0
 }
 
 // patch judges the paths in the headers of a patch. Lines that the count of a hunk covers are its body.
@@ -117,15 +115,23 @@ func (d *detector) patch(id int32, s string, p place) {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		if before > 0 || after > 0 {
-			switch {
-			case strings.HasPrefix(line, "-"):
-				before--
-			case strings.HasPrefix(line, "+"):
-				after--
-			case !strings.HasPrefix(line, "\\"):
-				before, after = before-1, after-1
+			if line == "" {
+				line = " " // some editors take the blank away
 			}
-			continue
+			switch line[0] {
+			case '-':
+				before--
+			case '+':
+				after--
+			case ' ':
+				before, after = before-1, after-1
+			case '\\':
+			default: // no line of a body: what applies patches stops here
+				before, after = 0, 0
+			}
+			if before > 0 || after > 0 || strings.IndexByte("-+ \\", line[0]) >= 0 {
+				continue
+			}
 		}
 		if held != "" && (strings.HasPrefix(line, "+++ ") || held[0] == '*' && strings.HasPrefix(line, "--- ")) {
 			d.header(id, held[4:], p)

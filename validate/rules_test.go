@@ -66,7 +66,7 @@ func TestPatchHeaders(t *testing.T) {
 		`*** Begin Patch\n*** Update File: /etc/passwd\n@@\n-a\n+b\n*** End Patch`, `*** Begin Patch\n*** Add File: ../outside/x\n+b\n*** End Patch`, `*** Begin Patch\n*** Delete File: link/secret.txt\n*** End Patch`,
 		`*** Begin Patch\n*** Update File: a.txt\n*** Move to: /etc/x\n*** End Patch`, `Index: ../outside/secret.txt\n===\n`, `*** /etc/passwd\tdate\n--- a.txt\tdate\n`,
 		`--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n--- a/b\n+++ /etc/passwd\n`, `--- a/a.txt\r\n+++ /etc/passwd\r\n`, `+++ \"/etc/pass\\167d\"\n`, `--- a/x\n+++ link/secret.txt\n`,
-		`--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n+++ /etc/passwd\n`,
+		`--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n+++ /etc/passwd\n`, `--- a\n+++ b\n@@ -1,900 +1,900 @@\n x\ndiff --git a/x b/x\n--- a/x\n+++ /etc/passwd\n`,
 	}
 	for _, a := range attacks {
 		for _, key := range []string{"patch", "diff", "content", "input"} {
@@ -226,7 +226,7 @@ func TestListsAreGenerated(t *testing.T) {
 		t.Error("docs/threat-model.md does not name the exemption of content keys")
 	}
 	for _, class := range lastWords {
-		if !slices.Contains([]keyClass{keyOther, keyContent, keyQuery, keyShell, keyWords}, class) {
+		if !slices.Contains([]keyClass{keyOther, keyContent, keyQuery, keyShell, keyWords, keyEdit}, class) {
 			t.Errorf("class %d has no list", class)
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	keyQuery            // rule 8 alone: SQL and other queries
 	keyShell            // rule 4: a string for a shell
 	keyWords            // rule 4: an argument vector
+	keyEdit             // old, new or search: prose where the object says what is replaced by what
 )
 
 // The lists below are part of the documentation: FindingsDoc prints them.
@@ -68,6 +69,7 @@ var (
 	editWords      = wordSet("old new search find replace replacement") // before "string"
 	replacedWords  = wordSet("search old")                              // beside newWords
 	newWords       = wordSet("replace replacement new")
+	editKeys       = wordSet("search old new")
 )
 
 func wordSet(list string) map[string]bool {
@@ -125,7 +127,7 @@ var lastWords = func() map[string]keyClass {
 	for _, l := range []struct {
 		set   map[string]bool
 		class keyClass
-	}{{stopWords, keyOther}, {vectorWords, keyWords}, {shellWords, keyShell}, {contentWords, keyContent}, {codeWords, keyContent}, {matchWords, keyContent}, {queryWords, keyQuery}} {
+	}{{stopWords, keyOther}, {vectorWords, keyWords}, {shellWords, keyShell}, {contentWords, keyContent}, {codeWords, keyContent}, {matchWords, keyContent}, {queryWords, keyQuery}, {editKeys, keyEdit}} {
 		for w := range l.set {
 			m[w] = l.class
 		}
