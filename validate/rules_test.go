@@ -231,3 +231,11 @@ func TestListsAreGenerated(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyClass: a class of nothing is text to a shell.
+func TestEmptyClass(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Allow, `{"command":"ls []"}`, `{"command":"ls [!] a[]b*"}`, `{"command":"echo [] {} ()"}`, `{"args":["ls []*"]}`)
+}
