@@ -3,7 +3,6 @@ package validate
 import (
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -265,29 +264,6 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 	return Deny, true, false
 }
 
-// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
-// they are what a child speaks by.
-var devices = map[string]Role{"/dev/null": RoleNone, "/dev/stderr": RoleWrite, "/dev/zero": RoleRead, "/dev/random": RoleRead, "/dev/urandom": RoleRead}
-
-func isDevice(p string) bool {
-	_, ok := devices[p]
-	return ok
-}
-
-// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
-// word is: a target of a redirection or a file to make is written, any other is read.
-func harmless(f *Finding, dev string) bool {
-	role, ok := devices[dev]
-	if !ok || role == RoleNone {
-		return ok
-	}
-	if f.inShell || f.assumed {
-		writes := f.written || f.makes
-		return writes == (role == RoleWrite) || !f.inShell && !writes
-	}
-	return f.Role == role
-}
-
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
 func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {
@@ -405,30 +381,6 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	}
 	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
 }
-
-// names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,
-// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
-// and libraries is nobody's, and no device is a file.
-func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
-	if systemPlace.MatchString(place) {
-		return false
-	}
-	if s.glob != "" {
-		return exists && j.c.matches(place, s.glob)
-	}
-	if exists || f.weak || s.weak {
-		return exists
-	}
-	dir := j.c.parent(place)
-	if dir != j.c.home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
-		return false
-	}
-	info, err := j.c.fs.Lstat(dir)
-	return err == nil && info.IsDir() && j.c.mayWrite(dir)
-}
-
-// systemPlace is where programs, libraries and devices are.
-var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)
 
 // begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
 // is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.

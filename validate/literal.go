@@ -2,6 +2,7 @@ package validate
 
 import (
 	"path"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -390,3 +391,27 @@ func escapeSequence(s string) (r rune, n int) {
 	}
 	return r, n
 }
+
+// names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,
+// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
+// and libraries is nobody's, and no device is a file.
+func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
+	if systemPlace.MatchString(place) {
+		return false
+	}
+	if s.glob != "" {
+		return exists && j.c.matches(place, s.glob)
+	}
+	if exists || f.weak || s.weak {
+		return exists
+	}
+	dir := j.c.parent(place)
+	if dir != j.c.home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+		return false
+	}
+	info, err := j.c.fs.Lstat(dir)
+	return err == nil && info.IsDir() && j.c.mayWrite(dir)
+}
+
+// systemPlace is where programs, libraries and devices are.
+var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)

@@ -72,3 +72,26 @@ func (c *Checker) sameFile(a, b fs.FileInfo) bool {
 	}
 	return os.SameFile(a, b)
 }
+
+// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
+// they are what a child speaks by.
+var devices = map[string]Role{"/dev/null": RoleNone, "/dev/stderr": RoleWrite, "/dev/zero": RoleRead, "/dev/random": RoleRead, "/dev/urandom": RoleRead}
+
+func isDevice(p string) bool {
+	_, ok := devices[p]
+	return ok
+}
+
+// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
+// word is: a target of a redirection or a file to make is written, any other is read.
+func harmless(f *Finding, dev string) bool {
+	role, ok := devices[dev]
+	if !ok || role == RoleNone {
+		return ok
+	}
+	if f.inShell || f.assumed {
+		writes := f.written || f.makes
+		return writes == (role == RoleWrite) || !f.inShell && !writes
+	}
+	return f.Role == role
+}

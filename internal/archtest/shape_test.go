@@ -32,7 +32,7 @@ var larger = map[string]int{
 	// Plain data: what a report, a row or an entry of a configuration consists of.
 	"children.Spec fields": 21, "children.Status fields": 26, "cmd/mcphub.auditRow fields": 22,
 	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 21,
-	"internal/audit.Event fields": 24, "validate.Finding fields": 23,
+	"internal/audit.Event fields": 24, "validate.Finding fields": 24, "validate.Tool fields": 18,
 	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
 
 	// Owners of a machine of state, each with one lock at the most.
