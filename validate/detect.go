@@ -347,9 +347,6 @@ func (d *detector) str(id int32, p place) error {
 	}
 	s := t.str(id)
 	d.value(id, s, p)
-	if inner := unquoted(s); inner != "" {
-		d.value(id, inner, p)
-	}
 	return nil
 }
 
@@ -454,6 +451,9 @@ func (d *detector) value(id int32, s string, p place) {
 			return
 		}
 		d.asPath(id, s, p, HowKey, false)
+		if strings.ContainsAny(s, quotes) {
+			d.literals(id, s, p) // u'x', ("x")
+		}
 	default:
 		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)

@@ -155,38 +155,6 @@ func fromJSON5(s string) []byte {
 	return out
 }
 
-// unquoted is what a string says that is itself a string of JSON, JavaScript or Python, with escapes in it or in
-// parentheses; "" for any other.
-func unquoted(s string) string {
-	text := strings.TrimFunc(s, isStripped)
-	if len(text) < 3 || len(text) > maxTail {
-		return ""
-	}
-	bare := text
-	if text[0] == '(' {
-		bare = strings.TrimFunc(strings.Trim(text, "()"), isStripped)
-	}
-	for range 2 { // u'x', rb'x'
-		if len(bare) > 2 && strings.IndexByte("uUrRbB", bare[0]) >= 0 && strings.IndexByte("uUrRbB'\"", bare[1]) >= 0 {
-			bare = bare[1:]
-		}
-	}
-	if len(bare) < 3 || bare == text && strings.IndexByte(bare, '\\') < 0 {
-		return ""
-	}
-	switch bare[0] {
-	case '"':
-		if inner, err := jsontext.AppendUnquote(nil, bare); err == nil {
-			return string(inner)
-		}
-	case '\'':
-		if inner, n := singleQuoted(bare); n == len(bare) {
-			return inner
-		}
-	}
-	return ""
-}
-
 // singleQuoted reads a string in single quotes and returns how much of s it took, 0 where it does not end.
 func singleQuoted(s string) (string, int) {
 	var b strings.Builder
