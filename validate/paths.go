@@ -355,37 +355,16 @@ func (d *detector) onlyRelative(from int) bool {
 	return true
 }
 
-// broadList reads a joined list under a key that says nothing. Prose has commas too, so a part must be a path by rule 2,
-// and blanks separate only where every word looks like one.
+// broadList reads a joined list under a key that says nothing: a part must be a path by rule 2. A text with blanks is
+// read by its words.
 func (d *detector) broadList(id int32, s string, p place, member bool) {
-	if !hasBlank(s) {
-		d.parts(id, s, p, member, ",;|", d.broadly)
-		if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
-			d.parts(id, s, p, member, ":", d.broadly)
-		}
+	if hasBlank(s) {
 		return
 	}
-	if strings.ContainsAny(s, "\n\r") && oneWordLines(s) {
-		d.parts(id, s, p, member, ",;|\n\r", d.broadly)
-		return
+	d.parts(id, s, p, member, ",;|", d.broadly)
+	if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
+		d.parts(id, s, p, member, ":", d.broadly)
 	}
-	for _, w := range strings.FieldsFunc(s, isBlank) {
-		w = strings.TrimLeft(w, "\"'`<(")
-		if w == "" || !strings.ContainsRune("/~.-$", rune(w[0])) && !strings.HasPrefix(strings.ToLower(w), "file:") {
-			return
-		}
-	}
-	d.parts(id, s, p, member, ",;|\n\r", d.broadly)
-}
-
-// oneWordLines reports a text of several lines without a blank in any of them: a list, not prose.
-func oneWordLines(s string) bool {
-	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if hasBlank(strings.TrimFunc(line, isBlank)) {
-			return false
-		}
-	}
-	return true
 }
 
 // parts judges the parts of a joined list; blanks always separate.

@@ -9,8 +9,6 @@ import (
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
 	inURL, word, end := false, 0, 0
-	first := strings.IndexByte(s, '=')
-	oneName := first > 0 && !hasBlank(strings.TrimFunc(s[:first], isBlank)) // name = value
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
 	d.pathspec(id, s, p, member)
 	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
@@ -35,8 +33,8 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		if c == '@' && (after == "/*" || after == "/**") {
 			continue // an alias: "@/*": ["./src/*"]
 		}
-		if c == '=' && (i == first || i > 0 && s[i-1] == '=') && oneName {
-			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
+		if c == '=' {
+			after = strings.TrimLeft(after, "[(")
 		}
 		d.tail(id, after, p, member)
 		if c == '=' && flag {
