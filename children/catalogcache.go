@@ -28,7 +28,7 @@ const (
 	cacheMagic = "mcphub catalogue 3\n"
 	cacheEnd   = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
-	maxCacheFile = 16 << 20
+	maxCacheFile = 80 << 20
 	// maxCacheFiles bounds how many there are; the oldest give way.
 	maxCacheFiles = 512
 )
@@ -69,17 +69,26 @@ func (c catalogCache) store(digest string, o *Offer) {
 func (c catalogCache) file(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
 
 func (c catalogCache) read(digest string) (*Offer, error) {
+	raw, err := c.readFile(c.file(digest))
+	if err != nil {
+		return nil, err
+	}
+	return decodeOffer(raw, digest)
+}
+
+// readFile reads a file of the folder that is the user's alone.
+func (c catalogCache) readFile(path string) ([]byte, error) {
 	if err := c.checkFolder(); err != nil {
 		return nil, err
 	}
 	// A link is not followed, a pipe not waited for. What is renamed to this place
 	// meanwhile is the user's own: the folder is closed to others.
-	if fi, err := os.Lstat(c.file(digest)); err != nil {
+	if fi, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !fi.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
-	f, err := os.Open(c.file(digest))
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +106,8 @@ func (c catalogCache) read(digest string) (*Offer, error) {
 		return nil, err
 	}
 	raw := make([]byte, fi.Size())
-	if _, err := io.ReadFull(f, raw); err != nil {
-		return nil, err
-	}
-	return decodeOffer(raw, digest)
+	_, err = io.ReadFull(f, raw)
+	return raw, err
 }
 
 // checkFolder refuses a folder that others can write to or read.
@@ -119,7 +126,11 @@ func (c catalogCache) checkFolder() error {
 }
 
 func (c catalogCache) write(digest string, o *Offer) error {
-	raw := encodeOffer(o, digest)
+	return c.writeFile(c.file(digest), encodeOffer(o, digest))
+}
+
+// writeFile puts a file in its place, whole.
+func (c catalogCache) writeFile(path string, raw []byte) error {
 	if len(raw) > maxCacheFile {
 		return fmt.Errorf("it would have %d bytes, more than %d", len(raw), maxCacheFile)
 	}
@@ -135,7 +146,7 @@ func (c catalogCache) write(digest string, o *Offer) error {
 	}
 	_, err = f.Write(raw)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.file(digest))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())

@@ -208,17 +208,17 @@ func TestIdentity(t *testing.T) {
 		return Spec{Name: "a", Command: program, Args: []string{"x", "y"}, Env: map[string]string{"TOKEN": "secret"}, Inherit: []string{"MORE"}}
 	}
 	h := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=1"}, Home: dir, Dir: dir})
-	first := identity(base(), h, "v1", nil)
+	first := identity(base(), h, "v1", EraAuto, nil)
 	if first == "" || strings.Contains(first, "secret") {
 		t.Fatal(first)
 	}
-	if identity(base(), h, "v1", nil) != first {
+	if identity(base(), h, "v1", EraAuto, nil) != first {
 		t.Error("not the same twice")
 	}
 	same := base()
 	same.Start, same.Share, same.CallTimeout = StartEager, ShareAll, time.Hour
 	other := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=2"}, Home: dir, Dir: dir})
-	if identity(same, other, "v1", nil) != first {
+	if identity(same, other, "v1", EraAuto, nil) != first {
 		t.Error("what does not touch its offer changed the digest")
 	}
 	seen := map[string]string{first: "base"}
@@ -242,15 +242,15 @@ func TestIdentity(t *testing.T) {
 	} {
 		s := base()
 		change(&s)
-		note(what, identity(s, h, "v1", nil))
+		note(what, identity(s, h, "v1", EraAuto, nil))
 	}
-	note("version", identity(base(), h, "v2", nil))
-	note("inherited value", identity(base(), newHost(Options{Environ: []string{"PATH=" + dir, "MORE=2"}, Home: dir, Dir: dir}), "v1", nil))
+	note("version", identity(base(), h, "v2", EraAuto, nil))
+	note("inherited value", identity(base(), newHost(Options{Environ: []string{"PATH=" + dir, "MORE=2"}, Home: dir, Dir: dir}), "v1", EraAuto, nil))
 	write("other size")
-	note("program", identity(base(), h, "v1", nil))
+	note("program", identity(base(), h, "v1", EraAuto, nil))
 	gone := base()
 	gone.Command = filepath.Join(dir, "nothing")
-	if d := identity(gone, h, "v1", nil); d != "" {
+	if d := identity(gone, h, "v1", EraAuto, nil); d != "" {
 		t.Errorf("a program that is not there has digest %s", d)
 	}
 }

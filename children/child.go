@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,17 +38,25 @@ type nest struct {
 	machine  host
 	turns    turns
 	memory   memory
+	forms    definitions
 	shelter  func() (shelter, error) // made when first asked for
 	places   *places
 	letGo    func(*child) bool // take out an instance that nobody holds
+	revive   func(*child)      // let the life of one go on that rests
+	disown   func(*child)      // take out an instance that takes itself out
 	jitter   func() float64
+	pace     pace
 	said     func(k Key, pid int, line string)                                  // may be nil
+	changed  func(k Key, tools []Redefinition)                                  // may be nil
 	asks     func(k Key) Client                                                 // may be nil
 	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots  func(k Key) string                                                 // likewise
 }
 
-// child is one instance. live runs on one goroutine, the owner of past
-// and offer; the rest is a snapshot (view), a channel, or under mu.
+// child is one instance. live runs on one goroutine at a time, the owner of
+// past and offer; the rest is a snapshot (view), a channel, or under mu. While an
+// instance waits for others alone it rests, without a goroutine: a hub may hold
+// thousands for sessions that call none of them.
 type child struct {
 	key    Key
 	serial uint64
@@ -65,8 +74,9 @@ type child struct {
 	ctx     context.Context         // ended by either
 	machine host
 
-	mu   sync.Mutex
-	want want
+	mu      sync.Mutex
+	want    want
+	resting bool // live has returned and is to be called again when there is news
 
 	past   past
 	offer  *Offer // what it offered last, be it in another instance
@@ -83,9 +93,14 @@ type past struct {
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
 	digest   string // identity of what was started last
+	begun    bool   // live was called before
+	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
+	lives    Lives  // of the offer, as it was read last
 	news     bool   // the offer is not cached as it is
-	shy      bool   // it has died when it was asked for its era: it is not asked again
+	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	doubted  bool   // it was started once more for that, and will not be again
+	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -130,8 +145,45 @@ func (c *child) ask(change func(w *want) bool) {
 	news := change(&c.want)
 	c.mu.Unlock()
 	if news {
-		poke(c.kick)
+		c.wake()
 	}
+}
+
+// wake has the owner look again at what is wanted, and whether its life goes on.
+func (c *child) wake() {
+	poke(c.kick)
+	c.mu.Lock()
+	resting := c.resting
+	c.resting = false
+	c.mu.Unlock()
+	if resting {
+		c.host.revive(c)
+	}
+}
+
+// rest is for the owner, where only others can bring news: true ends its
+// goroutine, false says that there is news already.
+func (c *child) rest() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.kick:
+		return false
+	default:
+	}
+	c.resting = c.ctx.Err() == nil
+	return c.resting
+}
+
+// stop ends the instance, calls under way too; replace lets them end first.
+func (c *child) stop(why error) {
+	c.cancel(why)
+	c.wake()
+}
+
+func (c *child) replace(why error) {
+	c.retire(why)
+	c.wake()
 }
 
 func (c *child) wanted() want {
@@ -239,7 +291,7 @@ func (c *child) notYet(ctx context.Context) error {
 	if v.status.Err != "" {
 		reason += ": " + v.status.Err
 	}
-	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: c.stderr(v), Err: context.Cause(ctx)}
+	return c.down(reason, c.stderr(v), context.Cause(ctx))
 }
 
 func (c *child) stderr(v *view) string {
@@ -280,13 +332,18 @@ func (c *child) publish(change func(v *view)) {
 	}
 	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
+	v.status.Lives = c.past.lives
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
 	}
+	v.status.Protocol = ""
+	if c.past.listed && v.offer != nil {
+		v.status.Protocol = v.offer.Protocol
+	}
 	c.view.Store(&v)
 	close(old.changed)
-	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.offer != old.offer {
+	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
 		c.host.observer.ChildChanged(v.status, v.offer)
 	}
@@ -306,12 +363,22 @@ func (c *child) state(s State, why string) {
 	})
 }
 
-// live is the life of the instance, until its context ends.
-func (c *child) live() {
-	defer c.finish()
-	c.recall()
-	c.machine = c.host.machineFor(c.spec, c.log)
-	for c.mayStart() {
+// live is the life of the instance until its context ends, or until it rests:
+// then over is false, and live is called again when there is news.
+func (c *child) live() (over bool) {
+	if !c.past.begun {
+		c.past.begun = true
+		c.recall()
+		c.machine = c.host.machineFor(c.spec, c.log)
+	}
+	for {
+		switch c.awaitStart() {
+		case toRest:
+			return false
+		case toEnd:
+			c.finish()
+			return true
+		}
 		c.once()
 	}
 }
@@ -319,6 +386,7 @@ func (c *child) live() {
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
 	defer c.host.places.leave(c)
+	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
 	case c.ctx.Err() != nil:
@@ -329,10 +397,42 @@ func (c *child) once() {
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
+	case c.host.home(c.spec, c.key) != c.key:
+		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
 		c.serve(r)
 	}
+}
+
+// ownFolder begins the names of the folders that makeFolder makes.
+const ownFolder = "mcphub-shared"
+
+// makeFolder makes the empty folder in which a child that many share starts where it
+// is served no roots: no session's project is for the others. It is removed when
+// the run is over.
+func (c *child) makeFolder() (remove func()) {
+	c.machine.own = ""
+	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
+		return func() {}
+	}
+	dir, err := os.MkdirTemp("", ownFolder+"-*") // mode 0700
+	if err != nil {
+		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
+		return func() {}
+	}
+	c.machine.own = realPath(dir)
+	return func() {
+		if err := os.RemoveAll(dir); err != nil {
+			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
+		}
+	}
+}
+
+// down is why the child cannot be called. What it wrote to stderr is quoted to the
+// session whose own child it is, and to nobody else (A2).
+func (c *child) down(reason, stderr string, cause error) *UnavailableError {
+	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: stderr, Err: cause, own: c.spec.Share == ShareSession}
 }
 
 // finish is the last view.
@@ -343,46 +443,69 @@ func (c *child) finish() {
 	}
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.Final = Stopped, reason.Error(), 0, true
+		v.status.Yields = errors.Is(reason, errOtherEra)
 		v.run, v.final = nil, true
 		v.err = &UnavailableError{Child: c.key.Child, Reason: reason.Error(), Err: reason}
 	})
 	c.settle.Do(func() { close(c.settled) })
 }
 
-// mayStart waits until the child is to be started; false when its life ends.
-func (c *child) mayStart() bool {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+// again reports whether the child is started once more without a call: one that
+// was asked for and has never been ready yet, unless it fails again and again.
+func (c *child) again() bool {
+	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.open()
+}
+
+// next is what the life of an instance goes on with.
+type next int
+
+const (
+	toStart next = iota
+	toRest       // nothing is due until there is news
+	toEnd
+)
+
+// awaitStart waits while a start is due that has to wait for its time.
+func (c *child) awaitStart() next {
 	for {
 		w := c.wanted()
-		wait := time.Until(c.past.next)
+		if c.past.badPlan && w.gen != c.past.gen {
+			c.past.next = time.Time{} // other roots may be what was missing
+			w.demand = true
+			c.demand()
+		}
+		c.past.gen = w.gen
 		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
-		ask := w.demand || !c.lazy() && (w.wish || c.past.asked && !c.past.wasReady && !c.past.hist.open())
+		ask := w.demand || !c.lazy() && w.wish || c.again()
+		wait := time.Until(c.past.next)
 		switch {
 		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
-			return false
+			return toEnd
 		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
 				c.state(Waiting, "waits for the client's roots")
 			}
-			wait = time.Hour
 		case ask && wait <= 0:
-			return true
-		case !ask:
-			wait = time.Hour
+			return toStart
+		case ask:
+			c.pause(wait)
+			continue
 		}
-		timer.Reset(wait)
-		select {
-		case <-c.ctx.Done():
-			return false
-		case <-timer.C:
-		case <-c.kick:
-			if c.past.badPlan && c.wanted().gen != w.gen {
-				c.past.next = time.Time{} // other roots may be what was missing
-				c.demand()
-			}
+		if c.rest() {
+			return toRest
 		}
+	}
+}
+
+// pause waits for news, but not longer than that.
+func (c *child) pause(most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-c.ctx.Done():
+	case <-timer.C:
+	case <-c.kick:
 	}
 }
 
@@ -405,7 +528,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart = err.Stderr, c.past.next
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
 		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
 		if r == nil {

@@ -22,11 +22,12 @@ func (n *nest) client(k Key) Client {
 	return n.asks(k)
 }
 
-// shown is the raw object of capabilities that an instance is shown.
-func (n *nest) shown(s Spec, k Key) []byte {
+// shown is the raw object of capabilities that an instance is shown which serves
+// a client.
+func shown(s Spec, c Client) []byte {
 	b := []byte{'{'}
 	if s.Roots != RootsNone {
 		b = append(b, `"roots":{"listChanged":true}`...)
 	}
-	return append(jsonrpc.AppendMembers(b, n.client(k).Capabilities, func(name string) bool { return name != "roots" }), '}')
+	return append(jsonrpc.AppendMembers(b, c.Capabilities, func(name string) bool { return name != "roots" }), '}')
 }

@@ -15,6 +15,9 @@
 //	Starting ---in time-----> Ready       leases are given
 //	Starting ---failed------> BackingOff
 //	Ready ------died--------> BackingOff  calls under way fail with its last words
+//	Ready ------no answer---> Hung        to its calls, nor whether it is there (pulse.go)
+//	Hung -------heard of----> Ready
+//	Hung -------still not---> BackingOff  and started again; calls under way fail
 //	Ready ------replaced----> Draining    other roots, which it does not follow
 //	Ready ------idle--------> Draining
 //	Ready ------evicted-----> Draining    another needs its place
@@ -71,9 +74,10 @@
 // changed meanwhile; the level goes with each request. Its notifications come as
 // in the other era. ttlMs is heeded where a child does not announce its changes:
 // then it is listed again when its word is over, but not within a minute.
-// cacheScope is passed on as Offer.Private.
+// What it says of the life of its lists stands in Status.Lives.
 //
-// A result of an unknown resultType is a broken answer. One that asks for input
+// A result of an unknown resultType is a broken answer, but to a method of an
+// extension. One that asks for input
 // comes raw from [Lease.Call]: whoever called sees it through, with the roots of
 // [Lease.Roots], for such a child is told of no change and keeps none. Requests
 // that it sends all the same are refused.

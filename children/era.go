@@ -17,7 +17,7 @@ import (
 type Era uint8
 
 const (
-	// EraAuto finds out by asking, and remembers the answer.
+	// EraAuto is that of the client, or the other where the child does not have it.
 	EraAuto Era = iota
 	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
 	EraLegacy
@@ -38,6 +38,18 @@ func (e Era) String() string {
 // Modern reports whether the offer was made in the era without a handshake.
 func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
 
+// spoken is the era in which the offer was made; EraAuto of none, and where the
+// next start speaks to the child in the other one.
+func (o *Offer) spoken() Era {
+	switch {
+	case o == nil:
+		return EraAuto
+	case o.Modern(), o.Both:
+		return EraModern
+	}
+	return EraLegacy
+}
+
 const (
 	methodDiscover = "server/discover"
 
@@ -52,7 +64,12 @@ const (
 
 // errProbed marks the end of a child that may have died of being asked what it
 // does not know.
-var errProbed = errors.New("ended when it was asked for server/discover")
+var errProbed = errors.New("ended when it was asked which protocol it speaks")
+
+// errOtherEra is why an instance ends that several sessions would share: the
+// child does not speak the era of these clients, and they are served by the
+// instance for the other one (Supervisor.Home).
+var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
 // verdict is what an answer to server/discover says of a child.
 type verdict uint8
@@ -105,12 +122,12 @@ func choose(supported []string, version string, result []byte) discovered {
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
 		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
-		o.Private = isPrivate(result)
+		o.Private, o.lives.Self = isPrivate(result), lifeOf(result)
 		return discovered{verdict: verdictModern, offer: o}
 	case legacy || len(supported) == 0:
 		return discovered{}
 	}
-	text := Plain(fmt.Sprintf("%.200q", supported))
+	text := fmt.Sprintf("%.200q", supported)
 	return discovered{verdict: verdictForeign, err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
 }
 
@@ -123,47 +140,108 @@ func stringsIn(raw []byte) []string {
 	return out
 }
 
-// greet finds out in which era to speak to a child, and does what that takes
-// before it can be listed. A run that speaks to it without a handshake is marked.
+// greet begins to speak to a child, and does what that takes before it can be
+// listed. A child that has both eras is spoken to in that of the Key: what comes
+// first on a connection may settle it for good (some servers take even
+// server/discover for that), so nothing of the other era comes before. A run
+// that speaks to it without a handshake is marked.
 func (c *child) greet(ctx context.Context, r *run) (*Offer, error) {
 	m := newModern(c, r)
-	known := c.era()
 	switch {
 	case m == nil && c.spec.Era == EraModern:
 		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
 	case m == nil || c.spec.Era == EraLegacy:
 		return c.handshake(ctx, r)
-	case known == EraLegacy:
-		o, err := c.handshake(ctx, r)
-		if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
-			return o, err
-		}
-		// It may speak the other one by now.
-		if d := m.discover(ctx); d.verdict == verdictModern {
-			return c.speakModern(r, m, d.offer), nil
-		}
-		return nil, err
 	}
-	o, err := c.probe(ctx, r, m, known == EraModern)
+	var o *Offer
+	var err error
+	if c.first() == EraModern {
+		o, err = c.probe(ctx, r, m, c.spec.Era == EraModern || c.past.spoke == EraModern)
+	} else {
+		o, err = c.shake(ctx, r, m)
+	}
 	if err != nil && errors.Is(err, jsonrpc.ErrClosed) && c.spec.Era == EraAuto {
 		return nil, errors.Join(errProbed, err)
 	}
 	return o, err
 }
 
-// era is what is known of the child's before it is asked.
-func (c *child) era() Era {
+// first is the era that a child is tried in first: that which it is told to have,
+// or had when it was started for the same clients before, else that of the clients;
+// but not one whose first question it has died of.
+func (c *child) first() Era {
+	era := c.key.Era
 	switch {
 	case c.spec.Era != EraAuto:
-		return c.spec.Era
-	case c.past.shy:
-		return EraLegacy
-	case c.offer == nil:
-		return EraAuto
-	case c.offer.Modern(), c.offer.Both:
+		era = c.spec.Era
+	case c.past.shy != EraAuto:
+		era = c.past.shy.other()
+	case c.past.spoke != EraAuto:
+		era = c.past.spoke
+	}
+	if era == EraModern {
 		return EraModern
 	}
 	return EraLegacy
+}
+
+// other is the other one of the two eras.
+func (e Era) other() Era {
+	if e == EraModern {
+		return EraLegacy
+	}
+	return EraModern
+}
+
+// shake does the handshake, and does without where that is refused.
+func (c *child) shake(ctx context.Context, r *run, m *modern) (*Offer, error) {
+	o, err := c.handshake(ctx, r)
+	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+		return o, err
+	}
+	switch d := m.discover(ctx); d.verdict {
+	case verdictModern:
+		return c.speakModern(r, m, d.offer), nil
+	case verdictForeign:
+		return nil, errors.Join(err, d.err)
+	}
+	return nil, err
+}
+
+// home tells the Key of the instance that serves the clients of k.
+func (n *nest) home(s Spec, k Key) Key {
+	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.other()) {
+		return k.other()
+	}
+	return k
+}
+
+// lacks reports whether a child is known not to speak the era of a Key.
+func (n *nest) lacks(s Spec, k Key) bool {
+	o := n.known(s, k)
+	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
+}
+
+// Home returns the Key of the instance that serves those who would be served by
+// k: k itself, but where an instance is shared and the child is known to have
+// only the other era, that of the other one.
+func (s *Supervisor) Home(k Key) Key {
+	s.mu.Lock()
+	spec, ok := s.specs[k.Child]
+	s.mu.Unlock()
+	if !ok {
+		return k
+	}
+	return s.nest.home(spec, k)
+}
+
+// yield ends an instance whose clients another one serves. Its Key is free then:
+// a child that has changed is asked anew.
+func (c *child) yield(r *run) {
+	c.host.disown(c)
+	c.retire(errOtherEra)
+	c.keep()
+	c.end(r, errOtherEra.Error())
 }
 
 // probe asks for server/discover and falls back to the handshake where that
@@ -221,7 +299,7 @@ func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Of
 }
 
 func (c *child) handshake(ctx context.Context, r *run) (*Offer, error) {
-	return handshake(ctx, r.link, c.host.version, c.host.shown(c.spec, c.key))
+	return handshake(ctx, r.link, c.host.version, shown(c.spec, c.host.client(c.key)))
 }
 
 // speakModern marks a run as one without a handshake.

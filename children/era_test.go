@@ -39,20 +39,16 @@ func (c *counting) count() int {
 	return c.runs
 }
 
+// modernOne is the instance of one for clients without a handshake.
+var modernOne = children.Key{Child: one.Child, Instance: one.Instance, Era: children.EraModern}
+
 // TestEraIsFoundOut plays every way in which a child may answer, or not answer,
-// server/discover: each is spoken to in the era that it has, and nobody waits
-// longer than the probe does.
+// server/discover: for clients without a handshake each is spoken to in the era
+// that it has, and nobody waits longer than the probe does.
 func TestEraIsFoundOut(t *testing.T) {
 	type script = childtest.Script
 	const modern, legacy = "2026-07-28", "2025-11-25"
-	for name, test := range map[string]struct {
-		script script
-		era    children.Era
-		want   string // protocol; "": it does not start
-		err    string
-		after  time.Duration // when it is ready, at most; at least nearly that
-		runs   int
-	}{
+	for name, test := range map[string]greeting{
 		"legacy":                       {script{}, 0, legacy, "", 0, 1},
 		"both":                         {script{Era: "dual"}, 0, modern, "", 0, 1},
 		"modern":                       {script{Era: "modern"}, 0, modern, "", 0, 1},
@@ -84,41 +80,87 @@ func TestEraIsFoundOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				spec := childtest.Spec("kid", test.script)
-				spec.Era = test.era
-				launcher := &counting{}
-				w := newWatcher()
-				s := start(t, w, children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
-				began := time.Now()
-				s.Ensure(one, nil)
-				<-s.Settled(one)
-				if took := time.Since(began); took > test.after+100*time.Millisecond || took < test.after {
-					t.Errorf("settled after %s, want %s", took, test.after)
-				}
-				if n := launcher.count(); n != test.runs {
-					t.Errorf("%d runs, want %d", n, test.runs)
-				}
-				st := statusOf(t, s, "kid")
-				if test.want == "" {
-					if st.State == children.Ready || !strings.Contains(st.Err, test.err) {
-						t.Errorf("%s", st)
-					}
-					return
-				}
-				if st.State != children.Ready {
-					t.Fatalf("%s", st)
-				}
-				l := acquire(t, s, one)
-				defer l.Release()
-				if o := l.Offer(); o.Protocol != test.want || l.Modern() != (test.want == modern) || o.ServerName != "scripted" || o.ServerVersion != "1.2.3" || o.Instructions != "Be kind." || len(o.Tools) == 0 {
-					t.Errorf("offer: %s %s %s %q, %d tools", o.Protocol, o.ServerName, o.ServerVersion, o.Instructions, len(o.Tools))
-				}
-				if got := call(t, l, "echo", `{"n":12345678901234567890}`); !strings.Contains(got, `{"n":12345678901234567890}`) {
-					t.Error(got)
-				}
+				greeted(t, test, modernOne)
 			})
 		})
 	}
+}
+
+// A greeting is a child and what comes of its start.
+type greeting struct {
+	script childtest.Script
+	era    children.Era // of the Spec
+	want   string       // protocol; "": it does not start
+	err    string
+	after  time.Duration // when it is ready, at most; at least nearly that
+	runs   int
+}
+
+func greeted(t *testing.T, test greeting, k children.Key) {
+	t.Helper()
+	spec := childtest.Spec("kid", test.script)
+	spec.Era = test.era
+	launcher := &counting{}
+	w := newWatcher()
+	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
+	began := time.Now()
+	s.Ensure(k, nil)
+	<-s.Settled(k)
+	if took := time.Since(began); took > test.after+100*time.Millisecond || took < test.after {
+		t.Errorf("settled after %s, want %s", took, test.after)
+	}
+	if n := launcher.count(); n != test.runs {
+		t.Errorf("%d runs, want %d", n, test.runs)
+	}
+	st := statusOf(t, s, "kid")
+	if test.want == "" {
+		if st.State == children.Ready || !strings.Contains(st.Err, test.err) {
+			t.Errorf("%s", st)
+		}
+		return
+	}
+	if st.State != children.Ready {
+		t.Fatalf("%s", st)
+	}
+	l := acquire(t, s, k)
+	defer l.Release()
+	if o := l.Offer(); o.Protocol != test.want || l.Modern() != (test.want == "2026-07-28") || o.ServerName != "scripted" || o.ServerVersion != "1.2.3" || o.Instructions != "Be kind." || len(o.Tools) == 0 {
+		t.Errorf("offer: %s %s %s %q, %d tools", o.Protocol, o.ServerName, o.ServerVersion, o.Instructions, len(o.Tools))
+	}
+	if got := call(t, l, "echo", `{"n":12345678901234567890}`); !strings.Contains(got, `{"n":12345678901234567890}`) {
+		t.Error(got)
+	}
+}
+
+// TestEraOfTheClient: for clients of the handshake a child that has both eras is
+// spoken to by the handshake, and is asked nothing else before; one that has no
+// handshake is bridged.
+func TestEraOfTheClient(t *testing.T) {
+	type script = childtest.Script
+	const modern, legacy = "2026-07-28", "2025-11-25"
+	for name, test := range map[string]greeting{
+		"legacy":                         {script{}, 0, legacy, "", 0, 1},
+		"both":                           {script{Era: "dual"}, 0, legacy, "", 0, 1},
+		"both, the first message counts": {script{Era: "dual", Locks: true}, 0, legacy, "", 0, 1},
+		"both, told to be modern":        {script{Era: "dual"}, children.EraModern, modern, "", 0, 1},
+		"modern":                         {script{Era: "modern"}, 0, modern, "", 0, 1},
+		"would die of server/discover":   {script{Discover: "die"}, 0, legacy, "", 0, 1},
+		"would not answer it":            {script{Discover: "silent"}, 0, legacy, "", 0, 1},
+		"starts slowly, both":            {script{Era: "dual", StartDelay: 5 * time.Second}, 0, legacy, "", 5 * time.Second, 1},
+		"starts slowly, modern":          {script{Era: "modern", StartDelay: 5 * time.Second}, 0, modern, "", 5 * time.Second, 1},
+		"modern, and dies of initialize": {script{Era: "modern", DieAtInit: true}, 0, modern, "", 0, 2},
+		"refuses both":                   {script{Era: "modern", Discover: `{"code":-1,"message":"no"}`}, 0, "", "2026-07-28 only", 0, 1},
+		"no common version":              {script{Era: "modern", Discover: `{"supportedVersions":["2031-01-01"]}`}, 0, "", "serves none of the protocol versions", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { greeted(t, test, one) })
+		})
+	}
+	t.Run("both, the first message counts, for a client without a handshake", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			greeted(t, greeting{script{Era: "dual", Locks: true}, 0, modern, "", 0, 1}, modernOne)
+		})
+	})
 }
 
 // TestEraIsRemembered: what was found out once is not found out again, be it by
@@ -150,12 +192,12 @@ func TestEraIsRemembered(t *testing.T) {
 					launcher.next = nil
 				}
 				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
-				s.Ensure(one, nil)
-				acquire(t, s, one).Release()
+				s.Ensure(modernOne, nil)
+				acquire(t, s, modernOne).Release()
 				time.Sleep(time.Minute + time.Second) // it idles out
 				runs := launcher.count()
 				began := time.Now()
-				l := acquire(t, s, one)
+				l := acquire(t, s, modernOne)
 				defer l.Release()
 				if took := time.Since(began); took < test.after || took > test.after+100*time.Millisecond {
 					t.Errorf("ready after %s", took)

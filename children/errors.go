@@ -11,19 +11,21 @@ import (
 type UnavailableError struct {
 	Child      string
 	Reason     string        // "exited with status 1", "did not start within 60s", ...
-	Stderr     string        // tail of its stderr, plain text, may be ""
+	Stderr     string        // tail of its stderr, plain text, may be ""; for the operator
 	RetryAfter time.Duration // 0: the next call starts it again
 	Err        error         // the cause, where there is one
+
+	own bool // it is one session's own child: Error quotes Stderr
 }
 
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "child %q is not available: %s", e.Child, e.Reason)
 	if e.RetryAfter > 0 {
-		fmt.Fprintf(&b, "; it is started again in %s", e.RetryAfter.Round(time.Second/10))
+		fmt.Fprintf(&b, "; it is not started again for %s, a call after that starts it", e.RetryAfter.Round(time.Second/10))
 	}
 	// What went wrong with a connection is its last word too.
-	if said := strings.TrimSpace(e.Stderr); said != "" && !strings.Contains(e.Reason, said) {
+	if said := strings.TrimSpace(e.Stderr); e.own && said != "" && !strings.Contains(e.Reason, said) {
 		fmt.Fprintf(&b, "; the end of its stderr:\n%s", lastLines(e.Stderr, 10))
 	}
 	return b.String()

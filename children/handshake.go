@@ -42,6 +42,41 @@ type Offer struct {
 	// give itself: it ended, or was too slow. Bits by their place in lists. Such an
 	// offer is good for this run, and is not remembered.
 	cut uint32
+
+	lives Lives // as they were read in this run
+}
+
+// A Life is how long something may be kept, and by whom, by what the child said of
+// it.
+type Life struct {
+	Told   bool          // it said for how long (ttlMs)
+	Fresh  time.Duration // from At on
+	Public bool          // it is the same for everybody (cacheScope)
+	At     time.Time     // when it was read
+}
+
+// Lives are those of what a child offers.
+type Lives struct {
+	Self  Life    // of what it says of itself (server/discover)
+	Lists [4]Life // of its tools, prompts, resources and resource templates, in the order of lists
+}
+
+// and is the life of two parts together.
+func (l Life) and(o Life) Life {
+	switch {
+	case o.Told && l.Told:
+		l.Fresh = min(l.Fresh, o.Fresh)
+	case o.Told:
+		l.Fresh = o.Fresh
+	}
+	l.Told, l.Public = l.Told || o.Told, l.Public && o.Public
+	return l
+}
+
+// lifeOf reads what a result says of its life.
+func lifeOf(result []byte) Life {
+	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	return Life{Told: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
 }
 
 // handshake introduces the hub to a child. Versions and their negotiation are
@@ -187,10 +222,10 @@ func (l *list) whole(ctx context.Context, link Link) (all catalogue, err error) 
 			size += len(e)
 			all.entries = append(all.entries, e)
 		}
-		if at == 0 || p.fresh < all.fresh {
-			all.fresh = p.fresh
+		if at == 0 {
+			all.life = p.life
 		}
-		all.private = all.private || p.private
+		all.life, all.private = all.life.and(p.life), all.private || p.private
 		switch {
 		case p.next == nil:
 			return all, nil
@@ -212,7 +247,7 @@ type catalogue struct {
 	next    []byte // raw cursor of the next page; nil at the end
 	note    string // what was wrong with it
 	cut     bool   // the rest may come another time
-	fresh   time.Duration
+	life    Life
 	private bool
 }
 
@@ -269,11 +304,11 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 			if all[i].note != "" {
 				told = append(told, all[i].note)
 			}
-			o.Private = o.Private || all[i].private
+			o.Private, o.lives.Lists[i] = o.Private || all[i].private, all[i].life
 			if i == 0 {
-				o.Fresh = all[i].fresh
+				o.Fresh = all[i].life.Fresh
 			} else {
-				o.Fresh = min(o.Fresh, all[i].fresh)
+				o.Fresh = min(o.Fresh, all[i].life.Fresh)
 			}
 		}
 	}
@@ -308,6 +343,6 @@ func listPage(ctx context.Context, link Link, method, member string, cursor []by
 	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 2 && c[0] == '"' {
 		p.next = c
 	}
-	p.fresh, p.private = freshFor(raw), isPrivate(raw)
+	p.life, p.private = lifeOf(raw), isPrivate(raw)
 	return p, nil
 }

@@ -29,7 +29,7 @@ func (s *Supervisor) Join(k Key) (serial uint64) {
 	s.held[k]++
 	c.loose.Store(false)
 	s.mu.Unlock()
-	poke(c.kick)
+	c.wake()
 	return c.serial
 }
 
@@ -56,9 +56,9 @@ func (s *Supervisor) Leave(k Key) {
 	s.mu.Unlock()
 	switch {
 	case private:
-		s.drop(func(other Key) bool { return other == k })
+		s.drop(k.Instance, func(c *child) bool { return c.key == k })
 	case c != nil:
-		poke(c.kick)
+		c.wake()
 	}
 }
 
@@ -75,35 +75,52 @@ func (s *Supervisor) letGo(c *child) bool {
 	return true
 }
 
-// drop stops and forgets the instances whose keys match.
-func (s *Supervisor) drop(match func(Key) bool) {
+// disown takes an instance out that ends by itself; what is asked for under its
+// Key from now on is another one. Only the instance's own goroutine calls it.
+func (s *Supervisor) disown(c *child) {
 	s.mu.Lock()
-	var gone, unborn []*child
-	for k, c := range s.children {
-		if match(k) {
+	defer s.mu.Unlock()
+	if s.children[c.key] == c {
+		delete(s.children, c.key)
+		s.retired[c] = struct{}{}
+	}
+}
+
+// drop stops the instances of one session that match, retired ones too, and
+// forgets them.
+func (s *Supervisor) drop(instance string, match func(*child) bool) {
+	s.mu.Lock()
+	var gone []*child
+	for _, c := range s.bySession[instance] {
+		if match(c) {
 			gone = append(gone, c)
-			delete(s.children, k)
+			if s.children[c.key] == c {
+				delete(s.children, c.key)
+			}
 		}
 	}
-	for c := range s.retired {
-		if match(c.key) {
-			gone = append(gone, c)
-		}
-	}
-	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
-		if match(c.key) {
-			unborn = append(unborn, c)
-			return true
-		}
-		return false
-	})
+	unborn := s.takeBack(gone)
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.cancel(errDropped)
+		c.stop(errDropped)
 	}
 	for _, c := range unborn {
 		c.finish()
 	}
+}
+
+// takeBack takes those out of gone whose life has not begun: nobody else gives
+// them their last view. The caller holds mu.
+func (s *Supervisor) takeBack(gone []*child) (unborn []*child) {
+	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
+		out := slices.Contains(gone, c)
+		if out {
+			unborn = append(unborn, c)
+			s.unlist(c)
+		}
+		return out
+	})
+	return unborn
 }
 
 // idleLimit is how long a run may go without a call; 0: for ever.

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,14 @@ func (c *child) start() (*run, *UnavailableError) {
 	}
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = identity(c.spec, c.host.machine, c.host.version, c.host.shown(c.spec, c.key))
+	c.past.digest = c.host.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.machine)
+	var missing *missingRootError
+	if errors.As(err, &missing) && missing.known == "" {
+		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
+	}
 	c.past.badPlan = err != nil
 	if err != nil {
 		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
@@ -44,11 +49,14 @@ func (c *child) start() (*run, *UnavailableError) {
 			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 		}
 		down := c.unstarted(r, err)
-		if !errors.Is(err, errProbed) || c.past.shy || c.ctx.Err() != nil {
+		if !errors.Is(err, errProbed) || c.past.doubted || c.ctx.Err() != nil {
+			if !c.past.wasReady {
+				c.past.shy = EraAuto // it dies of anything
+			}
 			return r, down
 		}
-		c.past.shy = true
-		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, with the handshake")
+		c.past.doubted, c.past.shy = true, c.first()
+		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }
 
@@ -130,7 +138,7 @@ func (c *child) unstarted(r *run, cause error) *UnavailableError {
 	early := r.endedWithin(0)
 	r.cancel(cause)
 	<-r.ended
-	e := &UnavailableError{Child: c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
+	e := c.down(cause.Error(), r.link.Facts().Stderr, cause)
 	switch {
 	case early && r.err != nil:
 		e.Reason, e.Err = r.err.Error()+" while starting", r.err

@@ -47,13 +47,15 @@ type host struct {
 	goos    string
 	scratch string // an empty directory of ours, for launchers; "" where there is none
 	shell   string // npmShell as a file; "" where there is none
+	own     string // an empty directory of the child's own, for one that many share; "" where it has none
 	isDir   func(path string) bool
-	isProg  func(path string) bool // an executable regular file
+	isProg  func(path string) bool   // an executable regular file
+	real    func(path string) string // without links; path itself where it leads nowhere
 }
 
 // newHost fills in what is not given from this machine.
 func newHost(o Options) host {
-	h := host{environ: o.Environ, home: o.Home, dir: o.Dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram}
+	h := host{environ: o.Environ, home: o.Home, dir: o.Dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: realPath}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}
@@ -71,13 +73,24 @@ func isDir(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 	if s.URL != "" {
 		return Launch{}, nil // nothing of it runs here
 	}
-	args, err := expander{roots, " "}.args(rewriteArgs(s, rootPaths(roots)))
+	dirs := rootsmgr.Directories(roots)
+	if s.TakesDirectories() {
+		roots = dirs
+	}
+	args, err := expander{dirs, " "}.args(rewriteArgs(s, rootPaths(dirs)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)
 	}
@@ -85,8 +98,8 @@ func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(roots) > 0}
-	if l.Dir, l.cwdRoot, err = workingDir(s, roots, h); err != nil {
+	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(dirs) > 0}
+	if l.Dir, l.cwdRoot, err = workingDir(s, dirs, h); err != nil {
 		return Launch{}, err
 	}
 	t, err := tame(s, args, h.scratch, h.shell)
@@ -107,11 +120,22 @@ func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 	if _, set := s.Env["PYTHONSAFEPATH"]; t.safe && !set {
 		env.set("PYTHONSAFEPATH", "1")
 	}
-	if !s.Local {
-		dropRelativePath(env)
+	skipped, err := trimSearch(s, env, roots, h)
+	if err != nil {
+		return Launch{}, err
 	}
 	l.Env = env.list()
-	l.Command, err = findProgram(s, env, l.Dir, h)
+	if l.Command, err = findProgram(s, env, l.Dir, h); err != nil {
+		for _, dir := range skipped {
+			if found := withExtensions(filepath.Join(dir, s.Command), env, h); found != "" && !strings.ContainsAny(s.Command, `/`+string(filepath.Separator)) {
+				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", s.Command, found)
+			}
+		}
+		return l, err
+	}
+	if h.goos == "windows" {
+		err = checkBatch(s, l, roots)
+	}
 	return l, err
 }
 
@@ -123,7 +147,7 @@ func childEnv(s Spec, roots []rootsmgr.Root, h host) (*environment, []byte, erro
 	if h.goos == "windows" {
 		sep = ";"
 	}
-	x := expander{roots, sep}
+	x := expander{rootsmgr.Directories(roots), sep}
 	for name, value := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
@@ -167,6 +191,12 @@ func workingDir(s Spec, roots []rootsmgr.Root, h host) (dir, root string, err er
 			return r.Path, r.Path, nil
 		}
 	}
+	if s.Share != ShareSession {
+		if h.own == "" {
+			return "", "", errors.New("no directory of its own to start in, which a shared server without roots needs; set \"cwd\"")
+		}
+		return h.own, "", nil
+	}
 	if h.dir != "" && !isTop(h.dir) && h.isDir(h.dir) {
 		return h.dir, "", nil
 	}
@@ -186,19 +216,57 @@ func firstPath(roots []rootsmgr.Root) string {
 // isTop reports whether dir is a file system's top.
 func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 
-// dropRelativePath removes entries of PATH that mean the working directory.
-func dropRelativePath(env *environment) {
-	v, ok := env.get("PATH")
-	if !ok {
-		return
+// trimSearch takes out of PATH what a hostile clone could fill: entries that mean
+// the working directory, and folders that lie inside a root, which it returns. The
+// folder of an absolute command stays. Other variables that make programs come from
+// the working directory are refused.
+func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skipped []string, err error) {
+	if s.Local {
+		return nil, nil
 	}
-	var keep []string
-	for _, p := range filepath.SplitList(v) {
-		if filepath.IsAbs(p) {
-			keep = append(keep, p)
+	if v, ok := env.get("PATH"); ok {
+		var keep []string
+		for _, p := range filepath.SplitList(v) {
+			switch {
+			case !filepath.IsAbs(p):
+			case p != filepath.Dir(s.Command) && insideRoots(p, roots, h):
+				skipped = append(skipped, p)
+			default:
+				keep = append(keep, p)
+			}
+		}
+		if env.set("PATH", strings.Join(keep, string(filepath.ListSeparator))); len(keep) == 0 {
+			env.unset("PATH") // an empty one means the working directory
 		}
 	}
-	env.set("PATH", strings.Join(keep, string(filepath.ListSeparator)))
+	if s.Cwd != "" && !namesRoots(s.Cwd) {
+		return skipped, nil
+	}
+	for _, name := range env.names {
+		if value, _ := env.get(name); variableReaches(env.key(name), value) {
+			return nil, fmt.Errorf("env %s: %q would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name, value)
+		}
+	}
+	return skipped, nil
+}
+
+// insideRoots reports whether a directory is a root or lies inside one, as it is
+// written or where its links lead.
+func insideRoots(dir string, roots []rootsmgr.Root, h host) bool {
+	fold := func(p string) string {
+		if h.goos == "windows" || h.goos == "darwin" {
+			return strings.ToLower(p)
+		}
+		return p
+	}
+	for _, d := range []string{filepath.Clean(dir), h.real(dir)} {
+		for _, r := range roots {
+			if rel, err := filepath.Rel(fold(r.Path), fold(d)); err == nil && filepath.IsLocal(rel) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // findProgram finds the command as the child's own environment would. A name
@@ -236,7 +304,7 @@ func findProgram(s Spec, env *environment, dir string, h host) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("command %q was not found in PATH (%s); install it, or write its absolute path", s.Command, list)
+	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", s.Command)
 }
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,

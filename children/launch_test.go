@@ -13,6 +13,7 @@ import (
 func fakeHost(dirs []string, programs ...string) host {
 	return host{
 		environ: []string{"PATH=/bin:.:rel", "HOME=/home/u"}, home: "/home/u", dir: "/work", goos: "linux", scratch: "/cache/launch", shell: "/cache/npm-shell",
+		real:   func(p string) string { return p },
 		isDir:  func(p string) bool { return slices.Contains(dirs, p) },
 		isProg: func(p string) bool { return slices.Contains(programs, p) },
 	}
@@ -197,7 +198,7 @@ func TestTame(t *testing.T) {
 		{name: "python -m", command: "python3.12", args: "-m pkg", wantArgs: "-m pkg", safe: true},
 		{name: "python script", command: "python3", args: "/opt/s.py", wantArgs: "/opt/s.py"},
 		{name: "python relative script", command: "python3", args: "s.py", err: `"s.py"`},
-		{name: "node relative script", command: "node", args: "--no-warnings -r dotenv/config build/index.js", err: `"build/index.js"`},
+		{name: "node relative script", command: "node", args: "--no-warnings build/index.js", err: `"build/index.js"`},
 		{name: "node relative script, cwd of the operator", command: "node", args: "build/index.js", cwd: "/srv", wantArgs: "build/index.js", safe: true},
 		{name: "node relative script, cwd a root", command: "node", args: "build/index.js", cwd: "${root}", err: "local"},
 		{name: "node script", command: "node", args: "-r /x.js /opt/s.js x", wantArgs: "-r /x.js /opt/s.js x", safe: true},

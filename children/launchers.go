@@ -1,54 +1,102 @@
 package children
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/rs/zerolog"
 )
 
-// A launcher is a command that finds its program by a name: npx, uvx, node.
+// A launcher is a command that finds its program by its arguments (npx, uvx,
+// node, sh), or by a file of the directory that it works in (make).
 type launcher struct {
 	sub    []string // subcommands that come first, one of them ("" where there may be none)
 	values []string // its own flags that take the next word
-	ends   []string // its flags after which no program follows (-c CODE, -m MODULE)
-	loose  bool     // it reads settings or programs of the working directory, and cannot be told not to
+	files  []string // likewise, and the word is a file, a folder or a module that it runs or obeys
+	lists  []string // likewise, and the word is several, as in PATH
+	specs  []string // likewise, and the word is a package, or a path where it looks like one
+	ends   []string // its flags after which no program follows (python -m MODULE)
+	code   []string // its flags after which text to run follows (sh -c TEXT)
 	script bool     // its program is a file, taken from the working directory when relative
 	python bool
+
+	// wraps: its program is another command with its arguments; skip words of its
+	// own come first (timeout 5 COMMAND).
+	wraps bool
+	skip  int
+
+	// implied is what it reads of the working directory, whatever else its
+	// arguments say: with the subcommands of only, where there are any, and unless
+	// one of the flags in given names another directory or file.
+	implied string
+	only    []string
+	given   []string
+	tied    bool // it is of no use elsewhere
 }
 
 var launchers = map[string]launcher{
 	"npx":     {values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}},
-	"npm":     {sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, loose: true},
-	"uvx":     {values: uvValues, python: true},
-	"uv":      {sub: []string{"run", "tool"}, values: uvValues, loose: true, python: true},
-	"pipx":    {sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, loose: true, python: true},
-	"bunx":    {values: []string{"-p", "--package"}, loose: true},
-	"bun":     {sub: []string{"x", "run", ""}, values: []string{"-p", "--package", "--cwd", "-r", "--preload", "-c", "--config"}, loose: true, script: true},
-	"pnpx":    {values: []string{"--package"}, loose: true},
-	"pnpm":    {sub: []string{"dlx", "exec", "run"}, values: []string{"--package", "-C", "--dir"}, loose: true},
-	"yarn":    {sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package", "--cwd"}, loose: true},
-	"deno":    {sub: []string{"run"}, values: []string{"-c", "--config", "--import-map", "-L", "--log-level"}, loose: true, script: true},
-	"poetry":  {sub: []string{"run"}, values: []string{"-C", "--directory", "-P", "--project"}, loose: true, python: true},
-	"pdm":     {sub: []string{"run"}, values: []string{"-p", "--project"}, loose: true, python: true},
-	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, loose: true, python: true},
-	"node":    {values: []string{"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"}, ends: []string{"-e", "--eval", "-p", "--print"}, script: true},
-	"tsx":     {values: []string{"--tsconfig", "-r", "--require", "--import"}, ends: []string{"-e", "--eval"}, script: true},
-	"ts-node": {values: []string{"-P", "--project", "-r", "--require"}, ends: []string{"-e", "--eval"}, script: true},
+	"npm":     {sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
+	"uvx":     {values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
+	"uv":      {sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, python: true, implied: "a script of that name"},
+	"bunx":    {values: []string{"-p", "--package"}, implied: "node_modules"},
+	"bun":     {sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
+	"pnpx":    {values: []string{"--package"}, implied: "package.json"},
+	"pnpm":    {sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
+	"yarn":    {sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
+	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
+	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, python: true, implied: "pyproject.toml"},
+	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, python: true, implied: "pyproject.toml"},
+	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, python: true, implied: "pyproject.toml"},
+	"node":    {values: []string{"-C", "--conditions"}, files: append([]string{"--experimental-loader", "--env-file", "--env-file-if-exists", "--experimental-config-file", "--snapshot-blob", "--run"}, nodeModules...), code: nodeCode, script: true},
+	"tsx":     {values: []string{"-C", "--conditions"}, files: append([]string{"--tsconfig", "--env-file"}, nodeModules...), code: nodeCode, script: true},
+	"ts-node": {files: append([]string{"-P", "--project"}, nodeModules...), code: nodeCode, script: true},
 	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true, python: true},
-	"ruby":    {values: []string{"-I", "-r", "-C"}, ends: []string{"-e"}, script: true},
-	"perl":    {values: []string{"-I"}, ends: []string{"-e", "-E"}, script: true},
-	"php":     {values: []string{"-c", "-d"}, ends: []string{"-r"}, script: true},
-	"sh":      {values: []string{"-o"}, ends: []string{"-c"}, script: true},
+	"ruby":    {values: []string{"-r"}, files: []string{"-I", "-C"}, code: []string{"-e"}, script: true},
+	"perl":    {files: []string{"-I"}, code: []string{"-e", "-E"}, script: true},
+	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},
+	"lua":     {values: []string{"-l"}, code: []string{"-e"}, script: true},
+	"java": {
+		files: []string{"-jar"}, lists: javaPaths, ends: append([]string{"-jar"}, javaPaths...),
+		implied: "classes", given: append([]string{"-jar"}, javaPaths...), tied: true,
+	},
+	"dotnet": {values: []string{"--fx-version", "--roll-forward"}, files: []string{"--project", "--depsfile", "--runtimeconfig"}, script: true},
+	"go":     {implied: "go.mod", files: []string{"-C", "-modfile"}},
+	"cargo":  {implied: "Cargo.toml", files: []string{"-C", "--manifest-path", "--config"}},
+
+	"sh":   {values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
+	"pwsh": {values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
+
+	"env":     {wraps: true, values: []string{"-u", "--unset"}, files: []string{"-C", "--chdir"}, code: []string{"-S", "--split-string"}},
+	"nice":    {wraps: true, values: []string{"-n", "--adjustment"}},
+	"ionice":  {wraps: true, values: []string{"-c", "--class", "-n", "--classdata"}},
+	"timeout": {wraps: true, values: []string{"-k", "--kill-after", "-s", "--signal"}, skip: 1},
+	"stdbuf":  {wraps: true, values: []string{"-i", "--input", "-o", "--output", "-e", "--error"}},
+	"nohup":   {wraps: true},
+	"setsid":  {wraps: true},
+	"sudo":    {wraps: true, values: []string{"-u", "--user", "-g", "--group"}, files: []string{"-D", "--chdir"}},
+
+	"git":            {implied: "the aliases, hooks and core.fsmonitor of its .git", files: gitPlaces, given: gitPlaces, tied: true},
+	"make":           {implied: "its Makefile", files: makePlaces, given: makePlaces, tied: true},
+	"just":           {implied: "its justfile", files: []string{"-f", "--justfile", "-d", "--working-directory"}, given: []string{"-f", "--justfile"}, tied: true},
+	"task":           {implied: "its Taskfile", files: []string{"-t", "--taskfile", "-d", "--dir"}, given: []string{"-t", "--taskfile", "-d", "--dir"}, tied: true},
+	"rake":           {implied: "its Rakefile", files: []string{"-f", "--rakefile"}, given: []string{"-f", "--rakefile"}, tied: true},
+	"mvn":            {implied: "its pom.xml", files: []string{"-f", "--file"}, given: []string{"-f", "--file"}, tied: true},
+	"gradle":         {implied: "its build.gradle", files: []string{"-p", "--project-dir"}, given: []string{"-p", "--project-dir"}, tied: true},
+	"docker":         {implied: "its compose.yaml", only: []string{"compose"}, files: composePlaces, given: composePlaces, tied: true},
+	"docker-compose": {implied: "its compose.yaml", files: composePlaces, given: composePlaces, tied: true},
 }
 
-var uvValues = []string{
-	"--from", "--with", "--with-editable", "--with-requirements", "-p", "--python", "--index", "--index-url", "--default-index",
-	"--extra-index-url", "-i", "-f", "--find-links", "--directory", "--project", "--env-file", "--cache-dir", "--config-file",
-	"-w", "-c", "--constraints", "--extra", "--group",
-}
+var (
+	uvValues      = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group"}
+	uvFiles       = []string{"--with-editable", "--with-requirements", "--directory", "--project", "--env-file", "--config-file", "-c", "--constraints"}
+	uvSpecs       = []string{"--from", "--with", "-w", "-p", "--python", "-f", "--find-links"}
+	nodeModules   = []string{"-r", "--require", "--import", "--loader"} // a bare name is looked for in node_modules there
+	nodeCode      = []string{"-e", "--eval", "-p", "--print", "-pe"}
+	javaPaths     = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"}
+	gitPlaces     = []string{"-C", "--git-dir"}
+	makePlaces    = []string{"-f", "--file", "--makefile", "-C", "--directory"}
+	composePlaces = []string{"-f", "--file", "--project-directory"}
+)
 
 // launcherOf returns what is known of a command, under the name it is known by.
 func launcherOf(command string) (string, launcher, bool) {
@@ -58,18 +106,36 @@ func launcherOf(command string) (string, launcher, bool) {
 		name = "python"
 	case name == "nodejs":
 		name = "node"
-	case name == "bash", name == "zsh", name == "dash", name == "ksh", name == "fish":
+	case name == "bash", name == "zsh", name == "dash", name == "ksh", name == "fish", name == "ash":
 		name = "sh"
+	case name == "powershell":
+		name = "pwsh"
+	case name == "gmake":
+		name = "make"
+	case name == "podman" || name == "nerdctl":
+		name = "docker"
 	}
 	l, ok := launchers[name]
 	return name, l, ok
+}
+
+// takes reports whether a flag takes the next word.
+func (l *launcher) takes(flag string) bool {
+	return slices.Contains(l.values, flag) || slices.Contains(l.files, flag) || slices.Contains(l.lists, flag) || slices.Contains(l.specs, flag)
+}
+
+// isCode reports whether text to run follows a flag; letters may be put together
+// (bash -lc TEXT).
+func (l *launcher) isCode(flag string) bool {
+	return slices.Contains(l.code, flag) ||
+		slices.Contains(l.code, "-c") && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' && strings.Contains(flag, "c") && strings.Trim(flag[1:], "abcefhiklmnprstuvx") == ""
 }
 
 // programAt returns where among the arguments of a launcher the program's
 // name or script stands; -1 where the command is no launcher, len(args) where
 // there is none.
 func programAt(command string, args []string) int {
-	at := unwrapShell(command, args)
+	at := unwrap(command, args)
 	if at > 0 {
 		if inner := programAt(args[at-1], args[at:]); inner >= 0 {
 			return at + inner
@@ -86,10 +152,10 @@ func programAt(command string, args []string) int {
 		switch {
 		case a == "--":
 			return i + 1
-		case slices.Contains(l.ends, a):
+		case slices.Contains(l.ends, a), l.isCode(a):
 			return len(args)
 		case strings.HasPrefix(a, "-"):
-			if slices.Contains(l.values, a) {
+			if l.takes(a) {
 				i++
 			}
 		case needSub && slices.Contains(l.sub, a):
@@ -106,109 +172,34 @@ func programAt(command string, args []string) int {
 	return len(args)
 }
 
-// unwrapShell returns where the arguments of the inner command of
-// "cmd /c npx ..." begin, as configurations for Windows write it; 0 for none.
-func unwrapShell(command string, args []string) int {
-	if baseName(command) == "cmd" && len(args) > 1 && strings.EqualFold(args[0], "/c") {
-		return 2
+// unwrap returns where the arguments of the inner command begin of "env A=b npx
+// ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
+func unwrap(command string, args []string) int {
+	if baseName(command) == "cmd" {
+		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
+			return 2
+		}
+		return 0
+	}
+	name, l, _ := launcherOf(command)
+	if !l.wraps {
+		return 0
+	}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case l.isCode(a):
+			return 0
+		case strings.HasPrefix(a, "-"):
+			if l.takes(a) {
+				i++
+			}
+		case name == "env" && strings.Contains(a, "="):
+		case l.skip > 0:
+			l.skip--
+		default:
+			return i + 1
+		}
 	}
 	return 0
 }
-
-// taming is what keeps a launcher from taking its program, or the settings
-// that name it, out of a working directory that may be a hostile clone (C4).
-type taming struct {
-	args    []string
-	neutral bool // start it in a directory of ours instead
-	enter   bool // and let its shell enter the working directory afterwards
-	safe    bool // PYTHONSAFEPATH
-}
-
-// tame decides how a launcher is kept away from the working directory. prefix
-// is an empty directory of ours; shell, where it is not "", is a script shell
-// for npm that enters the working directory only after the program is found.
-func tame(s Spec, args []string, prefix, shell string) (taming, error) {
-	t := taming{args: args}
-	inner := unwrapShell(s.Command, args)
-	command, rest := s.Command, args
-	if inner > 0 {
-		command, rest = args[inner-1], args[inner:]
-	}
-	name, l, ok := launcherOf(command)
-	if s.Local || !ok {
-		t.safe = !s.Local
-		return t, nil
-	}
-	t.safe = !l.python || name != "python" || !runsScript(rest)
-	fixed := s.Cwd != "" && !namesRoots(s.Cwd)
-	switch at := programAt(command, rest); {
-	case name == "npx", name == "npm" && len(rest) > 0 && (rest[0] == "exec" || rest[0] == "x"):
-		t.neutral, t.enter = true, shell != ""
-		flags := []string{"--prefix", prefix}
-		if shell != "" {
-			flags = append(flags, "--script-shell", shell)
-		}
-		where := inner
-		if name == "npm" {
-			where++ // behind its subcommand
-		}
-		t.args = slices.Insert(slices.Clone(args), where, flags...)
-	case name == "uv" && len(rest) > 0 && rest[0] == "tool":
-		// like uvx: settings of the project are not read
-	case name == "uv" && hasFlag(rest, "--directory", "--project"):
-		// the operator names the project
-	case l.script && at < len(rest) && !filepath.IsAbs(rest[at]) && !strings.Contains(rest[at], ":") && !fixed:
-		return t, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", baseName(command), rest[at])
-	case l.loose && s.Cwd == "":
-		t.neutral = true
-	case l.loose && !fixed:
-		return t, fmt.Errorf("%s would take its program or settings from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", baseName(command), s.Cwd)
-	}
-	return t, nil
-}
-
-// runsScript reports whether python is given a script: then its first import
-// directory is the script's own, and the script may need it.
-func runsScript(args []string) bool {
-	at := programAt("python", args)
-	return at < len(args)
-}
-
-func hasFlag(args []string, names ...string) bool {
-	return slices.ContainsFunc(args, func(a string) bool {
-		name, _, _ := strings.Cut(a, "=")
-		return slices.Contains(names, name)
-	})
-}
-
-// npmShell is the script shell given to npx on Unix. npm runs the program it
-// found with it, from npm's own working directory; only then is the child's
-// working directory entered. Install scripts of packages run where they are.
-const npmShell = `#!/bin/sh
-if [ "$npm_lifecycle_event" = npx ] && [ -n "$MCPHUB_WORKDIR" ]; then
-	cd -- "$MCPHUB_WORKDIR" || exit 1
-	unset MCPHUB_WORKDIR npm_config_script_shell npm_config_prefix npm_config_local_prefix INIT_CWD
-fi
-exec /bin/sh "$@"
-`
-
-// machineFor returns the machine as a child of this Spec is planned on: with
-// the directory in which launchers start that are not trusted with the working
-// directory, and the shell that leads them there (C4), where it needs them.
-// Where they cannot be made, that child fails with the reason; nothing else does.
-func (n *nest) machineFor(spec Spec, log zerolog.Logger) host {
-	h := n.machine
-	if t, err := tame(spec, spec.Args, "x", "x"); err != nil || !t.neutral {
-		return h
-	}
-	p, err := n.shelter()
-	if err != nil {
-		log.Warn().Err(err).Msg("no private directory for launchers")
-		return h
-	}
-	h.scratch, h.shell = p.dir, p.shell
-	return h
-}
-
-// shelter is what launchers start in and with.
-type shelter struct{ dir, shell string }

@@ -19,8 +19,12 @@ type Lease struct {
 	once sync.Once
 }
 
-// Release gives the right back. Calling it again does nothing.
-func (l *Lease) Release() { l.once.Do(l.r.leases.leave) }
+// Release gives the right back. Calling it again does nothing, nor does a nil Lease.
+func (l *Lease) Release() {
+	if l != nil {
+		l.once.Do(l.r.leases.leave)
+	}
+}
 
 // Where tells the working directory of the process that serves the lease, and
 // the root paths that it is known to have applied, or was started with. The
@@ -29,6 +33,10 @@ func (l *Lease) Where() (cwd string, served []string) { return l.r.launch.Dir, l
 
 // Key names the instance that serves the lease.
 func (l *Lease) Key() Key { return l.r.c.key }
+
+// Term is the one in which the lease was given. What is sent by the lease reaches
+// the child in that one, or a later one.
+func (l *Lease) Term() Term { return l.v.status.Term() }
 
 // AskedRoots reports whether the child has asked roots/list in this run.
 func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
@@ -52,7 +60,7 @@ func (l *Lease) Roots() ([]byte, bool) {
 	}
 	w := l.r.c.wanted()
 	l.r.roots.answered(w.gen)
-	return rootsResult(w.roots), true
+	return rootsResult(w.roots, l.r.c.noRoots), true
 }
 
 // WatchTask has a child without a handshake tell of one of its tasks
@@ -89,17 +97,17 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 // protocol version, and an *UnavailableError when it is gone. An error object that the child answered
 // with is no error: it is in the Response.
 func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	limit := l.r.c.spec.CallTimeout
-	if _, endless := ctx.Value(endlessKey{}).(bool); limit > 0 && !endless {
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		var waiting silence
-		l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
-			cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
-		}))
-		defer l.r.silent.end(&waiting)
+	limit := max(0, l.r.c.spec.CallTimeout)
+	if _, endless := ctx.Value(endlessKey{}).(bool); endless {
+		limit = 0
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var waiting silence
+	l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
+		cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
+	}))
+	defer l.r.silent.end(&waiting)
 	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)
@@ -130,7 +138,7 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		l.r.endedWithin(l.r.c.spec.StopTimeout)
 		return &UnavailableError{Child: l.r.c.key.Child, Reason: err.Error() + "; the next call connects again", Err: err}
 	}
-	if !l.r.endedWithin(time.Second) {
+	if !l.r.hung.Load() && !l.r.endedWithin(time.Second) {
 		// It lives on without its pipes: this run serves nobody any more.
 		l.r.cancel(errDeafInput)
 		l.r.endedWithin(l.r.c.spec.StopTimeout)

@@ -30,6 +30,7 @@ type Facts struct {
 	PID     int    // 0 where there is no process
 	Stderr  string // its last words, plain text
 	Skipped uint64 // lines that were no message
+	Heard   uint64 // grows while the child is heard of, whatever it says
 }
 
 // A Launcher starts runs of children.

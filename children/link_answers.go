@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // This file reads what comes as the answer to a POST of an httpLink.
@@ -59,7 +60,7 @@ func foreign(resp *http.Response) string {
 	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
 		return ""
 	}
-	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", Plain(kind))
+	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", printable.Escape(kind, 100))
 }
 
 // refusal reads an answer that is no success. An error under the id of the

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // Bounds of one remote connection.
@@ -58,10 +59,12 @@ type wire struct {
 	url     *url.URL
 	headers map[string]string
 	limit   int
+	idLimit int // bytes of the id of a request of the child
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
 	skipped atomic.Uint64
+	answers atomic.Uint64
 	lastID  atomic.Uint64
 	jobs    jobs
 
@@ -73,20 +76,35 @@ type wire struct {
 }
 
 func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
-	return &wire{
-		url: u, headers: s.Headers, limit: s.FrameLimit, h: h, log: log, served: make(chan struct{}, maxServed),
-		client: &http.Client{
-			CheckRedirect: sameHost,
-			// Its own: idle connections end with it, and its pool is as wide as calls are many.
-			Transport: &http.Transport{
-				Proxy:       http.ProxyFromEnvironment,
-				DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
-				ForceAttemptHTTP2: true, DisableCompression: true,
-				MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
-				ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
-			},
-		},
+	w := &wire{
+		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 	}
+	w.client = &http.Client{
+		CheckRedirect: sameHost,
+		// Its own: idle connections end with it, and its pool is as wide as calls are many.
+		Transport: &hearing{&w.answers, &http.Transport{
+			Proxy:       http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
+			ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
+			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		}},
+	}
+	return w
+}
+
+// hearing counts answers: a server that answers anything is there.
+type hearing struct {
+	heard *atomic.Uint64
+	*http.Transport
+}
+
+func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := h.Transport.RoundTrip(r)
+	if err == nil {
+		h.heard.Add(1)
+	}
+	return resp, err
 }
 
 // sameHost lets a redirect only be followed where the credentials that go with
@@ -215,7 +233,7 @@ func (w *wire) deliver(req *http.Request) error {
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
-	e := &StatusError{Code: resp.StatusCode, Text: strings.TrimSpace(Plain(string(text)))}
+	e := &StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
@@ -348,14 +366,19 @@ func (a *asks) cancelled(m *jsonrpc.Message) {
 // take hands on one message of the child. It returns m where that answers a
 // request of ours; send is how the child's own requests are answered. They live
 // as long as ctx, that of the whole connection: one may outlive the call on
-// whose stream, on, it came, but not one that was given up.
+// whose stream, on, it came, but not one that was given up. on is nil where one
+// stream carries everything.
 func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+	w.answers.Add(1)
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(raw, false, m); err != nil {
 		w.skipped.Add(1)
 		return nil, err
 	}
 	switch {
+	case m.LongID(w.idLimit) != "":
+		w.skipped.Add(1)
+		return nil, errors.New(m.LongID(w.idLimit))
 	case m.IsRequest():
 		select {
 		case w.served <- struct{}{}:
@@ -364,6 +387,9 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once")))
 			})
 			return nil, nil
+		}
+		if on == nil {
+			on = ctx
 		}
 		asked, stop, fresh := w.asks.begin(carried{ctx, on}, m.ID)
 		if !fresh {
@@ -392,15 +418,13 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			late, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
 			if err := send(late, answerFrame(m.ID, a)); err != nil && ctx.Err() == nil {
-				w.log.Warn().Err(err).Str("method", Plain(m.Method)).Msg("an answer did not reach the child")
+				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
 			}
 		})
 	case m.Method == "notifications/cancelled":
 		w.asks.cancelled(m)
 	case m.IsNotification():
-		w.hmu.Lock()
-		defer w.hmu.Unlock()
-		w.h.ServeNotification(m)
+		w.heard(on, m)
 	case m.IsResponse():
 		return m, nil
 	default:
@@ -409,8 +433,26 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 	return nil, nil
 }
 
+// An originHandler is a Handler that is told on which of the calls under way a
+// notification came: that whose context on has the values of.
+type originHandler interface {
+	ServeNotificationOn(on context.Context, m *jsonrpc.Message)
+}
+
+// heard hands on a notification; on is nil where the transport does not tell what
+// it belongs to.
+func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
+	w.hmu.Lock()
+	defer w.hmu.Unlock()
+	if h, ok := w.h.(originHandler); ok && on != nil {
+		h.ServeNotificationOn(on, m)
+		return
+	}
+	w.h.ServeNotification(m)
+}
+
 func (w *wire) facts() Facts {
-	f := Facts{Skipped: w.skipped.Load()}
+	f := Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // sseLink speaks HTTP with SSE (2024-11-05): one stream of events for all that
@@ -94,7 +95,7 @@ func (l *sseLink) events() error {
 				return err
 			}
 		case len(ev.data) > 0 && (ev.name == "" || ev.name == "message"):
-			m, err := l.take(l.ctx, l.ctx, oneLine(ev.data), l.post)
+			m, err := l.take(l.ctx, nil, oneLine(ev.data), l.post)
 			if err != nil {
 				l.log.Warn().Err(err).Msg("an event is no message")
 				continue
@@ -111,7 +112,7 @@ func (l *sseLink) events() error {
 func (l *sseLink) endpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))
 	if err != nil || to.Scheme != l.url.Scheme || !strings.EqualFold(to.Host, l.url.Host) {
-		return fmt.Errorf("it names an endpoint on another host: %s", Plain(text))
+		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -152,9 +152,7 @@ func (l *postLink) awaited(ctx context.Context, want string, resp *http.Response
 		}
 		switch {
 		case m.IsNotification():
-			l.hmu.Lock()
-			l.h.ServeNotification(m)
-			l.hmu.Unlock()
+			l.heard(ctx, m)
 		case m.IsResponse() && string(m.ID) == want:
 			if (m.Result == nil) == (m.Error == nil) {
 				return nil, &jsonrpc.BrokenError{Reason: "it has neither a result nor an error, or both"}

@@ -39,8 +39,8 @@ func leaseOf(t *testing.T, spec children.Spec) (*children.Lease, *watcher) {
 	spec.Name = "kid"
 	w := newWatcher()
 	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Version: "v"})
-	s.Ensure(one, nil)
-	l := acquire(t, s, one)
+	s.Ensure(modernOne, nil)
+	l := acquire(t, s, modernOne)
 	t.Cleanup(l.Release)
 	return l, w
 }
@@ -91,8 +91,8 @@ func TestStatelessIsFoundOut(t *testing.T) {
 			spec := children.Spec{Name: "kid", URL: s.URL}
 			w := newWatcher()
 			sup := start(t, w, children.Options{Specs: []children.Spec{spec}})
-			sup.Ensure(one, nil)
-			<-sup.Settled(one)
+			sup.Ensure(modernOne, nil)
+			<-sup.Settled(modernOne)
 			st := statusOf(t, sup, "kid")
 			if !strings.HasPrefix(test.want, "20") {
 				if !strings.Contains(st.Err, test.want) {
@@ -100,7 +100,7 @@ func TestStatelessIsFoundOut(t *testing.T) {
 				}
 				return
 			}
-			l := acquire(t, sup, one)
+			l := acquire(t, sup, modernOne)
 			defer l.Release()
 			if o := l.Offer(); o.Protocol != test.want || len(o.Tools) != 1 || l.Modern() != (test.want == "2026-07-28") {
 				t.Errorf("offer: %s, %d tools", o.Protocol, len(o.Tools))
@@ -178,7 +178,7 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 	if _, err := callErr(t.Context(), l, "change", `{"Name":"x"}`); err != nil {
 		t.Fatal(err)
 	}
-	w.until(t, "the tools are listed anew", func() bool { return !strings.Contains(string(w.offers[one.String()].Tools[0]), "x-mcp-header") })
+	w.until(t, "the tools are listed anew", func() bool { return !strings.Contains(string(w.offers[modernOne.String()].Tools[0]), "x-mcp-header") })
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err == nil {
 		t.Fatal("the control: the server takes a call without its header")
 	}
@@ -188,7 +188,7 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err == nil {
 		t.Fatal("the control: the server takes a call without its header")
 	}
-	w.until(t, "a refusal has had the tools listed anew", func() bool { return strings.Contains(string(w.offers[one.String()].Tools[0]), "x-mcp-header") })
+	w.until(t, "a refusal has had the tools listed anew", func() bool { return strings.Contains(string(w.offers[modernOne.String()].Tools[0]), "x-mcp-header") })
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err != nil {
 		t.Error(err)
 	}
@@ -315,8 +315,8 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 	}
 	w := newWatcher()
 	sup := start(t, w, children.Options{Specs: []children.Spec{{Name: "kid", URL: s.URL}}})
-	sup.Ensure(one, nil)
-	l := acquire(t, sup, one)
+	sup.Ensure(modernOne, nil)
+	l := acquire(t, sup, modernOne)
 	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || !l.Modern() {
 		t.Fatal(err)
 	}
@@ -326,10 +326,10 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 	}
 	l.Release()
 	w.until(t, "the run has ended", func() bool {
-		s := w.states[one.String()]
+		s := w.states[modernOne.String()]
 		return slices.Contains(s, children.Ready) && s[len(s)-1] != children.Ready
 	})
-	l = acquire(t, sup, one)
+	l = acquire(t, sup, modernOne)
 	defer l.Release()
 	if _, err := callErr(t.Context(), l, "t", `{}`); err != nil || l.Modern() {
 		t.Errorf("modern %t, %v", l.Modern(), err)
@@ -371,7 +371,7 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 	}
 	began := time.Now()
 	close(breaks)
-	w.until(t, "what was missed is there", func() bool { return len(w.offers[one.String()].Tools) == 1 })
+	w.until(t, "what was missed is there", func() bool { return len(w.offers[modernOne.String()].Tools) == 1 })
 	if took := time.Since(began); took < 900*time.Millisecond {
 		t.Errorf("it was opened again after %s", took)
 	}

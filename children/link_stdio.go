@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // errHungUp is the reason of a stop when the child closed its stdout and
@@ -26,10 +27,10 @@ func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *st
 	s = s.withDefaults()
 	said := bucket{tokens: 10}
 	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
-		FrameLimit: s.FrameLimit,
+		FrameLimit: s.FrameLimit, IDLimit: s.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
 			if said.take(time.Now()) {
-				log.Warn().Str("reason", reason).Str("line", Plain(string(line[:min(len(line), 120)]))).Msg("a line on stdout was skipped")
+				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
 			}
 		},
 		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost
@@ -109,5 +110,6 @@ func asClosed(ctx context.Context, err error) error {
 }
 
 func (l *stdioLink) Facts() Facts {
-	return Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: l.conn.Stats().Skipped}
+	st := l.conn.Stats()
+	return Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard}
 }

@@ -251,10 +251,12 @@ func (l *httpLink) broke(err error) error {
 	return &LostError{l.url.Host, err}
 }
 
-// cancelled tells the child that a request is not wanted any more.
+// cancelled tells the child that a request is not wanted any more. A connection
+// that ends does not wait long for it: the server may be hung.
 func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
+	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
 	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 

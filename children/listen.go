@@ -343,7 +343,7 @@ func (l *listener) missed(s *stream) {
 	l.mu.Unlock()
 	for _, uri := range uris {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-		l.r.c.host.observer.ChildNotification(l.r.c.key, &jsonrpc.Message{
+		l.r.c.host.observer.ChildNotification(l.ctx, l.r.c.key, &jsonrpc.Message{
 			Method: methodUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // Names that 2026-07-28 puts into _meta, and values of resultType.
@@ -235,10 +236,12 @@ func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
 		return nil
 	case isText && text == ResultTask && method == "tools/call" && s.tasks:
 		return nil
+	case isText && text != ResultInput && text != ResultTask && !OfProtocol(method):
+		return nil // an extension's own
 	case isText && (text == ResultInput || text == ResultTask):
 		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
 	}
-	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + Plain(string(kind[:min(len(kind), 60)]))}
+	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + printable.Escape(string(kind), 60)}
 }
 
 // Run is never called: the run of the Link below is the one that counts.

@@ -267,7 +267,9 @@ func TestCancelReachesTheChild(t *testing.T) {
 		_, err := callErr(ctx, l, "sleep", "")
 		done <- err
 	}()
-	call(t, l, "echo", "") // sleep was written before
+	for !strings.Contains(text(t, call(t, l, "noticed", "")), "sleeping") {
+		runtime.Gosched()
+	}
 	cancel(why)
 	if err := <-done; !errors.Is(err, why) {
 		t.Errorf("error: %v", err)

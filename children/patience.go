@@ -17,14 +17,19 @@ type patience struct {
 	calls map[string]*silence // by raw progress token
 	held  int                 // how many hold the clock
 	since time.Time           // when the first of them began to
+	ended bool                // a call has ended by its time since the last look
 	over  bool
+
+	look time.Duration // after which, and how often, a child is looked at that leaves calls waiting
+	slow chan struct{} // holds a token when it is time for that, or a call has waited in vain
 }
 
 // silence is one call that has not been answered.
 type silence struct {
 	next, prev *silence // nil: it does not wait
+	begun      time.Time
 	until      time.Time
-	limit      time.Duration
+	limit      time.Duration // 0: none
 	token      string
 	call       expirer
 }
@@ -36,17 +41,18 @@ type expireFunc func()
 
 func (f expireFunc) expired() { f() }
 
-func newPatience() *patience {
-	p := &patience{calls: map[string]*silence{}}
+func newPatience(look time.Duration) *patience {
+	p := &patience{look: look, calls: map[string]*silence{}, slow: make(chan struct{}, 1)}
 	p.open.next, p.open.prev = &p.open, &p.open
 	return p
 }
 
 // begin starts a call's patience: it is told once, unless it has ended before,
-// when the child has been silent for limit. token is the raw progress token,
+// when the child has been silent for limit, where that is not 0. token is the raw progress token,
 // "" for none.
 func (p *patience) begin(s *silence, limit time.Duration, token string, call expirer) {
-	s.until, s.limit, s.token, s.call = time.Now().Add(limit), limit, token, call
+	now := time.Now()
+	s.begun, s.until, s.limit, s.token, s.call = now, now.Add(limit), limit, token, call
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.next, s.prev = &p.open, p.open.prev
@@ -54,7 +60,24 @@ func (p *patience) begin(s *silence, limit time.Duration, token string, call exp
 	if token != "" {
 		p.calls[token] = s
 	}
-	p.set(s.until, limit)
+	next := p.look
+	if limit > 0 {
+		next = min(next, limit)
+	}
+	p.set(now.Add(next), next)
+}
+
+// waited returns how long the child has left the call waiting that came first, 0
+// where none waits or the child itself waits for somebody; and whether one has
+// ended by its time since this was asked last.
+func (p *patience) waited(now time.Time) (longest time.Duration, inVain bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	inVain, p.ended = p.ended, false
+	if first := p.open.next; first != &p.open && p.held == 0 {
+		longest = now.Sub(first.begun)
+	}
+	return longest, inVain
 }
 
 // unlink takes a call out of the ring. It is called with mu held.
@@ -94,7 +117,8 @@ func (p *patience) progress(token []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.calls[string(token)]; s != nil {
-		s.until = time.Now().Add(s.limit)
+		s.begun = time.Now()
+		s.until = s.begun.Add(s.limit)
 	}
 }
 
@@ -118,12 +142,19 @@ func (p *patience) release() {
 		return
 	}
 	for s := p.open.next; s != &p.open; s = s.next {
+		s.begun = now // heard of
+		if s.limit == 0 {
+			continue
+		}
 		from := p.since
 		if heard := s.until.Add(-s.limit); heard.After(from) {
 			from = heard
 		}
 		s.until = s.until.Add(now.Sub(from))
 		p.set(s.until, s.until.Sub(now))
+	}
+	if p.open.next != &p.open {
+		p.set(now.Add(p.look), p.look)
 	}
 }
 
@@ -138,8 +169,13 @@ func (p *patience) check() {
 		return // release sets the timer
 	}
 	var next time.Time
+	long := false
 	for s, behind := p.open.next, (*silence)(nil); s != &p.open; s = behind {
 		behind = s.next
+		long = long || now.Sub(s.begun) >= p.look
+		if s.limit == 0 {
+			continue
+		}
 		if !s.until.After(now) {
 			expired = append(expired, s)
 			s.unlink()
@@ -147,10 +183,17 @@ func (p *patience) check() {
 			next = s.until
 		}
 	}
+	if again := now.Add(p.look); p.open.next != &p.open && (next.IsZero() || next.After(again)) {
+		next = again
+	}
 	if !next.IsZero() {
 		p.set(next, next.Sub(now))
 	}
+	p.ended = p.ended || len(expired) > 0
 	p.mu.Unlock()
+	if long || len(expired) > 0 {
+		poke(p.slow)
+	}
 	for _, s := range expired {
 		s.call.expired()
 	}

@@ -12,7 +12,7 @@ func TestPatience(t *testing.T) {
 			name  string
 			after time.Duration
 		}
-		p := newPatience()
+		p := newPatience(time.Minute)
 		defer p.stop()
 		began := time.Now()
 		ends := make(chan end, 10)

@@ -147,7 +147,7 @@ func (c *child) busy(err *UnavailableError) {
 	c.past.next = time.Now().Add(busyPause)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	c.publish(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID, v.status.NextStart = BackingOff, err.Reason, 0, c.past.next
+		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.past.next, c.again()
 		v.run, v.err = nil, err
 		v.failed++
 	})

@@ -96,7 +96,7 @@ func goSDKServer() *gosdk.Server {
 }
 
 // TestRealServersOfBothEras speaks to servers made with the two SDKs for Go, as
-// processes and over HTTP, in the era without a handshake, which they prefer.
+// processes and over HTTP, for clients without a handshake.
 func TestRealServersOfBothEras(t *testing.T) {
 	process := func(kind string) func(*testing.T) children.Spec {
 		return func(t *testing.T) children.Spec {
@@ -104,7 +104,7 @@ func TestRealServersOfBothEras(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return children.Spec{Command: exe, Env: map[string]string{envReal: kind, "GORACE": "atexit_sleep_ms=0"}, Era: children.EraModern}
+			return children.Spec{Command: exe, Env: map[string]string{envReal: kind, "GORACE": "atexit_sleep_ms=0"}}
 		}
 	}
 	for name, spec := range map[string]func(*testing.T) children.Spec{
@@ -134,7 +134,7 @@ func TestRealServersOfBothEras(t *testing.T) {
 			if _, err := callErr(t.Context(), l, "grow", `{}`); err != nil {
 				t.Fatal(err)
 			}
-			w.until(t, "the new tool is listed", func() bool { return len(w.offers[one.String()].Tools) == n+1 })
+			w.until(t, "the new tool is listed", func() bool { return len(w.offers[modernOne.String()].Tools) == n+1 })
 			res, err := l.Call(t.Context(), "resources/subscribe", []byte(`{"uri":"note://1"}`))
 			if err != nil || res.Err() != nil {
 				t.Fatalf("%v, %v", err, res.Err())

@@ -21,20 +21,14 @@ func (s *Supervisor) Apply(specs []Spec) {
 		return
 	}
 	s.specs = byName(specs)
-	var gone, unborn []*child
+	var gone []*child
 	for k, c := range s.children {
 		if now, ok := s.specs[k.Child]; !ok || !now.Equal(c.spec) {
 			delete(s.children, k)
 			gone = append(gone, c)
 		}
 	}
-	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
-		out := slices.Contains(gone, c)
-		if out {
-			unborn = append(unborn, c)
-		}
-		return out
-	})
+	unborn := s.takeBack(gone)
 	for _, c := range gone {
 		if !slices.Contains(unborn, c) {
 			s.retired[c] = struct{}{}
@@ -42,7 +36,7 @@ func (s *Supervisor) Apply(specs []Spec) {
 	}
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.retire(ErrReplaced)
+		c.replace(ErrReplaced)
 	}
 	for _, c := range unborn {
 		c.finish()
@@ -54,6 +48,17 @@ func (s *Supervisor) forget(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.retired, c)
+	s.unlist(c)
+}
+
+// unlist is for callers that hold mu.
+func (s *Supervisor) unlist(c *child) {
+	k := c.key.Instance
+	if left := slices.DeleteFunc(s.bySession[k], func(old *child) bool { return old == c }); len(left) > 0 {
+		s.bySession[k] = left
+	} else {
+		delete(s.bySession, k)
+	}
 }
 
 // everybody lists the instances that live; mu is held.

@@ -32,9 +32,28 @@ type remembered struct {
 }
 
 // recall returns what a child of this Spec offered last to whom an instance
-// with this Key serves, nil where that is not known.
+// with this Key serves, nil where that is not known. For clients without a
+// handshake that is, as long as it was not listed for them, what it offers to
+// nobody in particular by the handshake: such a child is told nothing of its
+// clients before they ask.
 func (n *nest) recall(s Spec, k Key) *Offer {
-	digest := identity(s, n.machine, n.version, n.shown(s, k))
+	o := n.known(s, k)
+	if o == nil && s.Era == EraAuto && k.Era == EraModern {
+		o = n.recalled(s, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
+	}
+	return o
+}
+
+// known is recall for the very Key.
+func (n *nest) known(s Spec, k Key) *Offer { return n.recalled(s, n.digest(s, k)) }
+
+// digest names what a child of this Spec offers to whom an instance with this
+// Key serves.
+func (n *nest) digest(s Spec, k Key) string {
+	return identity(s, n.machine, n.version, k.Era, shown(s, n.client(k)))
+}
+
+func (n *nest) recalled(s Spec, digest string) *Offer {
 	if digest == "" {
 		return nil
 	}
@@ -98,6 +117,7 @@ func (c *child) recall() {
 	if c.offer = c.host.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
+	c.past.spoke = c.host.known(c.spec, c.key).spoken()
 	if c.lazy() {
 		c.state(Cold, "")
 		return
@@ -109,10 +129,13 @@ func (c *child) recall() {
 func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil }
 
 // offers takes in what the child was seen to offer. The former offer stays
-// where that is the same. One that is cut is nobody else's, and not kept.
+// where that is the same. One that is cut is nobody else's, and not kept; nor is
+// that of a child that is spoken to without a handshake because it ended during
+// one, for that may have been by chance.
 func (c *child) offers(o *Offer) {
-	c.past.listed = true
-	if o.cut != 0 {
+	c.past.listed, c.past.spoke, c.past.lives = true, o.spoken(), o.lives
+	c.compare(o)
+	if o.cut != 0 || c.past.shy == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
 	}
@@ -155,13 +178,13 @@ func (o *Offer) equal(p *Offer) bool {
 
 // identity is a digest of everything that decides what a child offers, as far
 // as that can be told without starting it: how it is started or reached, what
-// the hub shows it, and the program. Values of variables and headers go into it and are not to be
+// the hub shows it, the era of the clients, and the program. Values of variables and headers go into it and are not to be
 // read out of it. It is "" where the program cannot be found: then nothing is
 // known of the child.
 //
 // What it cannot see is a package that a launcher fetches anew: for npx and uvx
 // the package argument counts, with the version where that is written.
-func identity(s Spec, h host, version string, shown []byte) string {
+func identity(s Spec, h host, version string, clients Era, shown []byte) string {
 	env, _, err := childEnv(s, nil, h)
 	if err != nil {
 		return ""
@@ -190,7 +213,7 @@ func identity(s Spec, h host, version string, shown []byte) string {
 		value, set := env.get(name)
 		put(name, value, strconv.FormatBool(set))
 	}
-	put(s.URL, string(s.Transport), s.Era.String())
+	put(s.URL, string(s.Transport), s.Era.String(), clients.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])
 	}

@@ -210,7 +210,7 @@ type missingRootError struct{ placeholder, known string }
 
 func (e *missingRootError) Error() string {
 	if e.known == "" {
-		return fmt.Sprintf("%s has no value: no root is known; open a folder in the client, or set roots.fallback in hub.json", e.placeholder)
+		return e.placeholder + " has no value: no root that is a directory is known"
 	}
 	return fmt.Sprintf("%s names no root; the roots are called %s", e.placeholder, e.known)
 }

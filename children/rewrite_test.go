@@ -93,7 +93,7 @@ func TestExpand(t *testing.T) {
 		{"by last part", two, []string{"${root:two}"}, []string{"/b/two"}, ""},
 		{"unknown name", two, []string{"${root:x}"}, nil, `the roots are called "One", "two"`},
 		{"none for several", nil, []string{"a", "${roots}"}, []string{"a"}, ""},
-		{"none for one", nil, []string{"${root}"}, nil, "no root is known"},
+		{"none for one", nil, []string{"${root}"}, nil, "no root that is a directory is known"},
 		{"not ours", two, []string{"${rootless} ${HOME} ${root"}, []string{"${rootless} ${HOME} ${root"}, ""},
 		{"expanded once", rootsAt("/x/${root:One}", "/a|One"), []string{"${root}"}, []string{"/x/${root:One}"}, ""},
 	} {

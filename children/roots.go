@@ -16,6 +16,9 @@ const (
 	methodRootsList    = "roots/list"
 	methodRootsChanged = "notifications/roots/list_changed"
 
+	// metaRoots is the member of _meta that says why a list of roots is empty.
+	metaRoots = "mcphub/roots"
+
 	// applyWait bounds how long a child may take to apply new roots (C2).
 	applyWait = 3 * time.Second
 	probeMin  = 2 * time.Millisecond
@@ -31,14 +34,21 @@ func sameRoots(a, b []rootsmgr.Root) bool {
 
 // rootsResult is the result of roots/list: canonical URIs, and a name only
 // where there is one (a null name makes some children refuse the whole answer).
-func rootsResult(roots []rootsmgr.Root) []byte {
+// note goes beside an empty list.
+func rootsResult(roots []rootsmgr.Root, note func() string) []byte {
 	type root struct {
 		URI  string `json:"uri"`
 		Name string `json:"name,omitempty"`
 	}
 	out := struct {
-		Roots []root `json:"roots"`
-	}{make([]root, 0, len(roots))}
+		Roots []root            `json:"roots"`
+		Meta  map[string]string `json:"_meta,omitempty"`
+	}{Roots: make([]root, 0, len(roots))}
+	if len(roots) == 0 && note != nil {
+		if text := note(); text != "" {
+			out.Meta = map[string]string{metaRoots: text}
+		}
+	}
 	for _, r := range roots {
 		out.Roots = append(out.Roots, root{r.URI, r.Name})
 	}
@@ -47,6 +57,14 @@ func rootsResult(roots []rootsmgr.Root) []byte {
 		return []byte(`{"roots":[]}`)
 	}
 	return raw
+}
+
+// noRoots says why the child is served none.
+func (c *child) noRoots() string {
+	if c.host.noRoots == nil {
+		return ""
+	}
+	return c.host.noRoots(c.key)
 }
 
 // rootsChange is all that decides what a change of roots means to a run.

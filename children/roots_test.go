@@ -242,7 +242,7 @@ func TestMissingRootIsNamed(t *testing.T) {
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}, "${root}"))
 	<-s.Settled(one)
 	var gone *children.UnavailableError
-	if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no root is known") {
+	if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || !strings.Contains(gone.Reason, "no root that is a directory is known") {
 		t.Errorf("error: %v", err)
 	}
 	s.SetRoots(one, d)
@@ -300,6 +300,11 @@ func TestRootsRace(t *testing.T) {
 				want := d[i : i+rng.IntN(len(d)-i+1)]
 				s.SetRoots(one, want)
 				got := allowed(t, s)
+				if len(want) == 0 && c.name != "arguments" {
+					// It was started anew, and may yet be about to ask by itself: told
+					// meanwhile it would ask twice, and apply both answers at a time.
+					waitAsked(t, s)
+				}
 				got = slices.DeleteFunc(got, func(s string) bool { return s == "--" })
 				if !slices.Equal(got, pathsOf(want)) {
 					t.Errorf("the child works with %q, served %q", got, pathsOf(want))
@@ -309,6 +314,54 @@ func TestRootsRace(t *testing.T) {
 			wg.Wait()
 		})
 	}
+}
+
+// A child that is told of roots, or asks for them, is told of others only when it
+// has been answered and has applied that: one question is under way at a time, and
+// a server that applies its answers on the side ends with the newest.
+func TestRootsAreToldOneAtATime(t *testing.T) {
+	d := []rootsmgr.Root{root("/a", ""), root("/b", ""), root("/c", "")}
+	notices := func(t *testing.T, s *children.Supervisor) int {
+		l := lease(t, s, one)
+		defer l.Release()
+		return strings.Count(text(t, call(t, l, "noticed", "")), "roots changed")
+	}
+	t.Run("told", func(t *testing.T) {
+		spec := childtest.Spec("kid", childtest.Script{AskRoots: true, AskDelay: 100 * time.Millisecond})
+		spec.Probe, spec.Cwd = "allowed", t.TempDir()
+		bubble(t, children.Options{Specs: []children.Spec{spec}}, func(t *testing.T, s *children.Supervisor, _ *counter) {
+			s.Ensure(one, d[:1])
+			expectAllowed(t, s, d[:1])
+			for i := range 3 { // the last is what it was told first
+				s.SetRoots(one, d[1-i%2:2-i%2+i%2])
+				synctest.Wait()
+			}
+			expectAllowed(t, s, d[1:2])
+			if n := notices(t, s); n != 1 {
+				t.Errorf("it was told %d times while it had not asked", n)
+			}
+		})
+	})
+	t.Run("asking", func(t *testing.T) {
+		spec := childtest.Spec("kid", childtest.Script{AskRoots: true})
+		spec.Probe, spec.Cwd = "allowed", t.TempDir()
+		found := make(chan struct{})
+		o := children.Options{Specs: []children.Spec{spec}, Roots: func(context.Context, children.Key) func(context.Context) {
+			return func(context.Context) { <-found }
+		}}
+		bubble(t, o, func(t *testing.T, s *children.Supervisor, _ *counter) {
+			found = make(chan struct{})
+			s.Ensure(one, nil)
+			lease(t, s, one).Release()
+			s.SetRoots(one, d[:2])
+			synctest.Wait()
+			close(found)
+			expectAllowed(t, s, d[:2])
+			if n := notices(t, s); n != 0 {
+				t.Errorf("it was told %d times while it was asking", n)
+			}
+		})
+	})
 }
 
 // A child that does not ask again is waited for once, three seconds, and

@@ -44,6 +44,7 @@ type run struct {
 	level  leveller
 	leases leases
 	silent *patience
+	hung   atomic.Bool            // it was stopped because it answered nothing
 	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
 }
 
@@ -60,7 +61,8 @@ type answers struct {
 	written chan struct{} // holds a token after each
 	gen     atomic.Uint64 // the newest generation of roots in one
 	any     atomic.Bool
-	held    atomic.Bool // one of its questions has waited for roots
+	held    atomic.Bool  // one of its questions has waited for roots
+	open    atomic.Int32 // questions that have not been answered
 }
 
 // leases counts who may call a run.
@@ -78,7 +80,7 @@ func newRun(c *child, l Launch, early bool) *run {
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1)},
-		silent: newPatience(),
+		silent: newPatience(c.host.pace.look),
 	}
 	r.level.turn <- struct{}{}
 	return r
@@ -167,10 +169,14 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodPing:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methodRootsList && r.c.spec.Roots != RootsNone:
+		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots))
-		a.Release = func() { r.roots.answered(w.gen) }
+		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
+		a.Release = func() {
+			r.roots.open.Add(-1)
+			r.roots.answered(w.gen)
+		}
 		return a
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
@@ -211,7 +217,22 @@ func (a *answers) answered(gen uint64) {
 
 // ServeNotification follows up list_changed and puts off timeouts; it is
 // called on the read loop and hands on what is not the hub's own business.
-func (r *run) ServeNotification(m *jsonrpc.Message) {
+func (r *run) ServeNotification(m *jsonrpc.Message) { r.noticed(context.Background(), m) }
+
+type toldKey struct{}
+
+// ServeNotificationOn is ServeNotification where the transport tells on which call
+// it came, or that it came on none.
+func (r *run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
+	r.noticed(context.WithValue(on, toldKey{}, true), m)
+}
+
+// Told reports whether the transport of a child tells which call something that
+// the child says belongs to: ctx is what an Observer was given. Then ctx has the
+// values of that call's context, or there is no such call.
+func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
+
+func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modern.Load(); w != nil {
 		if m = w.heard(m); m == nil {
 			return
@@ -227,7 +248,7 @@ func (r *run) ServeNotification(m *jsonrpc.Message) {
 			r.silent.progress(token)
 		}
 	}
-	r.c.host.observer.ChildNotification(r.c.key, m)
+	r.c.host.observer.ChildNotification(ctx, r.c.key, m)
 }
 
 // relistAll has every list looked at anew.
@@ -333,8 +354,11 @@ func poke(c chan struct{}) {
 
 // gone is what a call gets when its run has ended under it.
 func (r *run) gone(cause error) *UnavailableError {
-	e := &UnavailableError{Child: r.c.key.Child, Reason: cause.Error(), Stderr: r.link.Facts().Stderr, Err: cause}
-	if r.endedWithin(0) {
+	e := r.c.down(cause.Error(), r.link.Facts().Stderr, cause)
+	switch {
+	case r.hung.Load():
+		e.Reason, e.Err = errHung.Error()+"; the next call starts it again", errHung
+	case r.endedWithin(0):
 		e.Reason = "was stopped during the call"
 		if r.err != nil {
 			e.Reason, e.Err = r.err.Error(), r.err

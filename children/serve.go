@@ -17,10 +17,13 @@ type applying struct {
 	roots []rootsmgr.Root
 	bound *time.Timer
 	shown chan error // result of the probe; nil until it runs
-	// again: other roots are wanted by now, and the child is told of them once it
-	// has applied these. A server that reads the roots it was given on the side
-	// may end with the older of two answers.
-	again  bool
+	// again: other roots are wanted by now. The child is told of them once it has
+	// applied these, for a server that applies two answers at a time may end with
+	// the older of them.
+	again bool
+	// silent: it was not told, for it was asking already: that answer has these
+	// roots, or it is told after it.
+	silent bool
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -43,7 +46,8 @@ type serving struct {
 	sessions uint64         // begun again and told of
 	// mute: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
-	mute bool
+	mute  bool
+	pulse pulse
 }
 
 // serve keeps one run going until it ends, is replaced, idles or its
@@ -73,7 +77,15 @@ func (c *child) serve(r *run) {
 	case why == "":
 		r.leases.close()
 		r.cancel(nil)
-		c.backOff(&UnavailableError{Child: c.key.Child, Reason: r.reason(), Stderr: r.link.Facts().Stderr, Err: r.err}, r)
+		c.backOff(c.down(r.reason(), r.link.Facts().Stderr, r.err), r)
+	case why == hung:
+		r.leases.close()
+		c.state(Hung, errHung.Error())
+		r.hung.Store(true)
+		r.cancel(errHung) // calls under way end with it
+		<-r.ended
+		c.backOff(c.down(errHung.Error(), r.link.Facts().Stderr, errHung), r)
+		c.demand()
 	case why == idle, why == evicted:
 		c.end(r, why)
 		c.state(Stopped, why)
@@ -137,6 +149,8 @@ func (s *serving) loop() string {
 	}
 	s.rest = time.NewTimer(time.Hour)
 	defer s.rest.Stop()
+	s.pulse = newPulse(c.host.pace, c.spec.CallTimeout)
+	defer s.pulse.stop()
 	if why := s.rests(); why != "" {
 		return why
 	}
@@ -170,6 +184,10 @@ func (s *serving) loop() string {
 			why = s.late()
 		case <-s.rest.C:
 			why = s.rests()
+		case <-r.silent.slow:
+			why = s.look()
+		case <-s.pulse.due.C:
+			why = s.look()
 		}
 		if why != "" {
 			return why
@@ -231,18 +249,16 @@ func (s *serving) review() (why string) {
 	case rootsReplace:
 		return "the roots have changed"
 	case rootsTell:
-		if s.a != nil && s.a.shown != nil {
+		if s.a != nil {
 			s.a.again = true
 			return ""
 		}
 		s.tell(w)
 	case rootsKeep:
-		if s.a != nil && s.a.shown != nil {
+		if s.a != nil {
 			s.a.again = true // back to what it is applying, which it has to show first
 			return ""
 		}
-		s.a.stop()
-		s.a = nil
 		r.served = w.roots
 		s.publish(w.gen, true, "")
 	}
@@ -259,9 +275,15 @@ func (s *serving) begin(w want) *applying {
 	return a
 }
 
-// tell announces new roots and begins to wait until they are applied.
+// tell announces new roots and begins to wait until they are applied. A child
+// that is just asking for them is not told to ask again.
 func (s *serving) tell(w want) {
 	a := s.begin(w)
+	if s.r.roots.open.Load() > 0 {
+		a.silent = true
+		s.c.publish(func(v *view) { v.status.RootsApplied = false })
+		return
+	}
 	s.wg.Go(func() {
 		if err := s.r.way().Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
@@ -285,14 +307,19 @@ func (s *serving) wasAsked() (why string) {
 	case s.a == nil:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
 		return ""
-	case s.a.shown != nil && answered > s.a.gen:
-		// It asked once more and was given newer roots: those are what it will show.
-		if w := s.c.wanted(); w.gen == answered {
-			s.begin(w)
-			s.probe()
-		}
+	case answered < s.a.gen && s.a.silent:
+		s.tell(s.c.wanted())
 		return ""
-	case answered < s.a.gen || s.a.shown != nil:
+	case answered < s.a.gen:
+		return ""
+	case answered > s.a.gen:
+		// It was given newer roots: those are what it will show.
+		w := s.c.wanted()
+		if w.gen != answered {
+			return "" // another review follows
+		}
+		s.begin(w)
+	case s.a.shown != nil:
 		return ""
 	}
 	s.mute = false

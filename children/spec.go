@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 // RootsMode says how a child is told which directories are open (the entry's
@@ -117,6 +119,7 @@ type Spec struct {
 	IdleTimeout  time.Duration // stop after this long without a call; 0: never
 	StopTimeout  time.Duration // of the whole stop ladder; 0: 2.5 s
 	FrameLimit   int           // bytes of one line of the child; 0: 64 MiB
+	IDLimit      int           // bytes of the id of a request of the child; 0: 1 KiB
 
 	// Probe names a tool, called without arguments, whose text result lists the
 	// directories that the child has applied. "" uses none, except for the
@@ -130,14 +133,33 @@ type Spec struct {
 }
 
 // Key names one instance of a child: Instance is the session for
-// ShareSession, a digest of the root set for ShareRoots, "" for ShareAll.
-type Key struct{ Child, Instance string }
+// ShareSession, a digest of the root set for ShareRoots, "" for ShareAll. Era is
+// EraModern for clients without a handshake and EraAuto for all others, so that a
+// child that speaks both eras is spoken to in that of its client.
+type Key struct {
+	Child, Instance string
+	Era             Era
+}
 
 func (k Key) String() string {
-	if k.Instance == "" {
-		return k.Child
+	name := k.Child
+	if k.Instance != "" {
+		name += "/" + k.Instance
 	}
-	return k.Child + "/" + k.Instance
+	if k.Era == EraModern {
+		name += " (modern)"
+	}
+	return name
+}
+
+// other is the Key of the same instance for clients of the other era.
+func (k Key) other() Key {
+	if k.Era == EraModern {
+		k.Era = EraAuto
+	} else {
+		k.Era = EraModern
+	}
+	return k
 }
 
 // withDefaults fills in the limits that are not set, and the probe of a
@@ -155,6 +177,9 @@ func (s Spec) withDefaults() Spec {
 	if s.FrameLimit <= 0 {
 		s.FrameLimit = DefaultFrameLimit
 	}
+	if s.IDLimit <= 0 {
+		s.IDLimit = jsonrpc.DefaultIDLimit
+	}
 	if s.Probe == "" && s.Roots != RootsNone && isOfficial(s) {
 		s.Probe = officialProbe
 	}
@@ -171,8 +196,13 @@ func (s Spec) Equal(o Spec) bool {
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
-		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.Probe == b.Probe
+		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
+
+// TakesDirectories reports whether the child takes every root for a directory: it
+// is given roots in its arguments, cwd or environment, or is a filesystem-like
+// server that is told of them.
+func (s Spec) TakesDirectories() bool { return s.NeedsRoots() || s.URL == "" && isOfficial(s) }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, or its

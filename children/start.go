@@ -81,9 +81,7 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 		params = [][]byte{raw}
 	}
 	link.Prepare(&c.started, (*startedCall)(c))
-	if limit := l.r.c.spec.CallTimeout; limit > 0 {
-		l.r.silent.begin(&c.silence, limit, string(token), (*startedCall)(c))
-	}
+	l.r.silent.begin(&c.silence, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
 		l.r.silent.end(&c.silence)
 		return false

@@ -20,6 +20,7 @@ const (
 	Draining                // calls under way end, no new ones; stops
 	Stopped                 // not running; started when called, unless dropped
 	Cold                    // not running yet, and what it offers is known: started when called
+	Hung                    // it answers neither calls nor whether it is there: it is stopped, and started again
 )
 
 func (s State) String() string {
@@ -40,6 +41,8 @@ func (s State) String() string {
 		return "stopped"
 	case Cold:
 		return "cold"
+	case Hung:
+		return "hung"
 	}
 	return "unknown"
 }
@@ -49,8 +52,12 @@ type Status struct {
 	Key
 	// Serial tells instances of one Key apart that followed each other: the
 	// later one has the greater. Final: this was the last of this instance.
-	Serial   uint64
-	Final    bool
+	Serial uint64
+	Final  bool
+	// Yields: it has ended because the child does not speak the era of these
+	// clients; Supervisor.Home tells which instance serves them.
+	Yields   bool
+	Protocol string // version that it was spoken to in when it was listed last by this instance; "" before
 	State    State
 	PID      int       // 0 when no process runs
 	Since    time.Time // of this state
@@ -65,6 +72,7 @@ type Status struct {
 	Tools    int
 	Skipped  uint64 // lines on stdout that were no message
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
+	Lives    Lives  // of the offer, as it was read last in this instance
 	Revision uint64 // of the Spec that it runs by
 	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
 
@@ -75,7 +83,20 @@ type Status struct {
 	FailedAt     time.Time // when that was
 	CircuitOpen  bool      // too many in a row: started only when called
 	NextStart    time.Time // when backing off: not before
+	ByItself     bool      // when backing off: it is started then without a call
 }
+
+// A Term is one acquaintance of a child with this program: from its start, or
+// from when a server had forgotten the session before, until that happens again.
+// What was said to a child holds for its Term. The zero Term is none.
+type Term struct {
+	serial   uint64
+	restarts int
+	renewed  uint64
+}
+
+// Term is that of now; of a child that runs.
+func (st Status) Term() Term { return Term{st.Serial, st.Restarts, st.Renewed} }
 
 // String is one line for logs and tests.
 func (st Status) String() string {
@@ -94,8 +115,8 @@ type Observer interface {
 	ChildChanged(st Status, offer *Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
-	// ChildChanged.
-	ChildNotification(k Key, m *jsonrpc.Message)
+	// ChildChanged. Told says what ctx is.
+	ChildNotification(ctx context.Context, k Key, m *jsonrpc.Message)
 	// ChildRequest answers what is not answered here (roots/list and ping are).
 	// While it does, no call of the run times out. ctx ends when the child cancels
 	// the request or goes; where the transport says which call the request came
@@ -106,8 +127,8 @@ type Observer interface {
 // deaf is the Observer of a Supervisor that was given none.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *Offer)             {}
-func (deaf) ChildNotification(Key, *jsonrpc.Message) {}
+func (deaf) ChildChanged(Status, *Offer)                              {}
+func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
 func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")
 }

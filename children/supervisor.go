@@ -38,6 +38,10 @@ type Options struct {
 	// text. It is called by many goroutines and must not block.
 	Said func(k Key, pid int, line string)
 
+	// Redefined, where set, is given the tools of a server that are defined as they
+	// never were before. It is called by many goroutines and must not block.
+	Redefined func(k Key, tools []Redefinition)
+
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
 	Client func(k Key) Client
@@ -47,6 +51,11 @@ type Options struct {
 	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
 	// called by many goroutines and must not block itself.
 	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
+
+	// NoRoots, where set, says why an instance is served no roots: the answer to its
+	// roots/list says so too, for whoever reads it there. It is called by many
+	// goroutines and must not block.
+	NoRoots func(k Key) string
 }
 
 // A Supervisor keeps child servers running and hands out the right to call
@@ -55,23 +64,25 @@ type Options struct {
 type Supervisor struct {
 	nest  nest
 	log   zerolog.Logger
-	fresh chan struct{} // there are children whose life has not begun
+	fresh chan struct{}  // there are children whose life has not begun
+	lives sync.WaitGroup // of children, those that rest included
 
-	mu       sync.Mutex
-	specs    map[string]Spec
-	children map[Key]*child
-	retired  map[*child]struct{} // out of children, and not yet ended
-	held     map[Key]int         // how many sessions joined
-	serial   uint64              // of the newest instance
-	unborn   []*child
-	closed   bool
+	mu        sync.Mutex
+	specs     map[string]Spec
+	children  map[Key]*child
+	retired   map[*child]struct{} // out of children, and not yet ended
+	bySession map[string][]*child // those whose life has not ended, by Key.Instance
+	held      map[Key]int         // how many sessions joined
+	serial    uint64              // of the newest instance
+	unborn    []*child
+	closed    bool
 }
 
 // NewSupervisor returns a Supervisor. It starts nothing.
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
-		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, said: o.Said, asks: o.Client, roots: o.Roots},
+		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
+		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.nest.launcher == nil {
 		s.nest.launcher = byURL{}
@@ -80,11 +91,16 @@ func NewSupervisor(o Options) *Supervisor {
 		s.nest.observer = deaf{}
 	}
 	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
+	s.nest.forms.known = map[string]map[string][]form{}
+	if s.nest.forms.files.log = o.Log; o.Cache != "" {
+		s.nest.forms.files.dir = definitionsFolder(o.Cache)
+	}
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}
 	s.nest.turns = newTurns(o.MaxStarting)
-	s.nest.places, s.nest.letGo = newPlaces(o.MaxChildren), s.letGo
+	s.nest.places, s.nest.letGo, s.nest.disown = newPlaces(o.MaxChildren), s.letGo, s.disown
+	s.nest.revive = func(c *child) { go s.live(c) }
 	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
 		dir, shell, err := scratch(s.nest.machine)
 		return shelter{dir, shell}, err
@@ -96,23 +112,28 @@ func NewSupervisor(o Options) *Supervisor {
 // Run keeps the children until ctx ends, then stops them, all at once. It
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
-	var lives sync.WaitGroup
 	for {
 		for _, c := range s.takeUnborn() {
-			lives.Go(func() {
-				c.live()
-				s.forget(c)
-			})
+			s.lives.Add(1)
+			go s.live(c)
 		}
 		select {
 		case <-s.fresh:
 		case <-ctx.Done():
 			for _, c := range s.close() {
-				c.cancel(errShutdown)
+				c.stop(errShutdown)
 			}
-			lives.Wait()
+			s.lives.Wait()
 			return nil
 		}
+	}
+}
+
+// live leads the life of a child until that ends or rests.
+func (s *Supervisor) live(c *child) {
+	if c.live() {
+		s.forget(c)
+		s.lives.Done()
 	}
 }
 
@@ -188,6 +209,7 @@ func (s *Supervisor) made(k Key) *child {
 	s.serial++
 	c := newChild(k, spec, s.serial, &s.nest, s.log)
 	s.children[k] = c
+	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
 	s.unborn = append(s.unborn, c)
 	poke(s.fresh)
 	return c
@@ -231,13 +253,31 @@ func (s *Supervisor) unknown(k Key) error {
 	return &UnavailableError{Child: k.Child, Reason: reason}
 }
 
+// Foresee tells where an instance that does not run would work, and with which root
+// paths, if it were started now: what Lease.Where would say. ok is false where it
+// runs, or could not be started so.
+func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
+	c := s.child(k)
+	if c == nil {
+		return "", nil, false
+	}
+	if v := c.view.Load(); v.run != nil || v.final {
+		return "", nil, false
+	}
+	h := s.nest.machineFor(c.spec, zerolog.Nop())
+	h.own = filepath.Join(realPath(os.TempDir()), ownFolder)
+	roots := c.wanted().roots
+	l, err := plan(c.spec, roots, h)
+	return l.Dir, rootPaths(roots), err == nil
+}
+
 // Drop stops the instances of a session that has ended. It returns at once.
 // Instance "" names no session: shared children stay.
 func (s *Supervisor) Drop(instance string) {
 	if instance == "" {
 		return
 	}
-	s.drop(func(k Key) bool { return k.Instance == instance })
+	s.drop(instance, func(*child) bool { return true })
 }
 
 // Status returns the state of every instance, by name; of one that a reload

@@ -63,7 +63,7 @@ func (w *watcher) ChildChanged(st children.Status, o *children.Offer) {
 	})
 }
 
-func (w *watcher) ChildNotification(k children.Key, m *jsonrpc.Message) {
+func (w *watcher) ChildNotification(_ context.Context, k children.Key, m *jsonrpc.Message) {
 	line := k.String() + " " + m.Method + " " + string(m.Params)
 	w.tell(func() { w.notes = append(w.notes, line) })
 }
@@ -102,6 +102,12 @@ func start(t *testing.T, w *watcher, o children.Options) *children.Supervisor {
 		o.Log = zerolog.Nop()
 	}
 	s := children.NewSupervisor(o)
+	run(t, s)
+	return s
+}
+
+// run runs a Supervisor for the length of a test.
+func run(t *testing.T, s *children.Supervisor) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -116,7 +122,6 @@ func start(t *testing.T, w *watcher, o children.Options) *children.Supervisor {
 			t.Error("Run did not end")
 		}
 	})
-	return s
 }
 
 // mark gives a Spec a variable by which its processes can be counted.

@@ -1,13 +1,15 @@
 package children
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/printable"
 )
 
 const (
@@ -18,8 +20,7 @@ const (
 )
 
 // tail keeps the last words of a child and copies them to the log, and to said
-// where that is set. What it keeps and copies is text: control characters and
-// escape sequences are removed before.
+// where that is set. What it keeps and copies is clean text.
 type tail struct {
 	log  zerolog.Logger
 	said func(pid int, line string) // bounds what it takes by itself
@@ -91,84 +92,31 @@ func (t *tail) String() string {
 
 // cleaner cuts a stream of bytes into lines of plain text.
 type cleaner struct {
-	line  []byte
-	state escape
-	long  bool
+	line []byte
+	long bool
 }
-
-// escape is where in a terminal escape sequence the stream is.
-type escape uint8
-
-const (
-	plain     escape = iota
-	afterEsc         // ESC seen
-	inCSI            // ESC [ ... a letter ends it
-	inString         // ESC ] P X ^ _ ... BEL or ESC \ ends it
-	stringEsc        // ESC inside a string
-)
 
 func (c *cleaner) feed(b []byte, line func(string)) {
-	for _, x := range b {
-		c.step(x, line)
+	for len(b) > 0 {
+		rest, whole := b, false
+		if end := bytes.IndexByte(b, '\n'); end >= 0 {
+			rest, whole = b[:end], true
+			b = b[end+1:]
+		} else {
+			b = nil
+		}
+		room := max(tailLine-len(c.line), 0)
+		c.long = c.long || len(rest) > room
+		c.line = append(c.line, rest[:min(room, len(rest))]...)
+		if whole {
+			c.flush(line)
+		}
 	}
 }
 
-func (c *cleaner) step(x byte, line func(string)) {
-	if x == '\n' {
-		c.flush(line)
-		c.state = plain
-		return
-	}
-	switch c.state {
-	case afterEsc:
-		switch x {
-		case '[':
-			c.state = inCSI
-		case ']', 'P', 'X', '^', '_':
-			c.state = inString
-		default:
-			c.state = plain
-		}
-		return
-	case inCSI:
-		if x >= 0x40 && x <= 0x7e {
-			c.state = plain
-		}
-		return
-	case inString:
-		if x == 0x07 {
-			c.state = plain
-		} else if x == 0x1b {
-			c.state = stringEsc
-		}
-		return
-	case stringEsc:
-		c.state = plain
-		return
-	}
-	switch {
-	case x == 0x1b:
-		c.state = afterEsc
-	case x == '\t':
-		c.add(' ')
-	case x < 0x20, x == 0x7f:
-	default:
-		c.add(x)
-	}
-}
-
-func (c *cleaner) add(x byte) {
-	if len(c.line) >= tailLine {
-		c.long = true
-		return
-	}
-	c.line = append(c.line, x)
-}
-
-// flush gives a line that is not empty, without what a terminal or a reader
-// could take for something else.
+// flush gives a line that is not empty.
 func (c *cleaner) flush(line func(string)) {
-	text := Plain(string(c.line))
+	text := strings.ReplaceAll(printable.Clean(string(c.line)), "\t", " ")
 	if c.long {
 		text += "…"
 	}
@@ -176,18 +124,6 @@ func (c *cleaner) flush(line func(string)) {
 	if strings.TrimSpace(text) != "" {
 		line(text)
 	}
-}
-
-// Plain returns s without control characters (C0, C1), bidirectional
-// overrides and invalid UTF-8, which becomes U+FFFD.
-func Plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < 0x20, r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
 // bucket lets logRate lines a second pass, and logBurst at once.

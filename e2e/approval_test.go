@@ -55,7 +55,7 @@ func (h *human) says(t *testing.T, questions int, answer *gosdk.ElicitResult) {
 }
 
 var (
-	allowing  = &gosdk.ElicitResult{Action: "accept", Content: obj{"decision": "allow"}}
+	allowing  = &gosdk.ElicitResult{Action: "accept", Content: obj{"decision": "directory"}}
 	declining = &gosdk.ElicitResult{Action: "decline"}
 )
 

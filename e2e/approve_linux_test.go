@@ -97,7 +97,7 @@ func (s *seat) types(line string) {
 	must(s.t, err)
 }
 
-const codeShown = `Type (\w+ \w+) to allow it`
+const codeShown = `Type (\w+ \w+) to allow the file, `
 
 // runtimeFolder is a short folder for sockets.
 func runtimeFolder(t testing.TB) string {
@@ -176,8 +176,8 @@ func TestApproveAtATerminal(t *testing.T) {
 	s := w.sit(env)
 	s.sees(1, regexp.QuoteMeta(w.path("far", "0"))+`", at any depth`)
 	code := s.sees(1, codeShown)
-	s.types(strings.ToLower(code))
-	s.sees(1, `It is allowed`)
+	s.types(strings.ToLower(code) + " directory")
+	s.sees(1, `It is allowed \(directory\)`)
 	if got := <-first; got.bad || got.text != "far text 0" || strings.Contains(got.text, code) {
 		t.Errorf("allowed: %+v", got)
 	}

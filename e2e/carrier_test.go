@@ -106,6 +106,9 @@ func (w *world) posts(url, names string) *posts {
 	resp, err := p.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	must(w.t, err)
 	must(w.t, resp.Body.Close())
+	// A call that has a token and waits for its server is told so: no call of the test may be the first.
+	_, err = p.request("1", "tools/call", `{"name":"`+names+`echo","arguments":{"text":"the child is up"}}`)
+	must(w.t, err)
 	return p
 }
 

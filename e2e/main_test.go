@@ -32,8 +32,19 @@ var bin struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	waitTogether()
 	heedHangUps()
 	os.Exit(testMain(m))
+}
+
+// waitTogether has more tests run at a time than there are cores, unless -parallel says how many: most of their time they
+// wait for programs to start and to end.
+func waitTogether() {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if most := flag.Lookup("test.parallel"); !given && runtime.GOMAXPROCS(0) < 4 {
+		_ = most.Value.Set("4")
+	}
 }
 
 // heedHangUps undoes nohup, under which a hub takes no SIGHUP: a signal that

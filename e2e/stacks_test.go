@@ -204,8 +204,12 @@ func gopls(t *testing.T) string {
 	return program
 }
 
-// TestGopls: a server on another stack, the Go SDK's, on stdio and on SSE. It knows its workspace by the roots.
+// TestGopls: a server on another stack, the Go SDK's, on stdio and on SSE. It knows its workspace by the roots. It is one of
+// the long tests: to build gopls, and to have it read the standard library, takes longer than all the others together.
 func TestGopls(t *testing.T) {
+	if !long {
+		t.Skip("MCPHUB_E2E_LONG is not set")
+	}
 	t.Parallel()
 	program := gopls(t)
 	w := newWorld(t)

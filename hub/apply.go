@@ -129,7 +129,7 @@ func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) 
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
 	s.mu.Unlock()
-	poke(s.stirred)
+	s.announcer.wake()
 }
 
 // since tells g and old apart.

@@ -126,12 +126,16 @@ func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why s
 	}
 	open := j.view.Snapshot.Paths()
 	checker := j.gen.cfg.Checker
-	plans := planner{fs: j.gen.cfg.FS, ceiling: j.view.Ceiling, wide: func(dir string) bool { return checker.TooWide(dir, open) }}
+	plans := planner{
+		fs: j.gen.cfg.FS, ceiling: j.view.Ceiling,
+		wide:    func(dir string) bool { return checker.TooWide(dir, open) },
+		useless: func(role validate.Role) string { return uselessFile(&child.Spec, role) },
+	}
 	proposal, why := plans.propose(j.verdict, p.args)
 	if why != "" {
 		return nil, why
 	}
-	text := inquiryText(j.child, p.what, proposal, s.consent.once)
+	text := inquiryText(j.child, p.what, p.name, proposal, s.consent.once)
 	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, checker: checker, key: digestOf(p.digest[:], []byte(text))}, ""
 }
 
@@ -232,36 +236,39 @@ func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approv
 	s.log.Info().Str("child", j.child).Str("what", p.name).Str("asked", asker.who()).Strs("rules", q.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
 	defer cancel()
-	s.recordQuestion(ctx, p, j, questionAsked, "", asker.who())
+	s.recordQuestion(ctx, p, j, questionAsked, &reply{}, asker.who())
 	answer := asker.ask(until, q)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
 	}
 	s.consent.note(j.child, &answer, time.Now())
-	s.log.Info().Str("child", j.child).Str("what", p.name).Bool("allowed", answer.allowed).Str("why", answer.why).Msg("the question was answered")
-	if answer.allowed {
-		answer.allowed, answer.why = s.grant(q, &answer)
+	s.log.Info().Str("child", j.child).Str("what", p.name).Str("answer", answer.choice()).Str("why", answer.why).Msg("the question was answered")
+	if answer.offer != nil {
+		s.grant(q, &answer)
 	}
 	said := questionDeclined
-	if answer.allowed {
+	if answer.offer != nil {
 		said = questionAllowed
 	}
-	s.recordQuestion(ctx, p, j, said, answer.why, asker.who())
+	s.recordQuestion(ctx, p, j, said, &answer, asker.who())
 	return nil, &answer, nil
 }
 
-// grant opens what was allowed, unless something else stands there by now.
-func (s *Session) grant(q *approvalQuestion, r *reply) (ok bool, why string) {
-	for i := range q.proposal.grants {
-		if g := &q.proposal.grants[i]; !g.unchanged(q.planner.fs) {
-			return false, fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))
+// grant opens what was allowed. Where something else stands there by now nothing
+// is, and the reply has no offer any more.
+func (s *Session) grant(q *approvalQuestion, r *reply) {
+	grants := r.offer.grants
+	for i := range grants {
+		if g := &grants[i]; !g.unchanged(q.planner.fs) {
+			r.offer, r.why = nil, fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))
+			return
 		}
 	}
 	now := time.Now()
 	r.warrant = &warrant{rules: q.proposal.rules, by: r.by}
-	given := make([]*grant, 0, len(q.proposal.grants))
-	for i := range q.proposal.grants {
-		g := &q.proposal.grants[i]
+	given := make([]*grant, 0, len(grants))
+	for i := range grants {
+		g := &grants[i]
 		given = append(given, &grant{
 			child: q.child.Spec.Name, revision: q.child.Spec.Revision, what: q.what, policy: q.checker,
 			offer: *g, warrant: r.warrant, since: now, once: s.consent.once,
@@ -269,12 +276,11 @@ func (s *Session) grant(q *approvalQuestion, r *reply) (ok bool, why string) {
 	}
 	r.version = s.consent.give(given)
 	s.consent.prune(s.hub.now()) // hub.json may have been read anew since the question
-	return true, ""
 }
 
 // answered goes on with a request once its question has an answer.
 func (s *Session) answered(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, r *reply) (*judgement, error) {
-	if !r.allowed {
+	if r.offer == nil {
 		j.refusal = r.why
 		return j, nil
 	}

@@ -44,7 +44,7 @@ type pushedAsker struct{ to peer }
 func (p pushedAsker) who() string { return askedClient }
 
 func (p pushedAsker) ask(ctx context.Context, q *approvalQuestion) reply {
-	resp, err := p.to.Call(ctx, methodElicit, inquiryForm(q.text))
+	resp, err := p.to.Call(ctx, methodElicit, inquiryForm(q.text, q.proposal.offers))
 	switch {
 	case errors.Is(err, errUnanswered), errors.Is(context.Cause(ctx), errUnanswered):
 		return reply{by: askedClient, why: whyUnanswered}
@@ -55,8 +55,8 @@ func (p pushedAsker) ask(ctx context.Context, q *approvalQuestion) reply {
 	if e := resp.Err(); e != nil {
 		return reply{by: askedClient, silent: true, why: fmt.Sprintf("the client did not ask: %s", shown(e.Message, 200))}
 	}
-	allowed, why := readChoice(resp.Result)
-	return reply{by: askedClient, allowed: allowed, why: why}
+	chosen, why := readChoice(resp.Result, q.proposal.offers)
+	return reply{by: askedClient, offer: chosen, why: why}
 }
 
 const whyUnanswered = "nobody has answered in time"

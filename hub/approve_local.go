@@ -40,6 +40,7 @@ type PendingApproval struct {
 	Client  string    `json:"client,omitempty"` // as it calls itself
 	Token   string    `json:"token,omitempty"`  // name of the token it came with
 	Text    string    `json:"text"`             // safe to show
+	Choices []string  `json:"choices"`          // that allow the call, the narrower first
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
 }
@@ -48,6 +49,7 @@ type PendingApproval struct {
 var (
 	ErrNoQuestion  = errors.New("that question does not wait any more: it was answered, withdrawn, or its time is over")
 	ErrWrongCode   = errors.New("that is not the code; ask for a new one")
+	ErrNoChoice    = errors.New("that is none of the answers that the question offers")
 	ErrTooMany     = errors.New("too many wrong codes: the call is denied")
 	ErrTooManyAsks = errors.New("too many codes were asked for; wait a minute")
 )
@@ -61,6 +63,7 @@ type desk struct {
 
 type deskEntry struct {
 	PendingApproval
+	offers []offer
 	code   string // "" when none is good
 	coded  time.Time
 	codes  int
@@ -71,9 +74,12 @@ type deskEntry struct {
 // put lays a question down until away is called; ok is false where there is no
 // room: nobody looks over more, and whoever asks so much is not to keep out
 // others.
-func (d *desk) put(p PendingApproval) (answer <-chan reply, away func(), ok bool) {
-	p.ID = randomID()
-	e := &deskEntry{PendingApproval: p, answer: make(chan reply, 1)}
+func (d *desk) put(p PendingApproval, offers []offer) (answer <-chan reply, away func(), ok bool) {
+	p.ID, p.Choices = randomID(), []string{}
+	for _, o := range offers {
+		p.Choices = append(p.Choices, o.choice)
+	}
+	e := &deskEntry{PendingApproval: p, offers: offers, answer: make(chan reply, 1)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.open == nil {
@@ -153,9 +159,9 @@ func (h *Hub) ApprovalCode(id string) (string, error) {
 	return e.code, nil
 }
 
-// AnswerApproval answers a question. To allow takes its code, which is used up
-// either way.
-func (h *Hub) AnswerApproval(id, code string, allow bool) error {
+// AnswerApproval answers a question with "deny" or one of its Choices. To allow
+// takes its code, which is used up either way.
+func (h *Hub) AnswerApproval(id, code, choice string) error {
 	d, now := &h.desk, time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,15 +169,19 @@ func (h *Hub) AnswerApproval(id, code string, allow bool) error {
 	if e == nil || now.After(e.Until) {
 		return ErrNoQuestion
 	}
-	if !allow {
-		d.close(e, reply{by: askedTerminal, why: whyDeclined})
+	chosen, why := choose(choice, e.offers)
+	switch {
+	case choice == choiceDeny:
+		d.close(e, reply{by: askedTerminal, why: why})
 		return nil
+	case chosen == nil:
+		return ErrNoChoice
 	}
 	good := e.code != "" && now.Sub(e.coded) < codeLife &&
 		subtle.ConstantTimeCompare([]byte(strings.ToUpper(strings.TrimSpace(code))), []byte(e.code)) == 1
 	e.code = ""
 	if good {
-		d.close(e, reply{by: askedTerminal, allowed: true})
+		d.close(e, reply{by: askedTerminal, offer: chosen})
 		return nil
 	}
 	if e.tries++; e.tries >= mostTries {
@@ -197,7 +207,7 @@ func (a atTerminal) ask(ctx context.Context, q *approvalQuestion) reply {
 	until, _ := ctx.Deadline()
 	answer, away, ok := a.s.hub.desk.put(PendingApproval{
 		Session: a.s.id[:8], Client: shown(strings.TrimSpace(caps.name+" "+caps.version), 60), Token: a.s.principal, Text: q.text, Since: now, Until: until,
-	})
+	}, q.proposal.offers)
 	if !ok {
 		return reply{by: askedTerminal, silent: true, why: "too many questions wait for an answer at a terminal already"}
 	}

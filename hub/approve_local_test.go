@@ -54,7 +54,7 @@ func TestAPersonAtATerminalAnswers(t *testing.T) {
 		if strings.Contains(seen, q.ID) || strings.Contains(seen, code) {
 			a.Errorf("a client is shown the id or the code: %s", seen)
 		}
-		if err := a.h.AnswerApproval(q.ID, strings.ToLower(" "+code+" "), true); err != nil {
+		if err := a.h.AnswerApproval(q.ID, strings.ToLower(" "+code+" "), choiceDirectory); err != nil {
 			a.Error(err)
 		}
 		if got := <-answer; got != "ok" || strings.Contains(got, code) {
@@ -64,7 +64,7 @@ func TestAPersonAtATerminalAnswers(t *testing.T) {
 			a.Errorf("grants: %+v", got)
 		}
 		// Once.
-		if err := a.h.AnswerApproval(q.ID, code, true); !errors.Is(err, ErrNoQuestion) {
+		if err := a.h.AnswerApproval(q.ID, code, choiceDirectory); !errors.Is(err, ErrNoQuestion) {
 			a.Errorf("the code again: %v", err)
 		}
 		a.pending(0)
@@ -102,14 +102,14 @@ func TestCodesOfATerminal(t *testing.T) {
 		// Without a code, with an empty one, and with another question's.
 		answer, id := ask("a")
 		for _, code := range []string{"", "AAAAAAAA"} {
-			if err := a.h.AnswerApproval(id, code, true); !errors.Is(err, ErrWrongCode) {
+			if err := a.h.AnswerApproval(id, code, choiceDirectory); !errors.Is(err, ErrWrongCode) {
 				a.Errorf("%q: %v", code, err)
 			}
 		}
-		if err := a.h.AnswerApproval("", "", true); !errors.Is(err, ErrNoQuestion) {
+		if err := a.h.AnswerApproval("", "", choiceDirectory); !errors.Is(err, ErrNoQuestion) {
 			a.Errorf("no question: %v", err)
 		}
-		if err := a.h.AnswerApproval(id, "", true); !errors.Is(err, ErrTooMany) {
+		if err := a.h.AnswerApproval(id, "", choiceDirectory); !errors.Is(err, ErrTooMany) {
 			a.Errorf("a third time: %v", err)
 		}
 		over(answer, "wrong codes")
@@ -117,19 +117,19 @@ func TestCodesOfATerminal(t *testing.T) {
 		answer, id = ask("b")
 		old := a.code(id)
 		now := a.code(id)
-		if err := a.h.AnswerApproval(id, old, true); !errors.Is(err, ErrWrongCode) {
+		if err := a.h.AnswerApproval(id, old, choiceDirectory); !errors.Is(err, ErrWrongCode) {
 			a.Errorf("the former code: %v", err)
 		}
-		if err := a.h.AnswerApproval(id, now, true); !errors.Is(err, ErrWrongCode) {
+		if err := a.h.AnswerApproval(id, now, choiceDirectory); !errors.Is(err, ErrWrongCode) {
 			a.Errorf("after a wrong one: %v", err)
 		}
-		if err := a.h.AnswerApproval(id, a.code(id), true); err != nil {
+		if err := a.h.AnswerApproval(id, a.code(id), choiceDirectory); err != nil {
 			a.Errorf("the control: %v", err)
 		}
 		over(answer, "ok")
 		// A no needs none.
 		answer, id = ask("c")
-		if err := a.h.AnswerApproval(id, "", false); err != nil {
+		if err := a.h.AnswerApproval(id, "", choiceDeny); err != nil {
 			a.Error(err)
 		}
 		over(answer, "the person said no")
@@ -146,7 +146,7 @@ func TestCodesOfATerminal(t *testing.T) {
 		answer, id = ask("e")
 		code := a.code(id)
 		over(answer, "nobody has answered in time at a terminal")
-		if err := a.h.AnswerApproval(id, code, true); !errors.Is(err, ErrNoQuestion) {
+		if err := a.h.AnswerApproval(id, code, choiceDirectory); !errors.Is(err, ErrNoQuestion) {
 			a.Errorf("late: %v", err)
 		}
 	}, atATerminal)
@@ -157,7 +157,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 	approving(t, nil, func(a *askedHub) {
 		n := 0
 		for range mostInTime {
-			_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
+			_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)}, nil)
 			id := a.h.PendingApprovals()[0].ID
 			if _, err := a.h.ApprovalCode(id); err != nil {
 				a.Fatal(err)
@@ -165,7 +165,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 			n++
 			away()
 		}
-		_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)})
+		_, away, _ := a.h.desk.put(PendingApproval{Until: time.Now().Add(time.Hour)}, nil)
 		defer away()
 		id := a.h.PendingApprovals()[0].ID
 		if _, err := a.h.ApprovalCode(id); !errors.Is(err, ErrTooManyAsks) {
@@ -206,7 +206,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	var d desk
 	until := time.Now().Add(time.Hour)
 	put := func(token string) bool {
-		_, _, ok := d.put(PendingApproval{Token: token, Until: until})
+		_, _, ok := d.put(PendingApproval{Token: token, Until: until}, nil)
 		return ok
 	}
 	for range mostOfToken {
@@ -225,7 +225,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	if put("b") {
 		t.Error("more than there may be")
 	}
-	_, away, _ := (&d).put(PendingApproval{})
+	_, away, _ := (&d).put(PendingApproval{}, nil)
 	if away != nil {
 		t.Error("without a token more than there may be")
 	}

@@ -31,7 +31,8 @@ func TestModernApproval(t *testing.T) {
 		if c.once {
 			lifetime = "for this one call"
 		}
-		if !strings.Contains(q.text(), "this server may "+lifetime+":\n- read everything in the directory "+legible(a.at("data", "one"))) {
+		if !strings.Contains(q.text(), "If you answer \"file\", this server may "+lifetime+":\n- read the file "+legible(a.at("data", "one", "1.txt"))+", and nothing beside it\n") ||
+			!strings.Contains(q.text(), "If you answer \"directory\", this server may "+lifetime+":\n- read everything in the directory "+legible(a.at("data", "one"))) {
 			a.Errorf("asked %s", q.text())
 		}
 		a.holds(0, 1)
@@ -142,7 +143,7 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			a.Errorf("answered %s", got)
 		}
 		a.pending(0)
-		if err := a.h.AnswerApproval(id, code, true); !errors.Is(err, ErrNoQuestion) {
+		if err := a.h.AnswerApproval(id, code, choiceDirectory); !errors.Is(err, ErrNoQuestion) {
 			a.Errorf("the question is answered all the same: %v", err)
 		}
 		a.holds(0, 0)
@@ -156,7 +157,7 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			ended <- result
 		}()
 		id = a.pending(1)[0].ID
-		if err := a.h.AnswerApproval(id, a.code(id), true); err != nil {
+		if err := a.h.AnswerApproval(id, a.code(id), choiceDirectory); err != nil {
 			a.Error(err)
 		}
 		msg, denied := text(<-ended)
@@ -284,14 +285,14 @@ func TestModernGrantsAreNoWiderThanSaid(t *testing.T) {
 		if !strings.Contains(q.text(), "- read the file "+legible(a.at("home", "h.txt"))+", and nothing beside it") {
 			t.Errorf("asked %s", q.text())
 		}
-		msg, denied := c.answer(q, params, yes)
+		msg, denied := c.answer(q, params, yesFile)
 		c.outcome(params, msg, denied, tag, "")
 		write(t, a.at("home", "beside.txt"))
 		c.says(reading(a.at("home", "beside.txt")), no, "the person said no")
 		if !c.once {
 			c.unasked(reading(a.at("home", "h.txt")), "")
 		}
-		c.unasked(deleting(a.at("home")), "holds what is in scope")
+		c.unasked(deleting(a.at("home")), "is too wide")
 	})
 }
 

@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"mcphub/children"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
 // This file says what a human would be asked to allow for a call that a rule
-// escalates (P3, P4): exactly which directories, or that nobody may be asked.
+// escalates (P3, P4): exactly which files or directories, or that nobody may be
+// asked.
 
 // Bounds of one question: what is beyond them nobody reads.
 const (
@@ -21,13 +24,27 @@ const (
 	longestArgs    = 4000 // of all arguments, where they are shown
 )
 
-// A proposal is what accepting one question would open. Immutable.
+// What a person may choose beside choiceDeny.
+const (
+	choiceCall      = "call"      // this very call, which a rule about calls asks about
+	choiceFile      = "file"      // the paths that are asked about, and nothing beside them
+	choiceDirectory = "directory" // the directories that they lie in
+)
+
+// A proposal is one question. Immutable.
 type proposal struct {
 	rule   string // that escalates the call itself, and is approved for this call alone; "" for none
 	rules  []string
 	args   string // shown where a rule escalates the call itself, whatever its paths; "" otherwise
 	paths  []askedPath
 	others []askedPath // that the call names too, and that are open without being asked about
+	offers []offer     // the narrower first; never empty
+	plain  bool        // each path stands for one place only
+}
+
+// An offer is one answer that lets the call pass, and what it opens. Immutable.
+type offer struct {
+	choice string
 	grants []offeredGrant
 }
 
@@ -38,27 +55,42 @@ type askedPath struct {
 	role  validate.Role
 }
 
+// An askedPlace is an askedPath with what stands there.
+type askedPlace struct {
+	askedPath
+	info fs.FileInfo // nil where nothing does
+}
+
 // An offeredGrant is a grant that was not given yet.
 type offeredGrant struct {
 	validate.Grant
-	dir  bool        // Path is a directory
 	info fs.FileInfo // of Path when it was looked at; nil where nothing was there
 }
 
-// serves reports whether the directory is served to the child as a root.
-func (g *offeredGrant) serves() bool { return g.dir && !g.File }
+// serves reports whether the child is told of it as a root.
+func (g *offeredGrant) serves() bool { return !g.File }
 
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
 	fs      rootsmgr.FS
-	wide    func(dir string) bool // too wide to be granted as a whole
-	ceiling *rootsmgr.Guard       // nil: none
+	wide    func(dir string) bool           // too wide to be granted as a whole
+	useless func(role validate.Role) string // why the child could do nothing with a single file; "" where it can
+	ceiling *rootsmgr.Guard                 // nil: none
+}
+
+// uselessFile says why a child could do nothing with a grant of a single file;
+// "" where it can.
+func uselessFile(spec *children.Spec, _ validate.Role) string {
+	if spec.TakesDirectories() {
+		return fmt.Sprintf("the server %q takes directories only", spec.Name)
+	}
+	return ""
 }
 
 // propose says what would have to be allowed for the call to pass. why is the
 // reason that it can be allowed by nobody, "" where it can be.
 func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why string) {
-	out = &proposal{}
+	out = &proposal{plain: true}
 	if v.First == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
 			return nil, "no rule says what would have to be allowed"
@@ -69,6 +101,7 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 			return nil, "its arguments are too long to be shown to a person whole"
 		}
 	}
+	var places []askedPlace
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.Decision != validate.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
@@ -78,13 +111,24 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 		if f.Rule != "" && !slices.Contains(out.rules, f.Rule) {
 			out.rules = append(out.rules, f.Rule)
 		}
-		if why := p.finding(out, f); why != "" {
+		asked, why := p.places(f)
+		if why != "" {
 			return nil, why
+		}
+		out.plain = out.plain && len(f.Readings) == 1
+		for _, a := range asked {
+			if !slices.Contains(out.paths, a.askedPath) {
+				out.paths = append(out.paths, a.askedPath)
+				places = append(places, a)
+			}
 		}
 	}
 	switch {
 	case len(out.paths) == 0 && out.rule == "":
 		return nil, "nothing that could be allowed was found"
+	case len(out.paths) == 0:
+		out.offers = []offer{{choice: choiceCall}}
+		return out, ""
 	case len(out.paths) > mostAskedPaths:
 		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), mostAskedPaths)
 	}
@@ -93,7 +137,11 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 			return nil, "a path is too long to be shown to a person whole"
 		}
 	}
-	return out, ""
+	if !slices.ContainsFunc(places, func(a askedPlace) bool { return !a.idle() }) {
+		return nil, fmt.Sprintf("there is nothing at %s", legible(clip(places[0].leads, 200)))
+	}
+	out.offers, why = p.offers(places)
+	return out, why
 }
 
 // mention notes a path that nothing has to be opened for.
@@ -107,11 +155,9 @@ func (out *proposal) mention(f *validate.Judged) {
 	}
 }
 
-// finding adds what one path needs. Readings of it that exist come first: the
-// others are often within what those open.
-func (p planner) finding(out *proposal, f *validate.Judged) (why string) {
-	var missing []string
-	found := false
+// places are where one path of the call may lead, of which each has to be
+// opened. why says that one of them can be opened by nobody.
+func (p planner) places(f *validate.Judged) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {
@@ -119,94 +165,140 @@ func (p planner) finding(out *proposal, f *validate.Judged) (why string) {
 		}
 		place, err := rootsmgr.Resolve(p.fs, r.Path) // what the verdict says may be its text
 		if err != nil {
-			return fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
+			return nil, fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
 		}
 		info, err := p.fs.Lstat(place.Path)
-		if err != nil {
-			missing = append(missing, place.Path)
-			continue
+		switch {
+		case err != nil:
+			info = nil
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, "a link has taken the place of what was judged"
 		}
-		found = true
-		if why := p.exists(out, f, place.Path, info); why != "" {
-			return why
-		}
-	}
-	for _, path := range missing {
-		if covered(out.grants, path, f.Role) {
-			continue
-		}
-		if f.Role != validate.RoleWrite {
-			if found {
-				continue // judged again, it has to be open all the same
+		a := askedPlace{askedPath{sent: f.Value, leads: place.Path, role: f.Role}, info}
+		if info == nil && !a.idle() {
+			if _, ok := p.directory(filepath.Dir(a.leads)); !ok {
+				return nil, fmt.Sprintf("the directory of %s does not exist", legible(clip(a.leads, 200)))
 			}
-			return fmt.Sprintf("there is nothing at %s", legible(clip(path, 200)))
 		}
-		dir := filepath.Dir(path)
-		if info, err := p.fs.Lstat(dir); err != nil || !info.IsDir() {
-			return fmt.Sprintf("the directory of %s does not exist", legible(clip(path, 200)))
-		}
-		if why := p.containing(out, f, path, nil); why != "" {
-			return why
-		}
+		list = append(list, a)
 	}
-	return ""
+	return list, ""
 }
 
-// exists adds a path that something stands at.
-func (p planner) exists(out *proposal, f *validate.Judged, path string, info fs.FileInfo) (why string) {
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return "a link has taken the place of what was judged"
-	case !info.IsDir():
-		return p.containing(out, f, path, info)
-	case !p.wide(path):
-		return p.add(out, f, path, validate.Grant{Path: path, Roles: validate.Roles(f.Role)}, true, info)
-	case f.Role != validate.RoleRead:
-		return fmt.Sprintf("the directory %s holds what is in scope, the home folder or what the hub protects, and to %s it would reach all of that", legible(clip(path, 200)), f.Role)
-	}
-	return p.add(out, f, path, validate.Grant{Path: path, File: true, Roles: validate.Roles(f.Role)}, true, info)
+// idle reports a place at which there is nothing, and nothing is to be made: a
+// text that holds blanks or commas may stand for such a path beside the one that
+// is meant.
+func (a *askedPlace) idle() bool { return a.info == nil && a.role != validate.RoleWrite }
+
+// directory looks at what is to be a directory.
+func (p planner) directory(path string) (info fs.FileInfo, ok bool) {
+	info, err := p.fs.Lstat(path)
+	return info, err == nil && info.IsDir()
 }
 
-// containing adds a file, by its directory where that may be opened as a whole.
-func (p planner) containing(out *proposal, f *validate.Judged, path string, info fs.FileInfo) (why string) {
-	dir := filepath.Dir(path)
+// offers are the answers that open all places; why says that there is none.
+func (p planner) offers(places []askedPlace) (list []offer, why string) {
+	var reasons []string
+	for _, choice := range []struct {
+		name  string
+		grant func(askedPlace) (offeredGrant, string)
+	}{{choiceFile, p.file}, {choiceDirectory, p.around}} {
+		o, why := p.offer(choice.name, places, choice.grant)
+		if why != "" {
+			reasons = append(reasons, why)
+			continue
+		}
+		list = append(list, o)
+	}
+	if len(list) == 0 {
+		return nil, "nothing can be opened for it: " + strings.Join(reasons, ", and ")
+	}
+	return list, ""
+}
+
+// offer makes one answer of the grant that each place takes; why says for which
+// of them there is none. Of two grants for one path one is made.
+func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out offer, why string) {
+	out.choice = choice
+	for _, a := range places {
+		g, why := grant(a)
+		if why != "" {
+			return out, why
+		}
+		if p.ceiling != nil {
+			if _, err := p.ceiling.Check(g.Path); err != nil {
+				return out, fmt.Sprintf("%s lies outside the directories of the client's token", legible(clip(g.Path, 200)))
+			}
+		}
+		g.Roles = validate.Roles(a.role)
+		if i := slices.IndexFunc(out.grants, func(had offeredGrant) bool { return had.Path == g.Path }); i >= 0 {
+			out.grants[i].Roles |= g.Roles
+			continue
+		}
+		out.grants = append(out.grants, g)
+	}
+	return out, ""
+}
+
+// file is the grant of a place alone.
+func (p planner) file(a askedPlace) (g offeredGrant, why string) {
+	if a.info != nil && a.info.IsDir() {
+		return g, legible(clip(a.leads, 200)) + " is a directory"
+	}
+	if why := p.useless(a.role); why != "" {
+		return g, why
+	}
+	return offeredGrant{validate.Grant{Path: a.leads, File: true}, a.info}, ""
+}
+
+// around is the grant of the directory that a place lies in; of a directory,
+// that of itself. Where nothing is there its directory is not needed.
+func (p planner) around(a askedPlace) (g offeredGrant, why string) {
+	if a.idle() {
+		return offeredGrant{validate.Grant{Path: a.leads, File: true}, nil}, ""
+	}
+	dir := a.leads
+	if a.info == nil || !a.info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
 	if p.wide(dir) {
-		return p.add(out, f, path, validate.Grant{Path: path, File: true, Roles: validate.Roles(f.Role)}, false, info)
+		return g, fmt.Sprintf("the directory %s is too wide: it is or holds the home folder, a root or what the hub protects", legible(clip(dir, 200)))
 	}
-	at, err := p.fs.Lstat(dir)
-	if err != nil || !at.IsDir() {
-		return fmt.Sprintf("the directory of %s cannot be looked at", legible(clip(path, 200)))
+	info, ok := p.directory(dir)
+	if !ok {
+		return g, fmt.Sprintf("the directory %s does not exist", legible(clip(dir, 200)))
 	}
-	return p.add(out, f, path, validate.Grant{Path: dir, Roles: validate.Roles(f.Role)}, true, at)
+	return offeredGrant{validate.Grant{Path: dir}, info}, ""
 }
 
-// add enters a path and the grant that it needs; of two for one directory one
-// is made.
-func (p planner) add(out *proposal, f *validate.Judged, path string, g validate.Grant, dir bool, info fs.FileInfo) (why string) {
-	if p.ceiling != nil {
-		if _, err := p.ceiling.Check(g.Path); err != nil {
-			return fmt.Sprintf("%s lies outside the directories of the client's token", legible(clip(g.Path, 200)))
+// always are the rules, as lines of hub.json, that would allow the call without
+// a question; none where no rule could say just that. Rules are about
+// directories, or about calls.
+func (out *proposal) always(child, tool string) (lines []string) {
+	if strings.ContainsAny(child+tool, `*?[]{}\`) {
+		return nil // of a pattern they would mean something else
+	}
+	who := `{ "then": "allow", "if": { "servers": [` + asciiJSON(child) + `], "tools": [` + asciiJSON(tool) + `]`
+	if out.rule != "" {
+		return []string{who + ` } }`}
+	}
+	for _, o := range out.offers {
+		if o.choice != choiceDirectory {
+			continue
+		}
+		for _, g := range o.grants {
+			if g.File || !utf8.ValidString(g.Path) {
+				return nil // no rule is about it alone, or hub.json cannot name it
+			}
+			var roles []string
+			for _, r := range g.Roles.List() {
+				roles = append(roles, asciiJSON(r.String()))
+			}
+			within := asciiJSON(strings.ReplaceAll(g.Path, "${", "$${"))
+			lines = append(lines, who+`, "paths": { "roles": [`+strings.Join(roles, ", ")+`], "within": `+within+` } } }`)
 		}
 	}
-	asked := askedPath{sent: f.Value, leads: path, role: f.Role}
-	if !slices.Contains(out.paths, asked) {
-		out.paths = append(out.paths, asked)
-	}
-	for i := range out.grants {
-		if had := &out.grants[i]; had.Path == g.Path && had.File == g.File {
-			had.Roles |= g.Roles
-			return ""
-		}
-	}
-	out.grants = append(out.grants, offeredGrant{g, dir, info})
-	return ""
-}
-
-// covered reports whether grants open a path for a role.
-func covered(grants []offeredGrant, path string, role validate.Role) bool {
-	return slices.ContainsFunc(grants, func(g offeredGrant) bool {
-		return g.Roles.Has(role) && (g.Path == path || !g.File && strings.HasPrefix(path, g.Path+string(filepath.Separator)))
-	})
+	return lines
 }
 
 // unchanged reports whether what a grant names is still what it was when it was

@@ -56,14 +56,22 @@ type noes struct {
 	until time.Time // nobody is asked before
 }
 
-// A reply is what became of a question.
+// A reply is what became of a question. The zero value allows nothing.
 type reply struct {
-	allowed bool
+	offer   *offer // that was chosen; nil: it was not allowed
 	by      string // who was asked: client or terminal
 	why     string // it was not allowed
 	silent  bool   // nobody could be asked: it tells nothing of what a person wants
 	warrant *warrant
 	version uint64 // of the grants that came of it
+}
+
+// choice is the answer in a word of the form.
+func (r *reply) choice() string {
+	if r.offer == nil {
+		return choiceDeny
+	}
+	return r.offer.choice
 }
 
 func (c *consent) init() {
@@ -190,7 +198,7 @@ func (c *consent) note(child string, r *reply, now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.allowed {
+	if r.offer != nil {
 		delete(c.tab.noes, child)
 		return
 	}

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -84,7 +86,7 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 			b.WriteString(`\\`)
 		case quotes && r == '"', isMarkup(r, last, s[i+utf8.RuneLen(r):]):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case !unicode.IsPrint(r) || unseen(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
+		case printable.Hidden(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		default:
 			mixed = mixed || backwards(r)
@@ -93,6 +95,27 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 		last = r
 	}
 	return b.String(), mixed
+}
+
+// asciiJSON is a text as a string of JSON in which every character shows as what
+// it is, and which may be copied as it stands.
+func asciiJSON(s string) string {
+	b := []byte{'"'}
+	last := rune(0)
+	for i, r := range s {
+		switch {
+		case r == '\\':
+			b = append(b, `\\`...)
+		case r < 0x20 || r >= 0x7f || r == '"' || isMarkup(r, last, s[i+1:]):
+			for _, u := range utf16.Encode([]rune{r}) {
+				b = fmt.Appendf(b, `\u%04x`, u)
+			}
+		default:
+			b = append(b, byte(r))
+		}
+		last = r
+	}
+	return string(append(b, '"'))
 }
 
 // isMarkup reports a character that a client which shows Markdown or HTML would
@@ -114,20 +137,16 @@ func isMarkup(r, last rune, next string) bool {
 	return false
 }
 
-// unseen reports a character that prints and leaves no mark.
-func unseen(r rune) bool {
-	return r == '\u2800' || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
-}
-
 // backwards reports a letter that is written from right to left.
 func backwards(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }
 
 // inquiryText is the question: which server, what it would do with which paths,
-// and exactly what accepting opens and for how long (P4). It is the same for
-// the same call, whenever it is made.
-func inquiryText(child, what string, p *proposal, once bool) string {
+// exactly what each answer opens and for how long (P4), and the rule that would
+// make it needless. It is the same for the same call, whenever it is made. tool
+// is the name that rules know the tool, or the method, by.
+func inquiryText(child, what, tool string, p *proposal, once bool) string {
 	until := "until this session ends"
 	if once {
 		until = "for this one call"
@@ -156,29 +175,55 @@ func inquiryText(child, what string, p *proposal, once bool) string {
 	if p.rule != "" {
 		fmt.Fprintf(&b, "\n\nIts arguments are: %s\nIf you allow it, this very call is made, once.", p.args)
 	}
-	if len(p.grants) > 0 {
-		fmt.Fprintf(&b, "\n\nIf you allow it, this server may %s:", until)
+	for i := range p.offers {
+		p.offers[i].write(&b, until)
 	}
-	served := false
-	for i := range p.grants {
-		g := &p.grants[i]
-		switch {
-		case !g.File:
-			fmt.Fprintf(&b, "\n- %s everything in the directory %s, at any depth", g.Roles, legible(g.Path))
-			served = served || g.serves()
-		case g.dir:
-			fmt.Fprintf(&b, "\n- %s the directory %s itself. A tool that walks down a directory by itself reads what is below it too", g.Roles, legible(g.Path))
-		default:
-			fmt.Fprintf(&b, "\n- %s the file %s, and nothing beside it", g.Roles, legible(g.Path))
+	p.writeAlways(&b, child, tool)
+	return b.String()
+}
+
+// write says what choosing an offer opens.
+func (o *offer) write(b *strings.Builder, until string) {
+	if len(o.grants) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n\nIf you answer %q, this server may %s:", o.choice, until)
+	for i := range o.grants {
+		if g := &o.grants[i]; g.File {
+			fmt.Fprintf(b, "\n- %s the file %s, and nothing beside it", g.Roles, legible(g.Path))
+		} else {
+			fmt.Fprintf(b, "\n- %s everything in the directory %s, at any depth", g.Roles, legible(g.Path))
 		}
 	}
-	switch {
-	case served:
+	switch o.choice {
+	case choiceFile:
+		b.WriteString("\nThe server is told of no root, so one that keeps to its roots may refuse all the same.")
+	case choiceDirectory:
 		b.WriteString("\nThe server is told of the directory as one of its roots, as long as that.")
-	case len(p.grants) > 0:
-		b.WriteString("\nNo directory is opened, so a server that keeps to its roots may refuse all the same.")
 	}
-	return b.String()
+}
+
+// writeAlways says which rules of hub.json would allow the call without a
+// question.
+func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
+	lines := p.always(child, tool)
+	if len(lines) == 0 {
+		return
+	}
+	b.WriteString("\n\nTo allow it always, write into policy.rules of hub.json")
+	if len(p.rules) > 0 {
+		fmt.Fprintf(b, ", before the rule %s", legible(clip(p.rules[0], 100)))
+	}
+	b.WriteString(":")
+	for _, line := range lines {
+		b.WriteString("\n" + line)
+	}
+	switch {
+	case p.rule != "":
+		b.WriteString("\nThat allows every call of it, whatever paths it names.")
+	case !p.plain:
+		b.WriteString("\nThat holds where the path is written in full, from the root.")
+	}
 }
 
 func (p askedPath) line(b *strings.Builder) {
@@ -203,21 +248,24 @@ func quotedNames(one string, names []string) string {
 // The form of a question. The names of the choices are what a client shows.
 const (
 	choiceMember = "decision"
-	choiceNo     = "deny"
-	choiceYes    = "allow"
+	choiceDeny   = "deny"
 )
 
 // inquiryForm is the params of elicitation/create (2025-06-18, 2025-11-25 and
 // 2026-07-28 alike: a string with an enum, no default).
-func inquiryForm(text string) []byte {
+func inquiryForm(text string, offers []offer) []byte {
 	b := jsonrpc.AppendString([]byte(`{"message":`), text)
-	return append(b, `,"requestedSchema":{"type":"object","properties":{"`+choiceMember+`":{"type":"string","title":"Decision","description":"Allow what is described above, or deny it","enum":["`+
-		choiceNo+`","`+choiceYes+`"]}},"required":["`+choiceMember+`"]}}`...)
+	b = append(b, `,"requestedSchema":{"type":"object","properties":{"`+choiceMember+
+		`":{"type":"string","title":"Decision","description":"Deny the call, or allow what is described above","enum":["`+choiceDeny+`"`...)
+	for _, o := range offers {
+		b = jsonrpc.AppendString(append(b, ','), o.choice)
+	}
+	return append(b, `]}},"required":["`+choiceMember+`"]}}`...)
 }
 
-// readChoice reads the answer to inquiryForm. Only an accepted form that says
-// so itself allows; why says of everything else what it was.
-func readChoice(result []byte) (allowed bool, why string) {
+// readChoice reads the answer to inquiryForm. Only an accepted form that names
+// an offer itself allows anything; why says of everything else what it was.
+func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 	member := func(raw []byte, wanted string) (value []byte, ok bool) {
 		ok = true
 		err := jsonrpc.Members(raw, func(name string, v []byte) bool {
@@ -233,30 +281,43 @@ func readChoice(result []byte) (allowed bool, why string) {
 	action, _ := jsonrpc.String(raw)
 	switch {
 	case !sound:
-		return false, "the answer could not be read"
+		return nil, "the answer could not be read"
 	case action == "decline":
-		return false, whyDeclined
+		return nil, whyDeclined
 	case action == "cancel":
-		return false, "the person closed the question without an answer"
+		return nil, "the person closed the question without an answer"
 	case action != "accept":
-		return false, "the answer could not be read"
+		return nil, "the answer could not be read"
 	}
 	content, sound := member(result, "content")
 	if !sound || !isObject(content) {
-		return false, "the question was accepted without saying that the call is allowed"
+		return nil, whyNoChoice
 	}
 	raw, sound = member(content, choiceMember)
-	choice, _ := jsonrpc.String(raw)
-	switch {
-	case sound && choice == choiceYes:
-		return true, ""
-	case sound && choice == choiceNo:
-		return false, whyDeclined
+	choice, ok := jsonrpc.String(raw)
+	if !sound || !ok {
+		return nil, whyNoChoice
 	}
-	return false, "the question was accepted without saying that the call is allowed"
+	return choose(choice, offers)
 }
 
-const whyDeclined = "the person said no"
+// choose finds the offer that a choice names.
+func choose(choice string, offers []offer) (chosen *offer, why string) {
+	if choice == choiceDeny {
+		return nil, whyDeclined
+	}
+	for i := range offers {
+		if offers[i].choice == choice {
+			return &offers[i], ""
+		}
+	}
+	return nil, whyNoChoice
+}
+
+const (
+	whyDeclined = "the person said no"
+	whyNoChoice = "the question was accepted without one of the answers that it offers"
+)
 
 // unapproved is the text for a call that a rule escalates and nobody allowed.
 func unapproved(v *validate.Verdict, at, why string) string {

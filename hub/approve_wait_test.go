@@ -345,7 +345,7 @@ func TestForgedAndRepeatedAnswers(t *testing.T) {
 		<-p.seen
 		forge()
 		// The child asks the client itself, and is told yes: that is the child's.
-		if got := <-a.begin(a.Context(), c, "kid__ask", fmt.Sprintf(`{"method":"elicitation/create","params":%s}`, inquiryForm(childs))); got != "ok" {
+		if got := <-a.begin(a.Context(), c, "kid__ask", fmt.Sprintf(`{"method":"elicitation/create","params":%s}`, inquiryForm(childs, []offer{{choice: choiceDirectory}}))); got != "ok" {
 			a.Errorf("the child's own question: %s", got)
 		}
 		close(ready)
@@ -452,6 +452,10 @@ func TestAReloadOfTheChildEndsItsGrants(t *testing.T) {
 func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 	for name, then := range map[string]validate.Decision{"denied by now": validate.Deny, "as before": validate.Escalate} {
 		for tool, args := range map[string]string{"kid__echo": "", "kid__env": `{}`} {
+			allow := yes
+			if tool == "kid__env" {
+				allow = yesCall
+			}
 			t.Run(name+" "+tool, func(t *testing.T) {
 				var judged validate.Config
 				approving(t, nil, func(a *askedHub) {
@@ -471,10 +475,10 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 						t.Fatal(err)
 					}
 					apply(a.T, a.h, cfg)
-					letGo(yes)
+					letGo(allow)
 					if then == validate.Escalate && tool == "kid__env" {
 						synctest.Wait()
-						letGo(yes) // an approval of the call itself is of one policy
+						letGo(allow) // an approval of the call itself is of one policy
 					}
 					got := <-answer
 					if denied := strings.Contains(got, "is refused by the rule"); denied != (then == validate.Deny) || !denied && got != "ok" {

@@ -31,6 +31,15 @@ func (a askRoots) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, 
 	return readRoots(resp.Result)
 }
 
+// readWhole is readRoots for an answer that has no further pages.
+func readWhole(result []byte) (rootsmgr.Page, error) {
+	page, err := readRoots(result)
+	if err == nil {
+		err = page.Err()
+	}
+	return page, err
+}
+
 // readRoots reads the result of roots/list. An entry that is no root is
 // reported and spoils nothing (R12); an answer without a list is malformed.
 func readRoots(result []byte) (rootsmgr.Page, error) {

@@ -136,6 +136,12 @@ func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.An
 		return o, jsonrpc.Answer{}
 	case ctx.Err() != nil:
 		return nil, gone(ctx, nil)
+	}
+	switch o, err := s.tools().appTool(name); {
+	case err != nil:
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	case o != nil:
+		return o, jsonrpc.Answer{}
 	case down != "":
 		return nil, toolError(down)
 	}
@@ -156,12 +162,20 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 		return true, ""
 	}
 	back := lend(ctx) // what the children wait for may be the roots
+	failures := map[string]int{}
+	for _, owner := range owners {
+		st, _, _, _ := s.childStatus(owner)
+		failures[owner] = st.Failures
+	}
 	s.awaitStart(ctx, owners)
 	back()
 	if found() {
 		return true, ""
 	}
 	for _, owner := range owners {
+		if st, _, _, _ := s.childStatus(owner); !st.Listed && st.Failures > failures[owner] {
+			return false, s.downText(st) // it has had its time to start
+		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
 			return false, down
 		}
@@ -214,7 +228,7 @@ func (s *Session) revive(ctx context.Context, name string) (down string) {
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:
-		return downText(st)
+		return s.downText(st)
 	}
 	s.awaitStart(ctx, []string{name})
 	return ""
@@ -265,10 +279,43 @@ type judgement struct {
 	tool    *offered // that it was judged by; nil where it is no call of a tool
 	scan    *validate.Scan
 	verdict *validate.Verdict
-	view    rootsmgr.View // zero where the call holds no path
-	lease   *children.Lease
-	warrant *warrant // a human's approval of it; nil: none
-	refusal string   // why a call that a rule escalates was not approved
+	view    rootsmgr.View   // zero where the call holds no path
+	lease   *children.Lease // nil: nothing was started for it, and it is not allowed
+	warrant *warrant        // a human's approval of it; nil: none
+	refusal string          // why a call that a rule escalates was not approved
+	cwd     string          // without a lease, where the child would work
+	served  []string        // and with which roots
+}
+
+// place is where the child works that would run the request, and with which roots.
+func (j *judgement) place() (cwd string, served []string) {
+	if j.lease == nil {
+		return j.cwd, j.served
+	}
+	return j.lease.Where()
+}
+
+// foretell judges a request for a child that does not run by how it would be
+// started: what is not allowed so starts nothing. over: the request ends here.
+func (s *Session) foretell(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) (over bool, err error) {
+	if !s.foresee(j) {
+		return false, nil
+	}
+	if err := s.judge(ctx, scan, patience, j); err != nil {
+		return true, err
+	}
+	return j.verdict.Decision != validate.Allow, nil
+}
+
+// foresee notes how the child would be started; false where it runs, or that
+// cannot be told.
+func (s *Session) foresee(j *judgement) (ok bool) {
+	at, seated := s.seats.Load().by[j.child]
+	if !seated || at.revision != j.gen.byName[j.child].Spec.Revision {
+		return false
+	}
+	j.cwd, j.served, ok = s.hub.sup.Foresee(at.key)
+	return ok
 }
 
 // petitionOf puts a call before a human.
@@ -331,6 +378,11 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
 		return nil, err
 	}
+	if over, err := s.foretell(ctx, scan, patience, j); err != nil {
+		return nil, err
+	} else if over {
+		return s.upToDate(ctx, j)
+	}
 	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
 		return nil, err
 	}
@@ -353,21 +405,6 @@ func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error
 	return s.considerBy(ctx, c)
 }
 
-// boundary waits for the roots that this call is judged by, and until the
-// children have been given them.
-func (s *Session) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
-	if p := parleyOf(ctx); p != nil {
-		return p.boundary(ctx)
-	}
-	began := time.Now()
-	defer lend(ctx)()
-	view, err := patience.Await(ctx)
-	if err != nil {
-		return view, err
-	}
-	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
-}
-
 // judge decides; a denial that a newer answer of the client might lift, or a
 // question to a human that it might spare, is decided once more after asking
 // (R11). Then the child is acquired anew: it has
@@ -380,22 +417,22 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
 		return p.wantRoots()
 	}
-	if patience == nil || parleyOf(ctx) != nil || !j.verdict.RootsMatter() {
+	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
 	back := lend(ctx)
-	again, asked, err := patience.Reconsider(ctx)
+	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
-	if err != nil || !asked {
-		return err
-	}
-	if err := s.awaitServed(ctx, again, j.gen.cfg.Roots.Timeout); err != nil {
+	if err != nil || !newer {
 		return err
 	}
 	j.lease.Release()
-	if j.tool == nil {
+	switch {
+	case j.lease == nil:
+		s.foresee(j) // where it runs by now, as it would have been started
+	case j.tool == nil:
 		j.lease, err = s.acquire(ctx, j.gen, j.child)
-	} else {
+	default:
 		j.lease, err = s.acquireFor(ctx, j.tool)
 	}
 	if err != nil {
@@ -409,7 +446,10 @@ func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *root
 // where tells what the instance that would run a request can reach, and what a
 // human has opened for it.
 func (s *Session) where(j *judgement) validate.Where {
-	cwd, served := j.lease.Where()
+	cwd, served := j.place()
+	if files := j.view.Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
+	}
 	return validate.Where{
 		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
 	}
@@ -484,7 +524,7 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
 	case errors.As(err, &args), errors.As(err, &schema):
-		return refuseArguments(err)
+		return refuseArguments(tool, err)
 	case errors.As(err, &missing), errors.As(err, &changed):
 		return toolError(err.Error())
 	case errors.As(err, &broken):

@@ -1,8 +1,12 @@
 package hub
 
 import (
+	"slices"
+	"strings"
+
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // maxCaps bounds the capabilities of a client that its children are shown, in
@@ -18,12 +22,17 @@ type clientCaps struct {
 	shown []byte // to its own children: a raw object, roots left out
 }
 
+// client is how it calls itself, to be read.
+func (c *clientCaps) client() string {
+	return printable.Clean(strings.TrimSpace(c.name + " " + c.version))
+}
+
 // abilities are what a client can be asked for beside its roots.
 type abilities struct {
 	sampling, samplingTools    bool
 	form, url                  bool // elicitation
 	tasks, taskList, taskAbort bool
-	more                       bool // something that this program does not know
+	extensions                 []string // keys of what this program does not know
 }
 
 // objectsIn are the members, where present, of a capability that must be
@@ -76,7 +85,14 @@ func (a *abilities) note(name string, value []byte, known bool) {
 	case "tasks":
 		a.tasks, a.taskList, a.taskAbort = true, has("list"), has("cancel")
 	default:
-		a.more = a.more || !known || name == "experimental" || name == "extensions"
+		if known { // extensions or experimental
+			_ = jsonrpc.Members(value, func(key string, _ []byte) bool {
+				a.extensions = append(a.extensions, key)
+				return true
+			})
+		} else {
+			a.extensions = append(a.extensions, name)
+		}
 	}
 }
 
@@ -116,11 +132,17 @@ func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:
-		if !a.more {
-			return lacks(jsonrpc.CodeMethodNotFound, "anything beyond the protocol")
+		if children.OfProtocol(m.Method) || !a.extends(m.Method) {
+			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
 		}
 	}
 	return jsonrpc.Answer{}, true
+}
+
+// extends reports whether the client declared an extension that a method or
+// notification is of.
+func (a *abilities) extends(method string) bool {
+	return slices.ContainsFunc(a.extensions, func(key string) bool { return names(key, method) })
 }
 
 const (

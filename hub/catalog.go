@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,8 @@ type Catalog struct {
 	resourceful  map[string]bool            // children that have resources
 	subscribable map[string]bool            // and tell of changes
 	tasks        bool                       // some have the extension for tasks
+	extensions   []offeredExtension
+	apps         apps
 }
 
 // pagesOf returns the list of one kind.
@@ -52,6 +55,8 @@ type offered struct {
 	costly  bool              // its schema may take time to check: it has patterns
 	gen     *generation       // by which it is judged and run
 	mirrors []mirror.Mark     // parameters that headers repeat
+	app     bool              // it has an app, or is there for one
+	ui      string            // the child's URI of that app; "" where it names none
 	lines   func() audit.Form // what the lines of its calls have alike where no path is in them
 }
 
@@ -62,38 +67,37 @@ type oddity struct{ Tool, Reason string }
 // checked on the read loop.
 const cheapDefinition = 16 << 10
 
-// Bounds of one tool's definition, and of all of one child together, in bytes.
-const (
-	maxDefinition  = 1 << 20
-	maxDefinitions = 16 << 20
-)
-
 // childOffer is what one child offers, read: each tool with the name it would
 // have if no other wanted it. It never changes and may serve many catalogues.
 type childOffer struct {
 	gen   *generation // by which it was read
+	child string
 	raw   *children.Offer
 	tools []*offered
 	odd   []oddity
 	items [kinds][]*item // but for tools
+
+	extensions []extension
+	apps       []string // URIs of apps: see appURIs
 }
 
 // readOffer reads a child's list: it compiles schemas, so it may take a while.
 func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
-	out := &childOffer{gen: g, raw: raw}
+	out := &childOffer{gen: g, child: child.Spec.Name, raw: raw}
 	seen := map[string]bool{}
 	bytes := 0
 	for i, entry := range raw.Tools {
 		o, reason := g.offer(child, raw, entry)
+		if reason == hidden {
+			continue
+		}
 		bytes += len(entry)
 		switch {
-		case reason == hidden:
-			continue
 		case reason != "":
 		case seen[o.remote]:
 			reason = "a second tool of this name; the first one counts"
-		case bytes > maxDefinitions:
-			reason = fmt.Sprintf("the definitions of this server have more than %d bytes together; exclude some of its tools", maxDefinitions)
+		case bytes > g.cfg.Limits.Definitions:
+			reason = g.tooMuch(kindTools)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
@@ -110,7 +114,15 @@ func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
 		items, odd := g.readItems(k, child, entries)
 		out.items[k], out.odd = items, append(out.odd, odd...)
 	}
+	var odd []oddity
+	out.extensions, odd = readExtensions(raw.Capabilities)
+	out.odd, out.apps = append(out.odd, odd...), out.appURIs()
 	return out
+}
+
+// tooMuch is the reason of what is beyond the bound of one kind.
+func (g *generation) tooMuch(k kind) string {
+	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, listing[k].what, g.cfg.Limits.Definitions)
 }
 
 // makeCatalog makes the view of the offers of one session's children. Offers
@@ -122,6 +134,7 @@ func (g *generation) makeCatalog(offers map[string]*childOffer) *Catalog {
 		c.byName[o.name] = o
 		c.tools = append(c.tools, o)
 	}
+	c.extensions, c.apps = g.joinExtensions(offers), g.settleApps(offers)
 	wanted := map[string]int{}
 	for i := range g.cfg.Children {
 		name := g.cfg.Children[i].Spec.Name
@@ -133,6 +146,7 @@ func (g *generation) makeCatalog(offers map[string]*childOffer) *Catalog {
 		c.byChild[name] = map[string]*offered{}
 		for _, o := range offer.tools {
 			mine := *o // its name may change in this catalogue
+			mine.def = c.apps.tool(name, o.def)
 			c.byChild[name][o.remote] = &mine
 			c.tools = append(c.tools, &mine)
 			wanted[o.name]++
@@ -164,7 +178,11 @@ func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 			continue
 		}
 		for k := kindPrompts; k < kinds; k++ {
-			all[k] = append(all[k], offer.items[k])
+			items := slices.Clone(offer.items[k])
+			for i, it := range items {
+				items[i] = c.apps.named(k, it)
+			}
+			all[k] = append(all[k], items)
 		}
 		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
@@ -190,9 +208,6 @@ const hidden = "excluded by hub.json"
 
 // offer makes one entry of a child's list a tool of the hub, or says why not.
 func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*offered, string) {
-	if len(raw) > maxDefinition {
-		return nil, fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
-	}
 	quoted := jsonrpc.Get(raw, "name")
 	remote, ok := jsonrpc.String(quoted)
 	if !ok || remote == "" {
@@ -212,7 +227,8 @@ func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*of
 	o.tool = tool
 	o.costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	o.name = g.cfg.Names.exposed(o.child, child.Prefix, remote)
-	o.def = renamed(withoutEscapes(raw), o.name)
+	o.def = renamed(cleaned(raw), o.name)
+	o.ui, o.app = appOf(raw)
 	o.mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
 	o.lines = sync.OnceValue(func() audit.Form { return plainForm(o.child, o.remote, tool) })
 	return o, ""
@@ -277,18 +293,3 @@ func (g *generation) settle(c *Catalog, wanted map[string]int) {
 
 // renamed returns a definition with another name and nothing else changed.
 func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
-
-// withoutEscapes removes terminal escape sequences from the description of a
-// definition: a list is shown on terminals, and ESC in it is no text (H1).
-func withoutEscapes(def []byte) []byte {
-	raw := jsonrpc.Get(def, "description")
-	text, ok := jsonrpc.String(raw)
-	if !ok {
-		return def
-	}
-	clean := stripEscapes(text)
-	if clean == text {
-		return def
-	}
-	return join(splice(def, edit{raw, jsonrpc.AppendString(nil, clean)}))
-}

@@ -87,6 +87,11 @@
 // held to the session's level (logging.go), tasks go to whoever made them
 // (tasks.go, tasks_given.go).
 //
+// What the protocol does not know passes too, where it belongs to an extension
+// (extensions.go): a request or notification of the client is an errand to the
+// child that has the extension, judged like any other; from a child passes what the
+// client declared, and notifications of what the child itself offers.
+//
 // # Concurrency
 //
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;

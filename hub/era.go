@@ -38,6 +38,9 @@ var legacyVersions = mcp.LegacyProtocolVersions()
 // servedVersions are all versions that the hub speaks, the newest first.
 var servedVersions = append([]string{modernVersion}, legacyVersions...)
 
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return slices.Clone(servedVersions) }
+
 // isModern reports whether a request belongs to the modern era: by its method,
 // which the other one does not have, or by what its _meta says. One that says
 // so badly is modern too, and refused there.

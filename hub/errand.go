@@ -23,15 +23,16 @@ type errand struct {
 	token  []byte // the client's progress token, raw; nil where it gave none
 	// params builds what the child is sent, with the hub's own progress token.
 	params func(own []byte) [][]byte
-	// before, where set, is called with the instance that is sent the request, and
-	// then nothing is sent where it returns an error.
-	before func(children.Key) error
+	// before, where set, is called with the right to call the instance that is sent
+	// the request, and then nothing is sent where it returns an error.
+	before func(*children.Lease) error
 	// anew, where set, makes the scan again by what the child offers now; nil where
 	// that is what it was made by.
 	anew func(*children.Offer) (*validate.Scan, error)
 	// mute says why nobody is asked where a rule escalates the request; "" where a
 	// human is.
 	mute    string
+	told    bool     // it is a notification: nothing is answered
 	warrant *warrant // a human's approval of it; nil: none
 }
 
@@ -88,19 +89,12 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 		return refuseErrand(ctx, e, err), nil
 	}
 	if e.before != nil {
-		if err := e.before(j.lease.Key()); err != nil {
+		if err := e.before(j.lease); err != nil {
 			ticket.Outcome(audit.ResultNotSent)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 		}
 	}
-	var own []byte
-	if e.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(e.token))
-		defer s.hub.progress.remove(own)
-	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
-	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
-	back(err)
+	a, err := s.send(ctx, e, j)
 	var late *deniedError
 	switch {
 	case errors.As(err, &late):
@@ -114,6 +108,22 @@ func (s *Session) errand(ctx context.Context, e errand) (jsonrpc.Answer, error) 
 	}
 	ticket.Outcome(resultOf(a.Result, a.Error))
 	return a, nil
+}
+
+// send has the child do an errand that was let through.
+func (s *Session) send(ctx context.Context, e errand, j *judgement) (jsonrpc.Answer, error) {
+	if e.told {
+		return jsonrpc.Answer{}, j.lease.Notify(ctx, e.method, e.params(nil)...)
+	}
+	var own []byte
+	if e.token != nil {
+		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(e.token))
+		defer s.hub.progress.remove(own)
+	}
+	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
+	a, err := s.exchange(away, j, e.method, func(*validate.Verdict) [][]byte { return e.params(own) })
+	back(err)
+	return a, err
 }
 
 // considerErrand judges an errand. The caller releases the lease.
@@ -136,13 +146,18 @@ func (s *Session) considerErrand(ctx context.Context, e errand) (*judgement, err
 		if err = s.rootsBefore(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
+		j.scan = e.scan
+		if over, err := s.foretell(ctx, e.scan, patience, j); err != nil {
+			return nil, err
+		} else if over {
+			return j, nil
+		}
 		if j.lease, err = s.acquire(ctx, e.gen, e.child); err != nil {
 			return nil, err
 		}
 		if err = s.rootsAfter(ctx, j.lease); err != nil {
 			return nil, err
 		}
-		j.scan = e.scan
 		before := j.lease.Key()
 		err = s.judge(ctx, e.scan, patience, j)
 		var other *validate.Scan

@@ -108,7 +108,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", err.Error()
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", schemaText(tool, err)
 	case errors.As(err, &missing):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
 	case errors.As(err, &down):
@@ -126,7 +126,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 func (e *Explanation) judged(j *judgement) {
 	v := j.verdict
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
-	e.Cwd, e.Served = j.lease.Where()
+	e.Cwd, e.Served = j.place()
 	if v.Decision != validate.Allow {
 		e.Refusal = denial(v, "")
 	}

@@ -87,8 +87,9 @@ func (s *Session) easy(m *jsonrpc.Message, suits func(*offered) bool) (e easyCal
 	if len(e.quoted) < 2 || e.quoted[0] != '"' || bytes.IndexByte(e.quoted, '\\') >= 0 {
 		return e, false
 	}
-	e.tool = s.tools().byName[string(e.quoted[1:len(e.quoted)-1])]
-	if e.tool == nil || e.tool.child == "" || m.Param("task") != nil || !suits(e.tool) {
+	catalog := s.tools()
+	e.tool = catalog.byName[string(e.quoted[1:len(e.quoted)-1])]
+	if e.tool == nil || e.tool.child == "" || m.Param("task") != nil || !suits(e.tool) || catalog.apps.renames(e.tool.child) {
 		return e, false
 	}
 	var err error
@@ -188,7 +189,7 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 		return
 	}
 	c.ticket.Outcome(resultOf(res.Result, res.Error))
-	c.reply.Answer(res.Answer())
+	c.reply.Answer(settle(c.lease, methodCall, res))
 }
 
 // converse goes on where the short way ends: the child has asked for something.

@@ -65,6 +65,18 @@ func (c *consent) served(child *Child, fsys rootsmgr.FS) (list []validate.Grant)
 	return list
 }
 
+// directories are those that are granted, to whichever child.
+func (c *consent) directories() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.tab.grants {
+		if !g.offer.File {
+			list = append(list, g.offer.Path)
+		}
+	}
+	return list
+}
+
 // give enters grants and returns the version by which children are served them.
 func (c *consent) give(list []*grant) (version uint64) {
 	c.mu.Lock()

@@ -2,10 +2,10 @@ package hub
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // together is how long news is held back for more of it: when many children
@@ -20,36 +20,26 @@ func poke(c chan struct{}) {
 	}
 }
 
-// herald tells the client of lists that have changed since it asked for them,
+// announce tells the client of lists that have changed since it asked for them,
 // and makes subscriptions anew at children that were started again.
-func (s *Session) herald(ctx context.Context) {
-	pause := time.NewTimer(0)
+func (s *Session) announce(ctx context.Context) {
+	pause := time.NewTimer(together)
 	defer pause.Stop()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	for {
-		select {
-		case <-s.stirred:
-		case <-ctx.Done():
-			return
-		}
-		pause.Reset(together)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return
-		}
-		for _, method := range s.changedLists() {
-			_ = s.client.Notify(ctx, method) // it must not be lost to a flood of other things
-		}
-		s.modern.hears.changed(ctx, s.digests)
-		s.mu.Lock()
-		again := s.tab.restarted
-		s.tab.restarted = nil
-		s.mu.Unlock()
-		for _, child := range again {
-			wg.Go(func() { s.resubscribe(ctx, child) }) // which may have to start it
-		}
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return
+	}
+	for _, method := range s.changedLists() {
+		_ = s.client.Notify(ctx, method) // it must not be lost to a flood of other things
+	}
+	s.modern.hears.changed(ctx, s.digests)
+	s.mu.Lock()
+	again := s.tab.restarted
+	s.tab.restarted = nil
+	s.mu.Unlock()
+	for _, child := range again {
+		s.announcer.ended.Go(func() { s.resubscribe(ctx, child) }) // which may have to start it
 	}
 }
 
@@ -92,7 +82,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 		if offer == nil || offer.raw.Instructions == "" {
 			continue
 		}
-		said := clipText(stripEscapes(offer.raw.Instructions), maxInstructions)
+		said := clipText(printable.Clean(offer.raw.Instructions), maxInstructions)
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}

@@ -63,10 +63,13 @@ type httpFront struct {
 
 	mu       sync.Mutex
 	sessions map[string]*httpClient
+	owned    map[string]int         // how many of the sessions are of each token, by its name
 	owners   map[string]*httpClient // what serves the modern requests of a token, by its name
 	closing  bool                   // no session begins any more
 	over     bool                   // no request either
 	lives    sync.WaitGroup         // sessions and requests
+
+	idle idleSessions
 }
 
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
@@ -87,7 +90,7 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owners: map[string]*httpClient{}}
+	f := &httpFront{h: h, o: o, guard: guard, seal: sealer, log: h.now().cfg.Log, sessions: map[string]*httpClient{}, owned: map[string]int{}, owners: map[string]*httpClient{}}
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
@@ -151,7 +154,7 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.lives.Done()
-	if r.Method != http.MethodPost && headerModern(r.Header) {
+	if r.Method != http.MethodPost && f.modern(r.Header, owner) {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "use POST: this version of the protocol has nothing else", http.StatusMethodNotAllowed)
 		return
@@ -169,6 +172,23 @@ func (f *httpFront) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// modern reports whether the headers of a request make it one of the era without
+// a handshake. A version that is not served is taken for a later one of that era,
+// but in a session: whoever has one has said initialize.
+func (f *httpFront) modern(h http.Header, owner string) bool {
+	if !headerModern(h) {
+		return false
+	}
+	id := sessionNamed(h)
+	if id == "" || slices.Contains(h[keyProtocol], modernVersion) {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.sessions[id]
+	return c == nil || c.owner != owner
+}
+
 // post takes one message of the client.
 func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 	plain, events := accepts(r.Header)
@@ -176,7 +196,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
 		return
 	}
-	if headerModern(r.Header) {
+	if f.modern(r.Header, owner) {
 		f.postModern(w, r, owner, events)
 		return
 	}
@@ -310,7 +330,7 @@ func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
-	settings.Ceiling = f.guard.ceilings[c.owner]
+	settings.Ceiling, settings.Places = f.guard.ceilings[c.owner], c.s.places
 	c.s.roots = rootsmgr.NewManager(src, cfg.Fallback, settings, cfg.FS, c.s.log)
 }
 
@@ -318,7 +338,7 @@ func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 // of lives, so nobody has waited for them yet.
 func (f *httpFront) live(c *httpClient) {
 	f.lives.Go(func() {
-		_ = c.s.run(c.ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+		_ = c.s.run(c.ctx, nil)
 		f.forget(c)
 		c.close()
 	})
@@ -345,37 +365,39 @@ func (f *httpFront) enter(c *httpClient) bool {
 	if f.closing {
 		return false
 	}
-	own := 0
-	for _, old := range f.sessions {
-		if old.owner == c.owner {
-			own++
-		}
-	}
-	greedy := len(f.o.Tokens) > 1 && own >= max(f.o.Sessions*3/4, 1)
+	now := time.Now()
+	greedy := len(f.o.Tokens) > 1 && f.owned[c.owner] >= max(f.o.Sessions*3/4, 1)
 	if greedy || len(f.sessions) >= f.o.Sessions {
-		var oldest *httpClient
-		since := time.Now().Add(-time.Minute)
-		for _, old := range f.sessions {
-			if used, idle := old.idle(); idle && used.Before(since) && (!greedy || old.owner == c.owner) {
-				oldest, since = old, used
-			}
-		}
+		oldest := f.idle.longest(c.owner, !greedy, now.Add(-time.Minute))
 		if oldest == nil {
 			return false
 		}
-		delete(f.sessions, oldest.id)
-		oldest.cancel(errSessionOver)
+		f.end(oldest)
 	}
 	f.sessions[c.id] = c
+	f.owned[c.owner]++
+	c.idlers = &f.idle
+	f.idle.add(c, now)
 	return true
+}
+
+// end ends a session and makes its place free. The caller holds mu.
+func (f *httpFront) end(c *httpClient) {
+	c.cancel(errSessionOver)
+	f.idle.remove(c)
+	if f.sessions[c.id] != c {
+		return
+	}
+	delete(f.sessions, c.id)
+	if f.owned[c.owner]--; f.owned[c.owner] == 0 {
+		delete(f.owned, c.owner)
+	}
 }
 
 func (f *httpFront) forget(c *httpClient) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sessions[c.id] == c {
-		delete(f.sessions, c.id)
-	}
+	f.end(c)
 	if f.owners[c.owner] == c {
 		delete(f.owners, c.owner)
 	}
@@ -385,8 +407,12 @@ func (f *httpFront) forget(c *httpClient) {
 func (f *httpFront) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.all() {
-		if since, idle := c.idle(); idle && time.Since(since) >= f.o.Idle && !(c.modern && c.s.modern.lot.busy()) {
+	before := time.Now().Add(-f.o.Idle)
+	for c := f.idle.longest("", true, before); c != nil; c = f.idle.longest("", true, before) {
+		f.end(c)
+	}
+	for _, c := range f.owners {
+		if since, idle := c.rests(); idle && !since.After(before) && !c.s.modern.lot.busy() {
 			c.cancel(errSessionOver)
 		}
 	}

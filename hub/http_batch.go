@@ -41,6 +41,8 @@ func (f *httpFront) batch(w http.ResponseWriter, r *http.Request, c *httpClient,
 		switch {
 		case err != nil:
 			b.refuse(nil, err.Error())
+		case one.LongID(f.h.now().cfg.Limits.ID) != "":
+			b.refuse(one.ID, one.LongID(f.h.now().cfg.Limits.ID))
 		case isModern(one):
 			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
 		case one.IsRequest() && inline(one.Method): // its answer decides whether there may be batches

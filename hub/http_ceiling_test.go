@@ -13,6 +13,14 @@ import (
 	"mcphub/rootsmgr"
 )
 
+// directories are the roots of a token.
+func directories(paths ...string) (list []rootsmgr.Entry) {
+	for _, p := range paths {
+		list = append(list, rootsmgr.Entry{URI: p})
+	}
+	return list
+}
+
 // TestHTTPCeilingOfAToken (H5): a client stays below the directories of its
 // token, whatever it claims, whoever runs the call; one whose token has none is
 // the control.
@@ -25,7 +33,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 	cfg.Fallback = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: theirs}}}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{
-		{Name: "alice", Secret: "a", Roots: []string{mine}}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c", Roots: []string{filepath.Join(mine, "gone")}},
+		{Name: "alice", Secret: "a", Roots: directories(mine)}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c", Roots: directories(filepath.Join(mine, "gone"))},
 	}})
 	as := func(who, caps string) *webClient {
 		return w.initialize(caps, "Authorization", "Bearer "+who).initialized()
@@ -80,7 +88,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 // TestHTTPCeilingIsTheBoundaryWithoutRoots: where nothing is configured either.
 func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: []string{mine}}, {Name: "bob", Secret: "b"}}})
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(mine)}, {Name: "bob", Secret: "b"}}})
 	for who, open := range map[string][]string{"a": {mine}, "b": {mine, theirs}} {
 		c := w.initialize(`{}`, "Authorization", "Bearer "+who).initialized()
 		for _, path := range []string{mine, theirs} {

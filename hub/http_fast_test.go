@@ -88,7 +88,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 			}
 			until(t, other, "cancelled")
 		}},
-		"child dies": {params: call("kid__exit", `{"code":3}`), want: "exiting in the middle of a call", result: audit.ResultUnavailable},
+		"child dies": {params: call("kid__exit", `{"code":3}`), want: "exited with status 3", result: audit.ResultUnavailable},
 		"broken":     {params: call("kid__broken", `{}`), want: `"code":-32603`, result: audit.ResultError},
 		"timeout":    {params: sleeper, limit: 200 * time.Millisecond, want: "200ms", result: audit.ResultTimeout},
 	} {

@@ -20,11 +20,11 @@ import (
 
 // A Token admits one client. Its Secret is what the client sends as a bearer
 // token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
-// client may touch: absolute paths.
+// client may touch: absolute paths, and patterns of them.
 type Token struct {
 	Name   string
 	Secret string
-	Roots  []string
+	Roots  []rootsmgr.Entry
 }
 
 // A gate decides who may speak to the HTTP front at all: by the name the
@@ -59,10 +59,7 @@ func newGate(o HTTPOptions) (*gate, error) {
 			return nil, fmt.Errorf("http.tokens: the token of %q is empty, or nobody's", t.Name)
 		}
 		if t.Roots != nil {
-			g.ceilings[t.Name] = []rootsmgr.Entry{}
-		}
-		for _, dir := range t.Roots {
-			g.ceilings[t.Name] = append(g.ceilings[t.Name], rootsmgr.Entry{URI: dir})
+			g.ceilings[t.Name] = append([]rootsmgr.Entry{}, t.Roots...)
 		}
 		sum := sha256.Sum256([]byte(t.Secret))
 		for _, other := range g.tokens {

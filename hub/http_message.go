@@ -91,6 +91,11 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 	if err == jsonrpc.ErrBatch && c != nil && c.s.batches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}
+	if text := in.m.LongID(f.h.now().cfg.Limits.ID); err == nil && text != "" {
+		in.held.release()
+		refuseRequest(w, http.StatusBadRequest, in.m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+		return nil, nil
+	}
 	if err == nil {
 		return &in.m, &in.held
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -77,7 +78,7 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 	}
 	defer held.release()
 	if !m.IsRequest() {
-		f.strayModern(w, m)
+		f.strayModern(w, m, c.s)
 		return
 	}
 	meta, status, a := f.examine(r.Header, m, c.s, events)
@@ -98,10 +99,13 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 }
 
 // strayModern answers what is no request. This revision has no notifications of
-// clients over HTTP, so one is taken and says nothing; answers to requests there
-// are none of.
-func (f *httpFront) strayModern(w http.ResponseWriter, m *jsonrpc.Message) {
+// clients over HTTP, so one of its own is taken and says nothing; answers to
+// requests there are none of.
+func (f *httpFront) strayModern(w http.ResponseWriter, m *jsonrpc.Message, s *Session) {
 	if m.IsNotification() {
+		if !children.OfProtocol(m.Method) {
+			s.ServeNotification(m)
+		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -307,6 +311,7 @@ func (c *httpClient) listen(most int) bool {
 		return false
 	}
 	c.tab.listens++
+	c.settle()
 	return true
 }
 
@@ -314,5 +319,5 @@ func (c *httpClient) unlisten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.listens--
-	c.tab.used = time.Now()
+	c.settle()
 }

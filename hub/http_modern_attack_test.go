@@ -68,7 +68,7 @@ func TestModernHTTPStateIsItsCallsAlone(t *testing.T) {
 func TestModernHTTPCeilings(t *testing.T) {
 	dirs := map[string]string{"a": t.TempDir(), "b": t.TempDir()}
 	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{AskRoots: true})), HTTPOptions{Tokens: []Token{
-		{Name: "alice", Secret: "a", Roots: []string{dirs["a"]}}, {Name: "bob", Secret: "b", Roots: []string{dirs["b"]}}, {Name: "carol", Secret: "c"},
+		{Name: "alice", Secret: "a", Roots: directories(dirs["a"])}, {Name: "bob", Secret: "b", Roots: directories(dirs["b"])}, {Name: "carol", Secret: "c"},
 	}})
 	var wg sync.WaitGroup
 	for i := range 30 {

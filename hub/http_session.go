@@ -1,6 +1,7 @@
 package hub
 
 import (
+	linked "container/list"
 	"context"
 	"errors"
 	"maps"
@@ -34,11 +35,13 @@ type httpClient struct {
 	own    *stream // what belongs to no request: the client's GET
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	slots  chan struct{} // one token for each request being served
-	watch  *watch        // of the front
-	held   atomic.Int64  // bytes of requests being read or served
-	unsent atomic.Int64  // bytes that wait in all its streams
-	unread atomic.Int64  // bytes of large answers being written
+	slots  chan struct{}   // one token for each request being served
+	watch  *watch          // of the front
+	idlers *idleSessions   // of the front; nil for what serves modern requests
+	idle   *linked.Element // in idlers, whose mutex guards it; nil while the session is used
+	held   atomic.Int64    // bytes of requests being read or served
+	unsent atomic.Int64    // bytes that wait in all its streams
+	unread atomic.Int64    // bytes of large answers being written
 
 	mu  sync.Mutex
 	tab httpTables
@@ -52,12 +55,13 @@ type httpTables struct {
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
 	serving  map[string]*underway
-	ended    bool   // no request is taken any more
-	lastID   uint64 // of the hub's own requests
-	lastFlow uint64 // of streams
-	open     int    // connections
-	listens  int    // of them that listen, in the modern era
-	used     time.Time
+	ended    bool      // no request is taken any more
+	lastID   uint64    // of the hub's own requests
+	lastFlow uint64    // of streams
+	open     int       // connections
+	listens  int       // of them that listen, in the modern era
+	busy     bool      // there is a connection, a request or a listener
+	used     time.Time // when there was one last
 }
 
 func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
@@ -89,6 +93,7 @@ func (c *httpClient) enter() bool {
 		return false
 	}
 	c.tab.open++
+	c.settle()
 	return true
 }
 
@@ -96,15 +101,35 @@ func (c *httpClient) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
-	c.rest()
+	c.settle()
 }
 
-// idle tells since when the session has had no connection and no request; ok
+// rests tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (c *httpClient) idle() (since time.Time, ok bool) {
+func (c *httpClient) rests() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tab.used, c.tab.open == 0 && c.tab.listens == 0 && len(c.tab.serving) == 0
+	return c.tab.used, !c.tab.busy
+}
+
+// settle notes whether the session is used, after each change of what uses it.
+// The caller holds mu.
+func (c *httpClient) settle() {
+	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
+	if busy == c.tab.busy {
+		return
+	}
+	c.tab.busy = busy
+	if !busy {
+		c.tab.used = time.Now()
+	}
+	switch {
+	case c.idlers == nil:
+	case busy:
+		c.idlers.remove(c)
+	default:
+		c.idlers.add(c, c.tab.used)
+	}
 }
 
 // TryNotify puts a notification on the client's own stream. Until the client
@@ -235,6 +260,7 @@ func (c *httpClient) admit(id string) (*underway, *refusal) {
 		u.cause = errSessionOver
 	}
 	c.tab.serving[id] = u
+	c.settle()
 	return u, nil
 }
 
@@ -264,17 +290,9 @@ func (c *httpClient) turn(ctx, conn context.Context) bool {
 func (c *httpClient) served(u *underway) {
 	c.mu.Lock()
 	delete(c.tab.serving, u.id)
-	c.rest()
+	c.settle()
 	c.mu.Unlock()
 	u.free()
-}
-
-// rest notes when the last request and the last connection have ended. The
-// caller holds mu.
-func (c *httpClient) rest() {
-	if c.tab.open == 0 && len(c.tab.serving) == 0 {
-		c.tab.used = time.Now()
-	}
 }
 
 // cancelled ends a request that the client no longer wants.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -336,6 +337,39 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 	}
 	if r := w.do("OPTIONS", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST"); r.StatusCode != 403 || r.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("preflight of a stranger: %d %v", r.StatusCode, r.Header)
+	}
+}
+
+// TestHTTPUnknownVersion: in a session it is refused as the handshake's era does,
+// whatever is asked; out of one it is taken for a later version of the other era.
+func TestHTTPUnknownVersion(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
+	alice, bob := []string{"Authorization", "Bearer a-secret"}, []string{"Authorization", "Bearer b-secret"}
+	session := []string{headerSession, w.initialize(`{}`, alice...).session}
+	unknown := []string{headerProtocol, "1999-01-01"}
+	list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
+	for name, tc := range map[string]struct {
+		method string
+		header []string
+		status int
+		said   string
+	}{
+		"in a session":             {"POST", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
+		"its stream":               {"GET", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
+		"its end":                  {"DELETE", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
+		"control: a known version": {"POST", slices.Concat(alice, session, []string{headerProtocol, "2025-11-25"}), 200, `"tools"`},
+		"no session":               {"POST", slices.Concat(alice, unknown), 400, `-32602`},
+		"another's session":        {"POST", slices.Concat(bob, session, unknown), 400, `-32602`},
+		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, modernVersion}), 400, `-32602`},
+	} {
+		text := list
+		if tc.method != "POST" {
+			text = ""
+		}
+		r := w.do(tc.method, text, tc.header...)
+		if got := body(t, r); r.StatusCode != tc.status || !strings.Contains(got, tc.said) {
+			t.Errorf("%s: %d %s, want %d and %s", name, r.StatusCode, got, tc.status, tc.said)
+		}
 	}
 }
 

@@ -59,12 +59,14 @@ type Broken struct {
 
 // Limits bound what one client can make the hub hold. Zero means the default.
 type Limits struct {
-	Frame    int           // bytes of one message, 64 MiB
-	Calls    int           // requests of one client served at a time, 256
-	Starting int           // children starting at a time, 8
-	Children int           // children running at a time, 256
-	ListWait time.Duration // how long the lists of a session wait, together, for starting children, 5 s
-	Grace    time.Duration // for calls already read when a client's input ends, 800 ms
+	Frame       int           // bytes of one message, 64 MiB
+	ID          int           // bytes of the id of a client's request, 1 KiB
+	Definitions int           // bytes of what one child offers of each kind, 64 MiB
+	Calls       int           // requests of one client served at a time, 256
+	Starting    int           // children starting at a time, 8
+	Children    int           // children running at a time, 256
+	ListWait    time.Duration // how long the lists of a session wait, together, for starting children, 5 s
+	Grace       time.Duration // for calls already read when a client's input ends, 800 ms
 }
 
 func (l Limits) withDefaults() Limits {
@@ -74,6 +76,8 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	def(&l.Frame, 64<<20)
+	def(&l.ID, jsonrpc.DefaultIDLimit)
+	def(&l.Definitions, 64<<20)
 	def(&l.Calls, 256)
 	def(&l.Starting, 8)
 	def(&l.Children, children.DefaultMaxChildren)
@@ -100,6 +104,7 @@ type Hub struct {
 	progress   routes
 	subs       subscriptions
 	desk       desk
+	redefined  redefinitions
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -135,7 +140,7 @@ func New(cfg Config) (*Hub, error) {
 	h.gen.Store(g)
 	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Launcher: cfg.launcher,
+		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
 	})
 	return h, nil

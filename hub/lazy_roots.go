@@ -219,14 +219,14 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 	if resp.Error != nil {
 		return rootsmgr.Page{}, jsonrpc.ParseError(resp.Error)
 	}
-	return readRoots(resp.Result)
+	return readWhole(resp.Result)
 }
 
 // found has the child served the roots that the client gave. What was judged
 // before they were known is judged once more first: among them a name may be a
 // path that leads out of them.
 func (p *parley) found(ctx context.Context, t *trip, page rootsmgr.Page) error {
-	view := p.s.roots.InlineOnce(page)
+	view := p.s.of(ctx, p.s.roots.InlineOnce(page))
 	if v := p.s.rejudged(t.j, view); v != nil && v.Decision != validate.Allow {
 		err := &deniedError{v, view}
 		p.cancel(err)
@@ -245,7 +245,7 @@ func (s *Session) rejudged(j *judgement, view rootsmgr.View) *validate.Verdict {
 	}
 	where := s.where(j)
 	where.Served = nil
-	for _, r := range s.rootsFor(j.gen, j.gen.byName[j.child], view) {
+	for _, r := range rootsmgr.Directories(s.rootsFor(j.gen, j.gen.byName[j.child], view)) {
 		where.Served = append(where.Served, r.Path)
 	}
 	return j.gen.cfg.Checker.Judge(j.scan, where, view)

@@ -113,24 +113,20 @@ func (h *Hub) listener(k children.Key) *Session {
 // logged passes a log message on to the session that it belongs to, unless the
 // session does not want to know. What several share is nobody's (R14). A flood
 // leaves room for what matters more, and what does not fit is counted.
-func (h *Hub) logged(k children.Key, m *jsonrpc.Message) {
+func (h *Hub) logged(ctx context.Context, k children.Key, m *jsonrpc.Message) {
 	s := h.listener(k)
 	if s == nil {
 		return
 	}
-	s.pass(k, m)
+	s.pass(ctx, k, m)
 }
 
 // pass hands the client a notification of a child as it is, where there is room
-// to spare. It goes with the request that it belongs to, so that it comes
-// before the answer.
-func (s *Session) pass(k children.Key, m *jsonrpc.Message) {
-	_, to := s.trips.whose(k, nil)
+// to spare.
+func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) {
+	to := s.wayOf(ctx, k, m)
 	if to == nil {
-		if !s.handshaken() {
-			return // a modern client is told nothing that belongs to no request
-		}
-		to = s.client
+		return // a modern client is told nothing that belongs to no request
 	}
 	if _, modern := to.(*parley); !modern && m.Method == "notifications/message" {
 		if level, ok := levelOf(m.Param("level")); ok && level < s.logLevel() {
@@ -140,4 +136,25 @@ func (s *Session) pass(k children.Key, m *jsonrpc.Message) {
 	if !to.TrySpare(m.Method, m.Params) {
 		s.dropped.Add(1)
 	}
+}
+
+// wayOf is where a notification of a child goes: with the request that it belongs
+// to, so that it comes before the answer, or on the client's own stream. A
+// transport that has a stream for each call tells which it is. Over pipes a log
+// message is taken to belong to the only request that is with the child; other
+// words of its own belong to none. A client that follows no stream of its own is
+// told on one of its requests.
+func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) peer {
+	came, _ := ctx.Value(tripKey{}).(*trip)
+	on, to := s.trips.whose(k, came)
+	switch {
+	case !s.handshaken():
+		return to
+	case on != nil && (on == came || !children.Told(ctx) && m.Method == "notifications/message"):
+		return to
+	}
+	if c, ok := s.client.(*httpClient); ok && to != nil && !c.own.live() {
+		return to
+	}
+	return s.client
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -37,6 +39,10 @@ type modernSide struct {
 	lot   lot     // work under way, and of that what waits for the client
 	hears hearing // what the client listens to
 	met   sync.Once
+	// first: what came first that needs children is of this era, and a child that
+	// has both is spoken to in it. It is settled when the session begins, and
+	// written with the session's lock held.
+	first atomic.Bool
 	// bearer is whom a requestState may come from: sealed into each.
 	bearer string
 	seal   *seal.Sealer
@@ -55,16 +61,31 @@ type modernSide struct {
 // It is the same for every client, for lists may not vary with the connection.
 const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}}}`
 
-// meet notes that a modern client is there. Later calls do nothing.
-func (s *Session) meet() {
+// bridged is bridgedCaps, and what the first request of a client declares of the
+// extension for apps: servers offer those to clients that can show them, and
+// nothing of it is asked of the client.
+func bridged(first *clientCaps) []byte {
+	ui := jsonrpc.Get(jsonrpc.Get(first.shown, memberExtensions), extensionUI)
+	if !isObject(ui) {
+		return []byte(bridgedCaps)
+	}
+	b := jsonrpc.AppendMembers([]byte{'{'}, []byte(bridgedCaps), func(string) bool { return true })
+	extensions := append(jsonrpc.AppendMember([]byte{'{'}, extensionUI, ui), '}')
+	return append(jsonrpc.AppendMember(b, memberExtensions, extensions), '}')
+}
+
+// meet notes that a modern client is there, with its first request. Later calls do
+// nothing.
+func (s *Session) meet(first *clientCaps) {
 	s.modern.met.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.known {
-			s.tab.caps.shown = []byte(bridgedCaps)
+			s.tab.caps.shown = bridged(first)
+			s.modern.first.Store(!s.tab.begun)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
-		s.begin()
+		s.introduce()
 	})
 }
 
@@ -85,10 +106,12 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
-	s.meet()
+	s.meet(&meta.caps)
+	if m.Method == methodDiscover {
+		return s.discover(ctx) // which needs no child: a client may go on with the handshake
+	}
+	s.begin()
 	switch m.Method {
-	case methodDiscover:
-		return s.discover(ctx)
 	case methodListen:
 		return s.listen(ctx, m, meta, out)
 	}
@@ -98,6 +121,9 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 		}
 	}
 	serve, asks := s.modernMethod(m.Method)
+	if serve == nil && !children.OfProtocol(m.Method) {
+		serve = s.extension
+	}
 	if serve == nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))
 	}
@@ -185,12 +211,13 @@ func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
 		b = jsonrpc.AppendString(b, v)
 	}
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
+	known := ""
 	if s.tools().tasks {
-		b = append(b, `,"extensions":{"`+extensionTasks+`":{}}`...)
+		known = `"` + extensionTasks + `":{}`
 	}
-	b = append(b, `},"instructions":`...)
+	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.listTTL()}, false)
+	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.keeping(kinds).ttl}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
@@ -198,19 +225,8 @@ const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitOffers(ctx)
-	ttl := s.listTTL() // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &caching{ttl: ttl}, false)
-}
-
-// listTTL is how long a list of now may be kept: not at all where a child is
-// missing that may still come.
-func (s *Session) listTTL() int64 {
-	for _, name := range s.hub.now().names() {
-		if _, _, offered, _ := s.childStatus(name); !offered {
-			return 0
-		}
-	}
-	return listTTL
+	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
+	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)
 }
 
 // resume goes on with a parked request: its client has come again. ok is false
@@ -254,7 +270,7 @@ func (p *parley) check(responses []byte) error {
 func fitting(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
 	case method == methodRootsList:
-		_, err := readRoots(a)
+		_, err := readWhole(a)
 		return err
 	case !isObject(a):
 		return errors.New("it is no object")
@@ -288,7 +304,7 @@ func (p *parley) proceed(responses []byte, r *round) {
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
 	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
-		page, err := readRoots(raw)
+		page, err := readWhole(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
 		}

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -24,9 +25,49 @@ type caching struct {
 	public bool
 }
 
-// listTTL is how long a complete list may be kept without asking again, in
-// milliseconds: a client that listens is told of changes anyway.
-const listTTL = 60_000
+// listTTL is how long a list of children that do not say for how long may be kept
+// without asking again: a client that listens is told of changes anyway.
+const listTTL = time.Minute
+
+// keeping tells how long a list of now may be kept: the shortest of what the
+// children that have a part in it say, and not at all where one is missing that may
+// still come. It is for everybody only where they all say so. k is kinds for what
+// the hub says of itself, which is made of what they say of themselves.
+func (s *Session) keeping(k kind) caching {
+	g := s.hub.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ttl, parts, public := listTTL, 0, true
+	for _, name := range g.names() {
+		o, st := s.tab.offers[name], s.tab.status[name]
+		if o == nil || s.isGhost(o) || s.seats.Load().by[name].moved {
+			return caching{}
+		}
+		life, announces := st.Lives.Self, true // another process says it anew
+		if k != kinds {
+			capability := jsonrpc.Get(o.raw.Capabilities, listing[k].capability)
+			if capability == nil || string(capability) == "null" {
+				continue
+			}
+			life, announces = st.Lives.Lists[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
+		}
+		left := listTTL
+		switch {
+		case life.Told && announces:
+			left = life.Fresh
+		case life.Told:
+			left = life.Fresh - time.Since(life.At)
+		case o.raw.Modern() && !st.Listed:
+			left = 0 // what it says of that is not remembered
+		}
+		if parts == 0 && life.Told {
+			ttl = left
+		}
+		ttl, public = min(ttl, left), public && life.Public
+		parts++
+	}
+	return caching{max(0, ttl.Milliseconds()), public && parts > 0}
+}
 
 // modernResult makes a result one of the modern era: resultType, the hub as
 // the server that it came from, and where keep is not nil how long it may be

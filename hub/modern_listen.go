@@ -148,7 +148,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 	ids := l.watch(ctx)
 	defer l.unwatch()
 	l.acknowledge(ctx, honoured, ids)
-	poke(s.stirred) // what has changed since it was read
+	s.announcer.wake() // what has changed since it was read
 	select {
 	case <-ctx.Done():
 		return gone(ctx, nil)

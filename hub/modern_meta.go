@@ -69,7 +69,7 @@ func readMeta(m *jsonrpc.Message) (meta requestMeta, refusal jsonrpc.Answer, ok 
 	readCaps(caps, &meta.caps)
 	// What this era does not have: such announcements, tasks of the client, and
 	// questions that are not of the protocol.
-	meta.caps.rootsChange, meta.caps.can.tasks, meta.caps.can.more = false, false, false
+	meta.caps.rootsChange, meta.caps.can.tasks, meta.caps.can.extensions = false, false, nil
 	if info != nil {
 		if !isObject(info) {
 			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(metaClient))

@@ -27,6 +27,7 @@ func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
 	}
 	p.looked = false
 	view, err := p.reckon(ctx)
+	view = p.s.of(ctx, view)
 	if err == nil && !p.looked {
 		p.judged = &view
 	}

@@ -121,7 +121,7 @@ func TestPolicyDirectoriesUnderACeiling(t *testing.T) {
 	}
 	policy := validate.Policy{Sandbox: d["box"], Rules: []validate.Rule{{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}}}}
 	h := runHub(t, under(t, testConfig(t, played("own", children.ShareSession, childtest.Script{AskRoots: true})), policy))
-	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: []string{d["mine"], inner}}, {Name: "bob", Secret: "b"}}})
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"], inner)}, {Name: "bob", Secret: "b"}}})
 	for who, want := range map[string][]string{"a": {d["mine"], inner}, "b": {d["mine"], d["box"], d["docs"]}} {
 		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()
 		m := c.frames(c.request("tools/call", call("own__roots", `{}`)), c.answering(d["mine"]))

@@ -167,9 +167,10 @@ func (j *judgement) approver() string {
 // byGrant: a question line further up tells who gave it.
 const byGrant = "grant"
 
-// recordQuestion writes that a human is asked, and what became of that. That a
+// recordQuestion writes that a human is asked, and what became of that: r is the
+// answer. That a
 // question is not recorded stops nobody: what is then sent has a line of its own.
-func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement, said, why, by string) {
+func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement, said string, r *reply, by string) {
 	cfg := &s.hub.now().cfg.Audit
 	if cfg.To == nil {
 		return
@@ -179,10 +180,23 @@ func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement,
 		what = subject{child: j.child, tool: j.tool.remote}
 	}
 	rec := s.newRecord(ctx, cfg, what)
-	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, why, by, nil, 0
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, r.why, by, nil, 0
+	rec.Granted = grantedBy(r)
 	rec.Boundary = boundaryOf(j.verdict, &j.view)
 	rec.Findings, rec.Unnamed = findingsOf(j.verdict, "")
 	_ = cfg.To.Question(ctx, &rec)
+}
+
+// grantedBy lists what an answer has opened.
+func grantedBy(r *reply) (list []audit.Grant) {
+	if r.offer == nil {
+		return nil
+	}
+	for i := range r.offer.grants {
+		g := &r.offer.grants[i]
+		list = append(list, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
+	}
+	return list
 }
 
 // What a question line says in the place of a decision.

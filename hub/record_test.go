@@ -29,7 +29,7 @@ type recordedHub struct {
 	stop func()
 }
 
-func newRecorded(t *testing.T, cfg Audit) *recordedHub {
+func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedHub {
 	t.Helper()
 	r := &recordedHub{dir: filepath.Join(t.TempDir(), "audit"), root: t.TempDir()}
 	cfg.To = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
@@ -52,7 +52,8 @@ func newRecorded(t *testing.T, cfg Audit) *recordedHub {
 		}
 	})
 	t.Cleanup(r.stop)
-	hub := testConfig(t, scripted("kid", childtest.Script{Library: true}))
+	script = append(script, childtest.Script{Library: true})
+	hub := testConfig(t, scripted("kid", script[0]))
 	hub.Audit = cfg
 	r.testClient = connect(t, runHub(t, hub), r.root)
 	r.handshake(`{"roots":{}}`)

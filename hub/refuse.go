@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -23,12 +22,25 @@ func toolError(text string) jsonrpc.Answer {
 
 // refuseArguments answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
-func refuseArguments(err error) jsonrpc.Answer {
+func refuseArguments(tool *offered, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	if errors.As(err, &args) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	}
-	return toolError("Invalid arguments: " + err.Error())
+	return toolError(schemaText(tool, err))
+}
+
+// schemaText says which argument of which tool does not fit its schema.
+func schemaText(tool *offered, err error) string {
+	what := err.Error()
+	var schema *validate.SchemaError
+	if errors.As(err, &schema) {
+		what = schema.Message
+		if schema.Pointer != "" {
+			what = "argument " + shown(schema.Pointer, 200) + ": " + what
+		}
+	}
+	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", quotedName(tool.remote), quotedName(tool.child), what)
 }
 
 // mostRoots is how many roots a denial names (V8).
@@ -85,7 +97,11 @@ func denial(v *validate.Verdict, at string) string {
 	if v.Why != "" {
 		fmt.Fprintf(&b, "\n%s", v.Why)
 	}
-	if first.Hint != "" {
+	switch {
+	case first.Hint == "":
+	case first.How == validate.HowResource:
+		fmt.Fprintf(&b, "\nIf tools may name it, say so in hub.json: %s", first.Hint)
+	default:
 		fmt.Fprintf(&b, "\nIf this is no path of this machine, declare it in hub.json: %s", first.Hint)
 	}
 	return b.String()
@@ -122,17 +138,27 @@ func refuseBroken(b Broken) jsonrpc.Answer {
 	return toolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
-// downText tells of a child that has not come up.
-func downText(st children.Status) string {
+// downText tells of a child that has not come up; what it wrote, where it is the
+// session's own (A2).
+func (s *Session) downText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)
 	if st.Err != "" {
 		fmt.Fprintf(&b, ": %s", st.Err)
 	}
-	if tail := strings.TrimSpace(st.Stderr); tail != "" && !strings.Contains(st.Err, tail) {
+	if tail := strings.TrimSpace(s.stderrOf(st)); tail != "" && !strings.Contains(st.Err, tail) {
 		fmt.Fprintf(&b, "\nIt last wrote:\n%s", tail)
 	}
 	return b.String()
+}
+
+// stderrOf is what the session may see of a child's stderr: of one that is shared
+// nothing (A2).
+func (s *Session) stderrOf(st children.Status) string {
+	if st.Instance != s.id {
+		return ""
+	}
+	return st.Stderr
 }
 
 // unknownTool says that a name is no tool, with the nearest ones.
@@ -147,81 +173,5 @@ func unknownTool(name string, c *Catalog, owners []string) string {
 	return fmt.Sprintf("unknown tool '%s'; tools/list names %d", shown(name, 100), len(c.tools))
 }
 
-// shown makes a text from outside safe to print: control and format characters
-// and bad UTF-8 are escaped, and it is clipped to most runes.
-func shown(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for i, r := range s {
-		if n++; n > most {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// stripEscapes removes terminal escape sequences and the control characters
-// that begin them, and leaves tabs and line ends.
-func stripEscapes(s string) string {
-	if strings.IndexFunc(s, isEscape) < 0 {
-		return s
-	}
-	var b strings.Builder
-	rs := []rune(s)
-	for i := 0; i < len(rs); i++ {
-		if !isEscape(rs[i]) {
-			b.WriteRune(rs[i])
-			continue
-		}
-		i = skipSequence(rs, i)
-	}
-	return b.String()
-}
-
-func isEscape(r rune) bool {
-	return r != '\n' && r != '\t' && r != '\r' && (r < 0x20 || r == 0x7f || r >= 0x80 && r <= 0x9f)
-}
-
-// skipSequence returns the index of the last rune of the escape sequence that
-// begins at i (ECMA-48: CSI, and the string sequences OSC, DCS, APC, PM, SOS).
-func skipSequence(rs []rune, i int) int {
-	kind := rs[i]
-	if kind == 0x1b && i+1 < len(rs) {
-		i++
-		kind = rs[i] + 0x40 // ESC [ is CSI and so on
-	}
-	switch kind {
-	case 0x9b:
-		for i+1 < len(rs) {
-			i++
-			if rs[i] >= 0x40 && rs[i] <= 0x7e {
-				break
-			}
-		}
-	case 0x9d, 0x90, 0x98, 0x9e, 0x9f:
-		for i+1 < len(rs) {
-			i++
-			if rs[i] == 0x07 || rs[i] == 0x9c {
-				break
-			}
-			if rs[i] == 0x1b && i+1 < len(rs) && rs[i+1] == '\\' {
-				i++
-				break
-			}
-		}
-	}
-	return i
-}
+// shown is a name or a path from outside, as the texts of the hub quote it.
+func shown(s string, most int) string { return printable.Escape(s, most) }

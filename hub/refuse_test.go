@@ -6,24 +6,6 @@ import (
 	"testing"
 )
 
-func TestShownEscapesAndClips(t *testing.T) {
-	cases := []struct{ in, want string }{
-		{"/plain/päth", "/plain/päth"},
-		{"/a\nb\tc", `/a\nb\tc`},
-		{"/a\x1b[31mred", `/a\u001b[31mred`},
-		{"/a\u202egpj.exe", `/a\u202egpj.exe`},
-		{"/a\u200bb", `/a\u200bb`},
-		{"/a\u2028b", `/a\u2028b`},
-		{"/a\xffb", `/a\xffb`},
-		{strings.Repeat("é", 300), strings.Repeat("é", 200) + "…"},
-	}
-	for _, c := range cases {
-		if got := shown(c.in, 200); got != c.want {
-			t.Errorf("shown(%q) = %q, want %q", c.in, got, c.want)
-		}
-	}
-}
-
 func TestRootListNamesTwentyAndCounts(t *testing.T) {
 	if got := rootList([]string{"file:///home/user/project", "file:///home/user/documents"}); got != `["file:///home/user/project", "file:///home/user/documents"]` {
 		t.Error(got)
@@ -41,21 +23,19 @@ func TestRootListNamesTwentyAndCounts(t *testing.T) {
 	}
 }
 
-func TestStripEscapes(t *testing.T) {
-	cases := []struct{ in, want string }{
-		{"plain\ttext\nwith lines", "plain\ttext\nwith lines"},
-		{"a\x1b[31mred\x1b[0m b", "ared b"},
-		{"a\x1b]0;title\x07b", "ab"},
-		{"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"},
-		{"a\u009b31mb", "ab"},
-		{"a\x1bPq...\x1b\\b", "ab"},
-		{"bell\x07 del\x7f nul\x00", "bell del nul"},
-		{"ends in \x1b", "ends in "},
-		{"ends in \x1b[3", "ends in "},
-	}
-	for _, c := range cases {
-		if got := stripEscapes(c.in); got != c.want {
-			t.Errorf("stripEscapes(%q) = %q, want %q", c.in, got, c.want)
+// A call whose arguments do not fit says of which tool, of which server, and which
+// argument it is: clients show the text without the call.
+func TestSchemaErrorsNameToolAndArgument(t *testing.T) {
+	p := newPast(t, narrowTool, `{"name":"strict","inputSchema":{"type":"object","required":["path"],"properties":{"n":{"type":"array","items":{"type":"number"}}}}}`)
+	c, end := p.client()
+	defer end()
+	for _, tc := range []struct{ call, want string }{
+		{call("kid__echo", `{"mode":"wild"}`), `Invalid arguments for the tool "echo" of the server "kid": argument /mode: `},
+		{call("kid__strict", `{}`), `Invalid arguments for the tool "strict" of the server "kid": missing "path"`},
+		{call("call-tool", `{"serverName":"kid","toolName":"strict","toolArgs":{"path":"a","n":[1,"x"]}}`), `Invalid arguments for the tool "strict" of the server "kid": argument /n/1: got string, want number`},
+	} {
+		if got, failed := text(c.raw("tools/call", tc.call)); !failed || !strings.Contains(got, tc.want) {
+			t.Errorf("%s\ngot  %s\nwant %s", tc.call, got, tc.want)
 		}
 	}
 }

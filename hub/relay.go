@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,14 +21,14 @@ func (o observer) ChildChanged(st children.Status, offer *children.Offer) {
 
 // ChildNotification passes on what a child tells beside its answers. What
 // belongs to no call and no client ends here.
-func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
+func (o observer) ChildNotification(ctx context.Context, k children.Key, m *jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		o.h.progress.relay(k, m)
 	case "notifications/resources/updated":
 		o.h.subs.relay(k, m)
 	case "notifications/message":
-		o.h.logged(k, m)
+		o.h.logged(ctx, k, m)
 	case methodTaskStatus:
 		o.h.taskTold(k, m)
 	case children.MethodTaskNews:
@@ -37,8 +38,8 @@ func (o observer) ChildNotification(k children.Key, m *jsonrpc.Message) {
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s := o.h.owner(k); s != nil {
-			s.pass(k, m)
+		if s := o.h.owner(k); s != nil && (children.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+			s.pass(ctx, k, m)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/children"
 	"mcphub/validate"
 )
@@ -36,7 +38,23 @@ func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *chi
 		return last // of two readings at a time the first counts
 	}
 	g.lastRead[child] = o
+	o.warn(g.cfg.Log)
 	return o
+}
+
+// mostNamed is how much of what is not offered one warning names.
+const mostNamed = 10
+
+// warn logs what a child defines and is not offered.
+func (o *childOffer) warn(log zerolog.Logger) {
+	if len(o.odd) == 0 {
+		return
+	}
+	what := zerolog.Arr()
+	for _, odd := range o.odd[:min(len(o.odd), mostNamed)] {
+		what = what.Str(shown(odd.Tool, 100) + ": " + shown(odd.Reason, 300))
+	}
+	log.Warn().Str("child", o.child).Int("count", len(o.odd)).Array("what", what).Msg("not everything that the server defines is offered")
 }
 
 // recall fills the catalogue with what is remembered. Lists and names that are

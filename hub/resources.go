@@ -21,23 +21,35 @@ type source struct {
 	uri   string
 }
 
-// sources returns the children that may have a resource, the likeliest first:
-// the one that lists it; the one that the URI itself names; those with a
-// template that fits; and of the others, which may know more than they list,
-// first those that list something of the same scheme. sure: no other child can
-// have it.
-func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
-	if s.tools().shelves[kindResources].byName[uri] == nil {
-		s.awaitOffers(ctx)
+// whose is what is known of whose a resource is: the children that may have it,
+// the likeliest first.
+type whose struct {
+	sure   bool     // likely is one, and no other child can have it
+	likely []source // a template of theirs fits
+	alike  []source // they list something of the same scheme
+	others []source // they may know more than they list
+}
+
+// sources tells whose a resource is: that of the child that lists it, or names it
+// as the app of a tool; of the one that the URI itself names; else see whose.
+func (c *Catalog) sources(uri string) (w whose) {
+	sure := func(child, remote string) whose {
+		return whose{sure: true, likely: []source{{c.gen, child, remote}}}
 	}
-	c := s.tools()
 	if it := c.shelves[kindResources].byName[uri]; it != nil {
-		return []source{{c.gen, it.child, it.remote}}, true
+		return sure(it.child, it.remote)
+	}
+	if at, ok := c.apps.whose[uri]; ok {
+		return sure(at.child, at.uri)
 	}
 	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
-		return []source{{c.gen, child, rest}}, true
+		if !isUI(uri) {
+			return sure(child, rest)
+		}
+		if c.apps.renames(child) { // or it is a resource that is really called so
+			w.likely = append(w.likely, source{c.gen, child, rest})
+		}
 	}
-	var fits, same, rest []source
 	for _, name := range c.gen.names() {
 		if !c.resourceful[name] {
 			continue
@@ -45,14 +57,24 @@ func (s *Session) sources(ctx context.Context, uri string) (list []source, sure 
 		at := source{c.gen, name, uri}
 		switch {
 		case anyTemplate(c.templates[name], uri):
-			fits = append(fits, at)
+			w.likely = append(w.likely, at)
 		case c.schemes[name][scheme(uri)]:
-			same = append(same, at)
+			w.alike = append(w.alike, at)
 		default:
-			rest = append(rest, at)
+			w.others = append(w.others, at)
 		}
 	}
-	return append(append(fits, same...), rest...), false
+	return w
+}
+
+// sources returns the children that may have a resource, the likeliest first, once
+// it is known what they offer. sure: no other child can have it.
+func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
+	if s.tools().shelves[kindResources].byName[uri] == nil {
+		s.awaitOffers(ctx)
+	}
+	w := s.tools().sources(uri)
+	return slices.Concat(w.likely, w.alike, w.others), w.sure
 }
 
 func anyTemplate(templates []string, uri string) bool {
@@ -153,7 +175,7 @@ func (s *Session) inTurn(ctx context.Context, method, uri string, list []source,
 // aboutResource sends a request about one resource to one child. With
 // errSuperseded or what is wrong with the URI nothing was sent; with errDenied
 // there is an answer.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(children.Key) error) (jsonrpc.Answer, error) {
+func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	checker, by := from.gen.cfg.Checker, s.tools().templates[from.child]
 	scan, err := checker.ScanURI(from.child, from.uri, by...)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -39,6 +41,9 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		})
 		again := 0
 		for ; !over.Load(); again++ {
+			h.subs.mu.Lock()
+			h.subs.by[subscription{key, "note://1"}][who] = wish{uri: "note://1"} // as if it was asked for in an earlier Term
+			h.subs.mu.Unlock()
 			s.resubscribe(t.Context(), "kid")
 		}
 		all.Wait()
@@ -53,4 +58,55 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 			t.Error("what nobody wants any more was subscribed again")
 		}
 	})
+}
+
+// TestASubscriptionThatStartsAChildReachesItOnce: the child comes up while the
+// request is under way, and is not asked for the same once more. What was asked
+// of an earlier process is.
+func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
+	spec := played("kid", children.ShareSession, childtest.Script{Library: true})
+	spec.IdleTimeout = 30 * time.Second
+	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, stage *stage) {
+		first, leave := enter(t, h, t.TempDir())
+		first.handshake(declared)
+		first.raw("tools/list", `{}`)
+		leave()
+		c, _ := enter(t, h, t.TempDir())
+		var updates atomic.Int64 // one for each time that the child is asked
+		c.hears = func(m *jsonrpc.Message) {
+			if m.Method == "notifications/resources/updated" {
+				updates.Add(1)
+			}
+		}
+		c.handshake(declared)
+		synctest.Wait()
+		if st := childOf(t, h, "kid"); st.State != "cold" {
+			t.Fatalf("control: the child is %s", st.State)
+		}
+		c.raw(methodSubscribe, `{"uri":"note://1"}`)
+		time.Sleep(time.Minute)
+		if n := updates.Load(); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		if st := childOf(t, h, "kid"); st.State != "stopped" {
+			t.Fatalf("control: the child is %s", st.State)
+		}
+		c.raw("tools/call", call("kid__echo", `{}`))
+		time.Sleep(time.Minute)
+		if n := updates.Load(); n != 2 {
+			t.Errorf("with the second process it was asked %d times", n)
+		}
+	})
+}
+
+// childOf is the one instance of a child.
+func childOf(t *testing.T, h *Hub, name string) ChildStatus {
+	t.Helper()
+	for _, c := range h.Status().Children {
+		if c.Server == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no child %s", name)
+	return ChildStatus{}
 }

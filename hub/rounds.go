@@ -112,7 +112,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		if err != nil {
 			return jsonrpc.Answer{}, err
 		}
-		return resp.Answer(), nil
+		return s.tools().apps.answer(j.child, resp.Answer()), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
 	var add *retry
@@ -141,8 +141,12 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			if resp.Error != nil || !asksForInput(resp.Result) {
-				return resp.Answer(), nil
+			switch {
+			case resp.Error == nil && asksForInput(resp.Result):
+			case carrierOf(ctx) == nil:
+				return d.s.tools().apps.answer(d.j.child, settle(d.j.lease, d.method, resp)), nil
+			default:
+				return d.s.tools().apps.answer(d.j.child, resp.Answer()), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()

@@ -49,10 +49,12 @@ type Session struct {
 	consent consent // what a human has allowed, or is asked
 	queues  recordQueues
 
-	taskNews chan taskNews
-	dropped  atomic.Uint64 // notifications of children that there was no room for
+	dropped atomic.Uint64 // notifications of children that there was no room for
 
-	stirred chan struct{} // there may be something to tell the client
+	announcer worker // tells the client of changed lists
+	outbox    outbox // what the client tells children
+
+	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
@@ -77,6 +79,7 @@ type sessionTables struct {
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
+	begun       bool // as the channel
 	lists       sessionLists
 	restarted   []string // children that were started, whose subscriptions have to be made anew
 	caps        clientCaps
@@ -87,13 +90,14 @@ type sessionTables struct {
 func (h *Hub) newSession() *Session {
 	id, g := uuid.NewString(), h.now()
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), taskNews: make(chan taskNews, statusHeld), recalled: make(chan struct{}),
-		stirred: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
+		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
+	s.announcer.do, s.outbox.passing.do = s.announce, s.outbox.empty
 	s.modern.turned = make(chan struct{}, 1)
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
@@ -106,28 +110,40 @@ func (h *Hub) newSession() *Session {
 }
 
 // run serves the session for as long as front does, then lets its children go.
-func (s *Session) run(ctx context.Context, front func(context.Context) error) error {
+// A nil front serves until ctx ends: others bring what the client says.
+func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
 	s.hub.add(s)
 	defer s.hub.remove(s)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.recall(ctx) })
 	wg.Go(func() { _ = s.roots.Run(ctx) })
-	wg.Go(func() { s.serveRoots(ctx) })
-	wg.Go(func() { s.herald(ctx) })
-	wg.Go(func() { s.carryNews(ctx) })
-	err := front(ctx)
+	s.announcer.start(ctx)
+	s.outbox.passing.start(ctx)
+	if front == nil {
+		s.serveRoots(ctx) // on this goroutine: a session that rests has few
+	} else {
+		wg.Go(func() { s.serveRoots(ctx) })
+		err = front(ctx)
+	}
 	s.modern.lot.close()
 	s.tasks.close()
 	cancel()
 	wg.Wait()
+	s.announcer.stop()
+	s.outbox.passing.stop()
 	return err
 }
 
 // begin says that the client is there. Later calls do nothing.
 func (s *Session) begin() {
 	s.introduce()
-	s.began.Do(func() { close(s.begun) })
+	s.began.Do(func() {
+		s.mu.Lock()
+		s.tab.begun = true
+		s.mu.Unlock()
+		close(s.begun)
+	})
 }
 
 // introduce says that the client has told what it can do, or will not.
@@ -146,17 +162,17 @@ func (s *Session) serveRoots(ctx context.Context) {
 	s.serveAll()
 	timer := time.NewTimer(startAfter)
 	defer timer.Stop()
-	select {
-	case <-s.roots.First():
-	case <-timer.C:
-		s.prestart()
+	for known := false; !known; {
 		select {
 		case <-s.roots.First():
+			known = true
+		case <-timer.C:
+			s.prestart()
+		case <-s.yielded:
+			s.serveAll()
 		case <-ctx.Done():
 			return
 		}
-	case <-ctx.Done():
-		return
 	}
 	for first := true; ; first = false {
 		g := s.hub.inForce()
@@ -173,6 +189,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		select {
 		case <-updates:
 		case <-s.modern.turned:
+		case <-s.yielded:
 		case <-grants:
 		case <-g.next:
 		case <-ctx.Done():
@@ -256,11 +273,14 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	default:
 		news = false
 	}
+	if st.Yields {
+		poke(s.yielded)
+	}
 	if again {
 		s.tab.restarted = append(s.tab.restarted, st.Child)
 	}
 	if news || again {
-		poke(s.stirred)
+		s.announcer.wake()
 	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
@@ -378,6 +398,9 @@ func (s *Session) setCaps(params []byte) {
 	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
+	if !s.tab.begun {
+		s.modern.first.Store(false)
+	}
 	s.mu.Unlock()
 	s.introduce()
 }

@@ -47,9 +47,13 @@ func (s *seats) with(name string, p seat) *seats {
 	return newSeats(by)
 }
 
-// keyFor names the instance that a session with these roots is served by.
+// keyFor names the instance that a session with these roots is served by. A child
+// that is to have both eras, by hub.json, is spoken to in that of the session.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
+	if c.Spec.Era == children.EraAuto && s.modern.first.Load() {
+		k.Era = children.EraModern
+	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
 	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
@@ -57,7 +61,7 @@ func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	default:
 		k.Instance = s.id
 	}
-	return k
+	return s.hub.sup.Home(k)
 }
 
 // rootSet is the digest of all that a child can tell of a session's roots: who
@@ -89,7 +93,15 @@ func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsm
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
 	}
-	return view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS)))
+	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS))))
+}
+
+// suited are those of some roots that a child can do with (R13).
+func (c *Child) suited(roots []rootsmgr.Root) []rootsmgr.Root {
+	if c.Spec.TakesDirectories() {
+		return rootsmgr.Directories(roots)
+	}
+	return roots
 }
 
 // beside are the directories that a child is served beside roots: those that the
@@ -107,11 +119,12 @@ func (g *generation) beside(child string, grants []validate.Grant) []rootsmgr.En
 // policy. They are read once for a configuration: no session has a say in when
 // a child that serves all of them is given others.
 func (g *generation) configuredRoots() map[string][]rootsmgr.Root {
-	snap := rootsmgr.NewSnapshot(g.cfg.FS, 0, g.cfg.Fallback.Origin, g.cfg.Fallback.Entries)
+	snap := g.cfg.Fallback.Snapshot(g.cfg.FS, 0, g.cfg.Checker.Places())
 	out := map[string][]rootsmgr.Root{}
 	for i := range g.cfg.Children {
-		if spec := &g.cfg.Children[i].Spec; spec.Share == children.ShareAll {
-			out[spec.Name] = snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil))
+		c := &g.cfg.Children[i]
+		if spec := &c.Spec; spec.Share == children.ShareAll {
+			out[spec.Name] = c.suited(snap.With(g.cfg.FS, nil, g.beside(spec.Name, nil)))
 		}
 	}
 	return out
@@ -342,8 +355,17 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 			return nil, err
 		}
 		lease, err := s.hub.sup.Acquire(ctx, key)
-		if p, ok := s.seats.Load().by[name]; !ok || p.key == key || ctx.Err() != nil {
+		at := s.seats.Load()
+		p, ok := at.by[name]
+		switch {
+		case !ok, ctx.Err() != nil, p.key == key && (err == nil || s.hub.sup.Home(key) == key):
 			return lease, err
+		case p.key == key: // the session is about to move from there
+			select {
+			case <-at.next:
+			case <-ctx.Done():
+				return nil, err
+			}
 		}
 		if err == nil {
 			lease.Release()

@@ -31,11 +31,13 @@ var listing = [kinds]struct {
 	key     string
 	what    string // for people
 	changed string
+
+	capability string // that says that a child has such a list
 }{
-	kindTools:     {"tools/list", "tools", "name", "tool", "notifications/tools/list_changed"},
-	kindPrompts:   {"prompts/list", "prompts", "name", "prompt", "notifications/prompts/list_changed"},
-	kindResources: {"resources/list", "resources", "uri", "resource", "notifications/resources/list_changed"},
-	kindTemplates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed"},
+	kindTools:     {"tools/list", "tools", "name", "tool", "notifications/tools/list_changed", "tools"},
+	kindPrompts:   {"prompts/list", "prompts", "name", "prompt", "notifications/prompts/list_changed", "prompts"},
+	kindResources: {"resources/list", "resources", "uri", "resource", "notifications/resources/list_changed", "resources"},
+	kindTemplates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed", "resources"},
 }
 
 // An item is a prompt, a resource or a template as the client sees it.
@@ -67,14 +69,12 @@ func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []
 		switch {
 		case !ok || remote == "":
 			reason = fmt.Sprintf("it is no %s with a %s", l.what, l.key)
-		case len(raw) > maxDefinition:
-			reason = fmt.Sprintf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
 		case !unambiguous(raw):
 			reason = "its definition has a member twice"
 		case seen[remote]:
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.what, l.key)
-		case size > maxDefinitions:
-			reason = fmt.Sprintf("the %ss of this server have more than %d bytes together", l.what, maxDefinitions)
+		case size > g.cfg.Limits.Definitions:
+			reason = g.tooMuch(k)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("%s %d", l.what, i+1)
@@ -85,7 +85,7 @@ func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []
 			continue
 		}
 		seen[remote] = true
-		it := &item{gen: g, name: remote, child: child.Spec.Name, remote: remote, def: withoutEscapes(raw)}
+		it := &item{gen: g, name: remote, child: child.Spec.Name, remote: remote, def: cleaned(raw)}
 		if k == kindPrompts {
 			it.name = g.cfg.Names.exposed(it.child, child.Prefix, remote)
 			it.def = rekeyed(it.def, l.key, it.name)
@@ -100,23 +100,41 @@ func rekeyed(def []byte, key, name string) []byte {
 	return join(splice(def, edit{jsonrpc.Get(def, key), jsonrpc.AppendString(nil, name)}))
 }
 
-// ownScheme begins a URI that names its server: mcphub://SERVER/URI.
-const ownScheme = "mcphub://"
+// ownScheme begins a URI that names its server: mcphub://SERVER/URI. That of an app
+// keeps its scheme, by which clients know it: ui://SERVER/REST.
+const (
+	ownScheme = "mcphub://"
+	uiScheme  = "ui://"
+)
 
 // addressed is a URI, or template, that names its server too.
-func addressed(child, uri string) string { return ownScheme + url.PathEscape(child) + "/" + uri }
+func addressed(child, uri string) string {
+	scheme, rest := ownScheme, uri
+	if isUI(uri) {
+		scheme, rest = uri[:len(uiScheme)], uri[len(uiScheme):]
+	}
+	return scheme + url.PathEscape(child) + "/" + rest
+}
 
-// addressee reads such a URI.
+// addressee reads such a URI. One of an app may look like one and be none.
 func addressee(uri string) (child, rest string, ok bool) {
-	rest, ok = strings.CutPrefix(uri, ownScheme)
-	if !ok {
-		return "", "", false
+	scheme := ""
+	if rest, ok = strings.CutPrefix(uri, ownScheme); !ok {
+		if !isUI(uri) {
+			return "", "", false
+		}
+		scheme, rest = uri[:len(uiScheme)], uri[len(uiScheme):]
 	}
 	child, rest, ok = strings.Cut(rest, "/")
 	if name, err := url.PathUnescape(child); ok && err == nil {
-		return name, rest, true
+		return name, scheme + rest, true
 	}
 	return "", "", false
+}
+
+// isUI reports whether a URI is that of an app.
+func isUI(uri string) bool {
+	return len(uri) >= len(uiScheme) && strings.EqualFold(uri[:len(uiScheme)], uiScheme)
 }
 
 // fill puts the items of all children on a shelf, in the order of hub.json.
@@ -164,7 +182,7 @@ func (g *generation) fill(k kind, offered [][]*item) *shelf {
 
 func (g *generation) markedItem(k kind, s *shelf, it *item) string {
 	if k != kindPrompts {
-		return addressed(it.child, it.remote)
+		return addressed(it.child, it.remote) // those of apps have their names already: see apps.go
 	}
 	for size := markSize; ; size++ {
 		if name := g.cfg.Names.marked(it.child, g.byName[it.child].Prefix, it.remote, size); s.byName[name] == nil {

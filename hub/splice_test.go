@@ -37,17 +37,6 @@ func TestRenamedKeepsEverythingElse(t *testing.T) {
 	}
 }
 
-func TestWithoutEscapesTouchesOnlyTheDescription(t *testing.T) {
-	clean := []byte(`{"name":"a","description":"no escape","x":"\u001b[1m"}`)
-	if got := withoutEscapes(clean); !bytes.Equal(got, clean) {
-		t.Errorf("%s", got)
-	}
-	got := withoutEscapes([]byte(`{"name":"a","description":"bad \u001b[31mred\u001b[0m","x":"\u001b[1m"}`))
-	if want := `{"name":"a","description":"bad red","x":"\u001b[1m"}`; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestCheckMembersRefusesLookAlikes(t *testing.T) {
 	for _, name := range []string{"Name", "ARGUMENTS", "argument\u017f", "arguments\x00", "_Meta", "Task"} {
 		if checkMembers([]jsonrpc.Member{{Name: "name"}, {Name: name}}) == nil {

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"mcphub/children"
+	"mcphub/internal/audit"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -20,6 +21,7 @@ type rootReport struct {
 	URI   string `json:"uri"`
 	Name  string `json:"name,omitempty"`
 	Flag  string `json:"flag,omitempty"`
+	File  bool   `json:"file,omitempty"` // a single file, and no directory
 	Below bool   `json:"redundant,omitempty"`
 }
 
@@ -46,20 +48,24 @@ type rootsReport struct {
 	Client           string          `json:"client,omitempty"`
 	OutsideAllowed   bool            `json:"outsideAllowed"`
 	Meaning          string          `json:"meaning,omitempty"`
+	Resources        []string        `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
 	Skipped          []skippedReport `json:"skipped,omitempty"`
 	LastError        string          `json:"lastError,omitempty"`
 	Config           *ConfigState    `json:"config,omitempty"`
 	Policy           *PolicyReport   `json:"policy,omitempty"`
 	Audit            AuditStatus     `json:"audit"`
+	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
 	Children         []childRoots    `json:"children"`
 	consentReport
+	extensionsReport
 }
 
 // childRoots is how one child stands to the roots, and who shares its process.
 type childRoots struct {
 	Server   string   `json:"server"`
 	State    string   `json:"state"`
-	Asked    bool     `json:"asked"` // it has asked for the roots
+	Error    string   `json:"error,omitempty"` // why it is not ready, or what is wrong with it although it is
+	Asked    bool     `json:"asked"`           // it has asked for the roots
 	Cwd      string   `json:"cwd,omitempty"`
 	Share    string   `json:"share"`            // session, roots or all
 	Sessions int      `json:"sessions"`         // that this process serves, this one among them
@@ -75,7 +81,7 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	view, caps, era := s.roots.View(), s.capabilities(), eraHandshake
+	view, caps, era := s.of(ctx, s.roots.View()), s.capabilities(), eraHandshake
 	word := s.roots.State().Word
 	if p := parleyOf(ctx); p != nil {
 		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
@@ -86,11 +92,11 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.protocol, Client: strings.TrimSpace(caps.name + " " + caps.version),
-		OutsideAllowed: view.Open, Meaning: view.Why(),
+		Era: era, Protocol: caps.protocol, Client: caps.client(),
+		OutsideAllowed: view.Open, Meaning: view.Meaning(),
 	}
 	for _, root := range snap.Roots() {
-		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, Below: root.Redundant})
+		r.Roots = append(r.Roots, rootReport{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
 		r.FilePaths = append(r.FilePaths, root.Path)
 	}
 	r.RootsCount = len(r.Roots)
@@ -98,16 +104,18 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.Skipped = append(r.Skipped, skippedReport{shown(sk.Raw, 200), shown(sk.Name, 100), sk.Reason})
 	}
 	if view.Err != nil {
-		r.LastError = view.Err.Error()
+		r.LastError = printable.Clean(view.Err.Error())
 	}
 	r.Config = s.hub.ConfigState()
 	r.consentReport = s.consent.report()
 	g := s.hub.now()
-	r.Policy = g.policy()
+	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
 	r.Audit = g.cfg.Audit.status()
+	r.Redefined = s.hub.redefined.list()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
+	r.extensionsReport = reportExtensions(s.tools().extensions)
 	return r
 }
 
@@ -115,7 +123,7 @@ func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) chi
 	st, _, _, _ := s.childStatus(name)
 	share := g.byName[name].Spec.Share
 	r := childRoots{
-		Server: name, State: st.State.String(), Asked: st.AskedRoots, Cwd: st.Cwd,
+		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
 		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
 	}
 	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
@@ -149,31 +157,37 @@ type oddityReport struct {
 	Reason string `json:"reason"`
 }
 
+func reportOddities(all []oddity) (r []oddityReport) {
+	for _, odd := range all {
+		r = append(r, oddityReport{shown(odd.Tool, 100), odd.Reason})
+	}
+	return r
+}
+
 type serversReport struct {
 	Servers []serverReport `json:"servers"`
+	extensionsReport
 }
 
 func (s *Session) serversReport(only string) serversReport {
-	out := serversReport{Servers: []serverReport{}}
 	c := s.tools()
+	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.extensions)}
 	g := c.gen
 	for _, name := range g.names() {
 		if only != "" && only != name {
 			continue
 		}
 		st, _, _, _ := s.childStatus(name)
-		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: st.Err, Restarts: st.Restarts, Tools: []toolReport{}}
+		r := serverReport{Name: name, State: st.State.String(), Share: g.byName[name].Spec.Share.String(), Error: printable.Clean(st.Err), Restarts: st.Restarts, Tools: []toolReport{}}
 		if st.State != children.Ready {
-			r.Stderr = st.Stderr
+			r.Stderr = s.stderrOf(st)
 		}
 		for _, o := range c.tools {
 			if o.child == name {
 				r.Tools = append(r.Tools, toolReport{Name: o.name, ToolName: o.remote, Description: o.description()})
 			}
 		}
-		for _, odd := range c.odd[name] {
-			r.NotOffered = append(r.NotOffered, oddityReport{shown(odd.Tool, 100), odd.Reason})
-		}
+		r.NotOffered = reportOddities(c.odd[name])
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range g.cfg.Broken {
@@ -189,18 +203,19 @@ func (o *offered) description() string {
 		Description string `json:"description"`
 	}
 	_ = json.Unmarshal(o.def, &d) // an odd description is shown as none
-	return shown(d.Description, 300)
+	return printable.Clip(printable.Clean(d.Description), 300)
 }
 
 // A Status is how a whole hub stands at one moment: a copy, for whoever looks
-// after it. Texts that came from children and clients are as they came, but for
-// stderr, which is plain text; who shows them escapes them.
+// after it. Texts that came from children and clients are clean.
 type Status struct {
-	Children  []ChildStatus   `json:"children"`  // every instance, and those configured that have none; by name, then instance
-	NotServed []NotServed     `json:"notServed"` // entries of hub.json that cannot be run, or are disabled
-	Sessions  []SessionStatus `json:"sessions"`  // by the time they began
+	Children  []ChildStatus   `json:"children"`                 // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed     `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
+	Sessions  []SessionStatus `json:"sessions"`                 // by the time they began
+	Redefined []Redefinition  `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
 	Audit     AuditStatus     `json:"audit"`
 	Policy    *PolicyReport   `json:"policy,omitempty"`
+	extensionsReport
 }
 
 // ChildStatus is one instance of a child.
@@ -208,6 +223,7 @@ type ChildStatus struct {
 	Server   string     `json:"server"`             // its name in hub.json
 	Instance string     `json:"instance,omitempty"` // what it serves: a session's id, or a set of roots; "" where it serves all, or none yet
 	Share    string     `json:"share"`              // session, roots or all
+	Era      string     `json:"era,omitempty"`      // handshake or modern: in which this instance was spoken to last; "" before
 	State    string     `json:"state"`              // configured, waiting, starting, ready, backing off, draining, stopped
 	Since    *time.Time `json:"since,omitempty"`    // of this state
 	PID      int        `json:"pid,omitempty"`      // while a process runs
@@ -216,9 +232,15 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
+	childOdd
 	childFailures
 	childLaunch
 	childServed
+}
+
+// childOdd is what a server defines and is not offered.
+type childOdd struct {
+	NotOffered []oddityReport `json:"notOffered,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -227,6 +249,7 @@ type childFailures struct {
 	Failures    int        `json:"failures"`              // in a row
 	CircuitOpen bool       `json:"circuitOpen"`           // too many in a row: started only when called
 	NextStart   *time.Time `json:"nextStart,omitempty"`   // when backing off: not before
+	StartedBy   string     `json:"startedBy,omitempty"`   // when backing off: what starts it then, "call" or "hub"
 	LastFailure string     `json:"lastFailure,omitempty"` // how the last start or run that failed ended, exit status included
 	FailedAt    *time.Time `json:"failedAt,omitempty"`    // when that was
 }
@@ -234,7 +257,7 @@ type childFailures struct {
 // childLaunch is how an instance was started.
 type childLaunch struct {
 	Command     string   `json:"command"`
-	Args        []string `json:"args"`
+	Args        []string `json:"args"` // what looks like a secret is left out
 	Cwd         string   `json:"cwd,omitempty"`
 	Environment []string `json:"environment"` // names of the variables passed; never their values (C7)
 }
@@ -258,7 +281,8 @@ type SessionStatus struct {
 	Since    time.Time `json:"since"`
 	Client   string    `json:"client,omitempty"` // name and version, as it calls itself
 	Protocol string    `json:"protocolVersion,omitempty"`
-	Calls    int       `json:"calls"` // requests of the client being served
+	Calls    int       `json:"calls"`  // requests of the client being served
+	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
 	sessionRoots
 	consentReport
 }
@@ -277,7 +301,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.list()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -286,7 +310,19 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Lock()
 	sessions := slices.Collect(maps.Values(h.sessions))
+	offers := map[string]*childOffer{}
+	for k, known := range h.known {
+		if known.offer != nil {
+			offers[k.Child] = known.offer
+		}
+	}
 	h.mu.Unlock()
+	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
+	for i := range st.Children {
+		if o := offers[st.Children[i].Server]; o != nil {
+			st.Children[i].NotOffered = reportOddities(o.odd)
+		}
+	}
 	for _, s := range sessions {
 		st.Sessions = append(st.Sessions, s.status())
 	}
@@ -301,28 +337,49 @@ func (c *Config) childrenStatus(instances []children.Status) []ChildStatus {
 		spec, before := c.Children[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == spec.Name {
-				out = append(out, childStatus(spec, st))
+				out = append(out, c.childStatus(spec, st))
 			}
 		}
 		if len(out) == before {
-			out = append(out, childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
+			out = append(out, c.childStatus(spec, children.Status{Key: children.Key{Child: spec.Name}, Command: spec.Command, Args: spec.Args}))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ChildStatus) int { return cmp.Compare(a.Server, b.Server) })
 	return out
 }
 
-func childStatus(spec children.Spec, st children.Status) ChildStatus {
+func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus {
 	return ChildStatus{
-		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: st.Err, Stderr: st.Stderr, Skipped: st.Skipped,
+		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped,
 		childFailures: childFailures{
-			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart),
-			LastFailure: st.LastFailure, FailedAt: moment(st.FailedAt),
+			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
+			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: list(st.Args), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
+}
+
+// eraOf is the word for the era of a protocol version; "" for none.
+func eraOf(protocol string) string {
+	switch protocol {
+	case "":
+		return ""
+	case modernVersion:
+		return eraModern
+	}
+	return eraHandshake
+}
+
+func startedBy(st children.Status) string {
+	switch {
+	case st.State != children.BackingOff:
+		return ""
+	case st.ByItself:
+		return "hub"
+	}
+	return "call"
 }
 
 func moment(t time.Time) *time.Time {
@@ -338,14 +395,14 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: strings.TrimSpace(caps.name + " " + caps.version), Protocol: caps.protocol, Calls: s.client.Serving(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.trips.passed(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 		},
 	}
 	if roots.Err != nil {
-		st.RootsError = roots.Err.Error()
+		st.RootsError = printable.Clean(roots.Err.Error())
 	}
 	st.consentReport = s.consent.report()
 	return st

@@ -16,6 +16,7 @@ import (
 func TestStatus(t *testing.T) {
 	kid := scripted("kid", childtest.Script{FloodStderr: 2})
 	kid.Env["MCPHUB_TEST_TOKEN"] = "hush-this-is-secret"
+	kid.Args = []string{"--api-key", "hush-this-is-secret"}
 	bad := scripted("bad", childtest.Script{Exit: 3})
 	shared := scripted("shared", childtest.Script{})
 	shared.Share = children.ShareAll
@@ -42,6 +43,14 @@ func TestStatus(t *testing.T) {
 	<-c.progress // so the call is under way
 	st := h.Status()
 	<-done
+	if now := h.Status().Sessions[0]; now.Passed != st.Sessions[0].Passed || st.Sessions[0].Passed != 1 || now.Calls != 0 {
+		t.Errorf("one call went on: %d then, %d now, %d under way", st.Sessions[0].Passed, now.Passed, now.Calls)
+	}
+	c.raw("tools/call", call("kid__echo", `{"short":"way"}`))
+	c.raw("tools/call", call("kid__echo", `{"path":"/etc/passwd"}`)) // which goes nowhere
+	if now := h.Status().Sessions[0].Passed; now != 2 {
+		t.Errorf("%d calls went on, want 2", now)
+	}
 
 	byName := map[string]ChildStatus{}
 	for _, k := range st.Children {
@@ -61,7 +70,7 @@ func TestStatus(t *testing.T) {
 	if !slices.Contains(got.Environment, "MCPHUB_TEST_TOKEN") || !slices.Contains(got.Environment, "PATH") {
 		t.Errorf("names of variables: %q", got.Environment)
 	}
-	if f := byName["bad"]; f.State == "ready" || f.Failures == 0 || !strings.Contains(f.LastFailure, "exited with status 3") || f.FailedAt == nil ||
+	if f := byName["bad"]; f.State == "ready" || f.Failures == 0 || !strings.Contains(f.LastFailure, "exited with status 3") || f.FailedAt == nil || f.StartedBy == "" || f.NextStart == nil ||
 		!strings.Contains(f.Stderr, "exiting as told") {
 		t.Errorf("bad: %+v", f)
 	}

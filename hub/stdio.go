@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -17,10 +18,12 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	s := h.newSession()
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
-		Strict: true, FrameLimit: cfg.Limits.Frame, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
+		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
-	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, cfg.Roots, cfg.FS, s.log)
+	settings := cfg.Roots
+	settings.Places = s.places
+	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.client = conn
 	return s.run(ctx, conn.Run)
 }
@@ -83,6 +86,10 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.begin()
 		return s.explain(ctx, m)
 	}
+	if !children.OfProtocol(m.Method) {
+		s.begin()
+		return s.extension(ctx, m)
+	}
 	return s.control(ctx, m.Frame)
 }
 
@@ -106,7 +113,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
 		s.awaitRecalled(ctx)
-		a.Result = s.withInstructions(a.Result)
+		a.Result = s.withExtensions(s.withInstructions(a.Result))
 	}
 	return a
 }
@@ -132,6 +139,10 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		// Whatever roots its params may hold: they are asked for, never told (R7).
 		s.roots.Changed()
 	default:
+		if !children.OfProtocol(m.Method) {
+			s.carry(m)
+			return
+		}
 		s.log.Debug().Str("method", shown(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }

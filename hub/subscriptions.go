@@ -17,7 +17,13 @@ import (
 // leaf.
 type subscriptions struct {
 	mu sync.Mutex
-	by map[subscription]map[*subscriber]string // the client's URI
+	by map[subscription]map[*subscriber]wish
+}
+
+// A wish is what a subscriber wants of a subscription.
+type wish struct {
+	uri  string        // the client's
+	made children.Term // of the child, in which it was asked for
 }
 
 // A subscriber is whoever of a session is told of resources: the client itself
@@ -37,11 +43,11 @@ type subscription struct {
 const mostSubscriptions = 10_000
 
 // add notes what a subscriber wants; fresh: it did not want it before.
-func (t *subscriptions) add(sub subscription, who *subscriber, uri string) (fresh bool, err error) {
+func (t *subscriptions) add(sub subscription, who *subscriber, w wish) (fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil {
-		t.by = map[subscription]map[*subscriber]string{}
+		t.by = map[subscription]map[*subscriber]wish{}
 	}
 	n := 0
 	for _, held := range t.by {
@@ -52,15 +58,16 @@ func (t *subscriptions) add(sub subscription, who *subscriber, uri string) (fres
 		}
 	}
 	if _, held := t.by[sub][who]; held {
+		t.by[sub][who] = w
 		return false, nil
 	}
 	if n >= mostSubscriptions {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	if t.by[sub] == nil {
-		t.by[sub] = map[*subscriber]string{}
+		t.by[sub] = map[*subscriber]wish{}
 	}
-	t.by[sub][who] = uri
+	t.by[sub][who] = w
 	return true, nil
 }
 
@@ -81,30 +88,32 @@ func (t *subscriptions) heldBy(who *subscriber, uri string) (subscription, bool)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for sub, held := range t.by {
-		if name, wants := held[who]; wants && name == uri {
+		if w, wants := held[who]; wants && w.uri == uri {
 			return sub, true
 		}
 	}
 	return subscription{}, false
 }
 
-// move enters a subscriber at another instance in the place of the one that it
-// was entered at; false where it was not.
-func (t *subscriptions) move(from, to subscription, who *subscriber) bool {
+// move enters a subscriber at another instance, or in another Term of the same, in
+// the place of the one that it was entered at; false where it was not, or where
+// that is the very Term in which it has asked.
+func (t *subscriptions) move(from, to subscription, term children.Term, who *subscriber) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	uri, held := t.by[from][who]
-	if !held || from == to {
-		return held
+	w, held := t.by[from][who]
+	if !held || from == to && w.made == term {
+		return false
 	}
+	w.made = term
 	delete(t.by[from], who)
 	if len(t.by[from]) == 0 {
 		delete(t.by, from)
 	}
 	if t.by[to] == nil {
-		t.by[to] = map[*subscriber]string{}
+		t.by[to] = map[*subscriber]wish{}
 	}
-	t.by[to][who] = uri
+	t.by[to][who] = w
 	return true
 }
 
@@ -129,6 +138,7 @@ type desire struct {
 	subscription
 	who  *subscriber
 	name string
+	made children.Term
 }
 
 // of returns what a session wants of one child.
@@ -137,9 +147,9 @@ func (t *subscriptions) of(s *Session, child string) []desire {
 	defer t.mu.Unlock()
 	var out []desire
 	for sub, held := range t.by {
-		for who, uri := range held {
+		for who, w := range held {
 			if who.s == s && sub.key.Child == child {
-				out = append(out, desire{sub, who, uri})
+				out = append(out, desire{sub, who, w.uri, w.made})
 			}
 		}
 	}
@@ -159,8 +169,8 @@ func (t *subscriptions) relay(k children.Key, m *jsonrpc.Message) {
 	}
 	t.mu.Lock()
 	var all []tell
-	for who, own := range t.by[subscription{k, uri}] {
-		all = append(all, tell{who, own})
+	for who, w := range t.by[subscription{k, uri}] {
+		all = append(all, tell{who, w.uri})
 	}
 	t.mu.Unlock()
 	for _, to := range all {
@@ -212,9 +222,9 @@ func tellsNothing() jsonrpc.Answer {
 func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at subscription
 	fresh := false
-	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(k children.Key) (err error) {
-		at = subscription{k, from.uri}
-		fresh, err = s.hub.subs.add(at, who, uri)
+	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(lease *children.Lease) (err error) {
+		at = subscription{lease.Key(), from.uri}
+		fresh, err = s.hub.subs.add(at, who, wish{uri, lease.Term()})
 		return err
 	})
 	if fresh && (err != nil || a.Error != nil) {
@@ -267,29 +277,36 @@ func aboutURI(method, uri string) *jsonrpc.Message {
 	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
 }
 
-var errUnsubscribed = errors.New("it is not wanted any more")
+var errNotWanted = errors.New("it is not wanted any more, or was asked for already")
 
 // resubscribe subscribes again at an instance that was started anew, or that
-// the session has moved to. A URI that is outside by now is left out. What was
-// wanted of a child that is configured no more waits until it is again.
+// the session has moved to, to what was asked for in an earlier Term of the
+// child: a request that the child was started for is under way by itself. A URI
+// that is outside by now is left out. What was wanted of a child that is
+// configured no more waits until it is again.
 func (s *Session) resubscribe(ctx context.Context, child string) {
 	g := s.hub.now()
 	if g.byName[child] == nil {
 		return
 	}
+	st, _, _, _ := s.childStatus(child)
 	for _, w := range s.hub.subs.of(s, child) {
+		if w.key == st.Key && w.made == st.Term() {
+			continue
+		}
+		skip := false
 		at, m := w.subscription, aboutURI(methodSubscribe, w.uri)
 		// Entered all the time: the instance may be the same, and what it tells meanwhile is not to be lost.
-		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), nil, func(k children.Key) error {
-			to := subscription{k, w.uri}
-			if !s.hub.subs.move(at, to, w.who) {
-				return errUnsubscribed
+		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), nil, func(lease *children.Lease) error {
+			to := subscription{lease.Key(), w.uri}
+			if skip = !s.hub.subs.move(at, to, lease.Term(), w.who); skip {
+				return errNotWanted
 			}
 			at = to
 			return nil
 		})
 		switch {
-		case errors.Is(err, errUnsubscribed):
+		case skip:
 			continue
 		case errors.Is(err, errSuperseded):
 			continue // the one that takes its place is told when it is there

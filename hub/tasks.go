@@ -22,9 +22,8 @@ const (
 	methodTaskStatus = "notifications/tasks/status"
 	methodTaskUpdate = "tasks/update" // of the extension of 2026-07-28
 
-	mostTasks  = 1024      // of one session, each way; the oldest are forgotten
-	taskTime   = time.Hour // that a task keeps its child from resting, at most
-	statusHeld = 64        // news of the client's tasks that wait for children
+	mostTasks = 1024      // of one session, each way; the oldest are forgotten
+	taskTime  = time.Hour // that a task keeps its child from resting, at most
 )
 
 // tasks are those of one session: made by children for the client, and by the
@@ -197,6 +196,9 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
+	}
+	if carrierOf(ctx) == nil {
+		return settle(lease, m.Method, resp)
 	}
 	return resp.Answer()
 }

@@ -80,12 +80,6 @@ func (ts *tasks) own(k children.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	return jsonrpc.Answer{Result: join(splice(a.Result, edit{old, list})), Release: a.Release}
 }
 
-// taskNews is what the client told of a task.
-type taskNews struct {
-	key    children.Key
-	params []byte
-}
-
 // clientTold passes on what the client tells of a task that it made for a child.
 // News that there is no room for are dropped: nobody may rely on them.
 func (s *Session) clientTold(m *jsonrpc.Message) {
@@ -96,27 +90,15 @@ func (s *Session) clientTold(m *jsonrpc.Message) {
 	if !ok {
 		return
 	}
-	select {
-	case s.taskNews <- taskNews{k, bytes.Clone(m.Params)}:
-	default:
-	}
-}
-
-// carryNews tells children of their tasks until ctx ends.
-func (s *Session) carryNews(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case n := <-s.taskNews:
-			if lease, ok := s.hub.sup.TryAcquire(n.key); ok {
-				soon, cancel := context.WithTimeout(ctx, time.Second)
-				_ = lease.Notify(soon, methodTaskStatus, n.params)
-				cancel()
-				lease.Release()
-			}
+	params := bytes.Clone(m.Params)
+	s.outbox.put(len(params), func(ctx context.Context) {
+		if lease, ok := s.hub.sup.TryAcquire(k); ok {
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			_ = lease.Notify(soon, methodTaskStatus, params)
+			cancel()
+			lease.Release()
 		}
-	}
+	})
 }
 
 func tasksResult(entries [][]byte, next *taskCursor) jsonrpc.Answer {

@@ -25,6 +25,14 @@ type trips struct {
 	asked map[*question]struct{}
 	by    map[string]*question // by the progress token that the client was given
 	token uint64
+	count uint64 // of all that began
+}
+
+// passed is how many requests have gone on to children.
+func (ts *trips) passed() uint64 {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.count
 }
 
 // A trip is one request of the client that is with a child. Its links belong to
@@ -68,6 +76,7 @@ func (ts *trips) begin(t *trip) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t.under = true
+	ts.count++
 	if t.older = ts.last; t.older != nil {
 		t.older.newer = t
 	}

@@ -32,10 +32,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 	}
 	a := &Areas{eyes: newEyes(fsys), index: newIndex()}
 	list, errs := make([]Area, len(dirs)), make([]error, len(dirs))
-	homeGiven, homePath := "", ""
-	if home := homeOf(fsys); home != "" {
-		homeGiven, homePath, _ = a.eyes.canonical(home)
-	}
+	home := a.eyes.homeFolder()
 	for i, dir := range dirs {
 		if list[i], errs[i] = a.eyes.area(dir); errs[i] != nil {
 			continue
@@ -46,7 +43,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 			area.Number = a.count
 			a.count++
 			a.index.add(p, area.Path, int32(area.Number), true)
-			for _, alias := range a.eyes.aliases(area.Path, homeGiven, homePath) {
+			for _, alias := range a.eyes.aliases(area.Path, home) {
 				a.index.add(p, alias, int32(area.Number), false)
 			}
 		}
@@ -71,9 +68,12 @@ func (a *Areas) known(path string) int {
 // need not be allowed to read.
 func (e *eyes) area(raw string) (Area, error) {
 	p := e.platform
-	given, path, err := e.canonical(raw)
-	if err == nil {
-		return Area{Given: given, Path: path, Exists: true}, nil
+	f, err := e.canonical(raw)
+	switch {
+	case err == nil && f.file:
+		return Area{}, errNoDir
+	case err == nil:
+		return Area{Given: f.given, Path: f.path, Exists: true}, nil
 	}
 	slashed := p.slashed(p.fromMSYS(raw))
 	place, why := e.resolve(slashed)
@@ -85,7 +85,7 @@ func (e *eyes) area(raw string) (Area, error) {
 	case why != nil, hasControl(slashed), hasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
 		return Area{}, err
 	case place.Exists && !place.Dir:
-		return Area{}, errors.New("it is not a directory")
+		return Area{}, errNoDir
 	}
 	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists}, nil
 }

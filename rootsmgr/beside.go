@@ -15,26 +15,26 @@ func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
 	if fsys == nil {
 		fsys = noFS{}
 	}
-	b := builder{Snapshot: &Snapshot{roots: s.Roots(), origin: OriginConfig}, eyes: newEyes(fsys), index: newIndex()}
+	var top *Snapshot
 	if ceiling != nil {
-		b.top = &Snapshot{guard: ceiling}
+		top = &Snapshot{guard: ceiling}
 		for _, set := range ceiling.sets {
-			b.top.roots = append(b.top.roots, set.roots...)
+			top.roots = append(top.roots, set.roots...)
 		}
 	}
-	if home := homeOf(fsys); home != "" {
-		b.homeGiven, b.homePath, _ = b.eyes.canonical(home)
-	}
+	b := newBuilder(fsys, &Snapshot{roots: s.Roots(), origin: OriginConfig}, blueprint{top: top})
 	for i := range b.roots {
 		b.index.add(b.eyes.platform, b.roots[i].Path, int32(i), true)
-	}
-	for _, e := range entries {
-		had := len(b.roots)
-		b.add(e)
-		for i := had; i < len(b.roots); i++ {
-			b.roots[i].Name = e.Name // also of what is left of it below a ceiling
+		if b.roots[i].File {
+			b.index.addFile(int32(i))
 		}
 	}
+	for _, e := range entries {
+		b.look(e)
+	}
+	// A path that is a link now was none when its directory was read: servers may
+	// have planted it.
+	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.file || len(c.links) > 0 })
 	out := slices.Clone(b.finish().roots)
 	for i := range s.Len() {
 		out[i].Redundant, out[i].Flag, out[i].Name = s.roots[i].Redundant, s.roots[i].Flag, s.roots[i].Name

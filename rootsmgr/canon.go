@@ -7,48 +7,83 @@ import (
 	"strings"
 )
 
-// canonical returns the two spellings of a directory that is to be a root:
-// given, cleaned as text, and path, with every symlink resolved and spelled as
-// the filesystem has it. The error says in plain words why it can be none.
-func (e *eyes) canonical(raw string) (given, path string, err error) {
+// found is what is to be a root, as the filesystem is now.
+type found struct {
+	given string   // absolute, cleaned as text; "" where that cannot be said
+	path  string   // every symlink resolved, spelled as the filesystem has it; "" where that cannot be said
+	file  bool     // a regular file, and no directory
+	links []string // every symlink followed on the way, each in a directory without links
+}
+
+var (
+	errMissing = errors.New("it does not exist")
+	errNoDir   = errors.New("it is not a directory")
+)
+
+// canonical looks at a directory or file that is to be a root. The error says in
+// plain words why it can be none, and is errMissing where there is nothing: what
+// was found tells then where it would be.
+func (e *eyes) canonical(raw string) (found, error) {
 	p := e.platform
 	raw = p.slashed(p.fromMSYS(raw))
 	if hasControl(raw) {
-		return "", "", errors.New("its path holds a control character")
+		return found{}, errors.New("its path holds a control character")
 	}
-	place, err := e.resolve(raw)
+	var f found
+	look := *e
+	look.links = &f.links
+	if p.checkPath(raw) == CauseNone {
+		f.given = p.Clean(raw)
+	}
+	place, err := look.resolve(raw)
 	if err != nil {
-		return "", "", plain(err)
+		return f, plain(err)
 	}
 	r := place.Readings
+	f.file = place.File
 	switch {
 	case r.Cleaned != r.Physical:
-		return "", "", fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
+		return f, fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
 			quote(r.Physical), quote(r.Cleaned))
 	case !place.Exists, !e.reaches(raw):
-		return "", "", errors.New("it does not exist")
-	case !place.Dir:
-		return "", "", errors.New("it is not a directory")
+		f.path = place.Path
+		return f, errMissing
+	case !place.Dir && !place.File:
+		return f, errors.New("it is neither a directory nor a regular file")
 	}
-	path = place.Path
+	f.path = place.Path
 	if t, ok := e.FS.(trueCaser); ok {
-		if path, err = t.TrueCase(path); err != nil {
-			return "", "", fmt.Errorf("its real name cannot be found: %w", err)
+		path, err := t.TrueCase(f.path)
+		if err != nil {
+			return f, fmt.Errorf("its real name cannot be found: %w", err)
 		}
-		path = p.Clean(path)
+		if path = p.Clean(path); path != f.path && e.same != nil && !e.sameDir(path, f.path) {
+			return f, errors.New("it changed while it was looked at")
+		}
+		f.path = path
 	}
-	if hasControl(path) {
-		return "", "", errors.New("its path holds a control character once links are resolved")
+	if hasControl(f.path) {
+		return f, errors.New("its path holds a control character once links are resolved")
 	}
-	if f, ok := e.FS.(reader); ok {
-		if err := f.Readable(path); err != nil {
+	if fsys, ok := e.FS.(reader); ok {
+		if err := fsys.Readable(f.path); err != nil {
 			if cause := errors.Unwrap(err); cause != nil {
 				err = cause // the line names the path already
 			}
-			return "", "", fmt.Errorf("it cannot be read: %w", err)
+			return f, fmt.Errorf("it cannot be read: %w", err)
 		}
 	}
-	return r.Lexical, path, nil
+	return f, nil
+}
+
+// homeFolder is the user's home folder; the zero found where there is none.
+func (e *eyes) homeFolder() found {
+	if home := homeOf(e.FS); home != "" {
+		if f, err := e.canonical(home); err == nil {
+			return f
+		}
+	}
+	return found{}
 }
 
 // reaches reports whether the spelling itself exists: one that enters what does
@@ -76,7 +111,7 @@ func plain(err error) error {
 // reached by a link (/home to /var/home). A client that asked the kernel for
 // its directory and a user who wrote the short form mean the same one. Only the
 // reading as text is widened by these: the physical ones still decide.
-func (e *eyes) aliases(path, homeGiven, homePath string) []string {
+func (e *eyes) aliases(path string, home found) []string {
 	var out []string
 	p := e.platform
 	if p == Darwin {
@@ -86,9 +121,9 @@ func (e *eyes) aliases(path, homeGiven, homePath string) []string {
 			}
 		}
 	}
-	if homePath != "" && homeGiven != homePath {
-		if rest, ok := strings.CutPrefix(path, homePath); ok && (rest == "" || rest[0] == p.sep()) {
-			out = append(out, homeGiven+rest)
+	if home.path != "" && home.given != home.path {
+		if rest, ok := strings.CutPrefix(path, home.path); ok && (rest == "" || rest[0] == p.sep()) {
+			out = append(out, home.given+rest)
 		}
 	}
 	return out

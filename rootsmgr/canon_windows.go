@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Readable reports why this process could not list dir.
-func (OS) Readable(dir string) error {
-	f, err := os.Open(dir)
+// Readable reports why this process could not list a directory or read a file.
+func (OS) Readable(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package rootsmgr
 
+import "cmp"
+
 // This file holds roots to a ceiling: directories that a session never leaves,
 // whoever vouches for its roots (H5). What is open is the intersection of both,
 // so that everything made of a Snapshot, the Guard, the roots that children are
@@ -12,36 +14,39 @@ func (s Settings) ceiling(fsys FS, generation uint64) *Snapshot {
 	if s.Ceiling == nil {
 		return nil
 	}
-	return NewSnapshot(fsys, generation, OriginCeiling, s.Ceiling)
+	return blueprint{entries: s.Ceiling, places: s.places()}.snapshot(fsys, generation, OriginCeiling)
 }
 
-// contains reports whether a canonical path is one of the roots or below one.
-func (s *Snapshot) contains(path string) bool {
-	_, _, ok := s.Guard().find(path, true)
-	return ok
+// contains reports whether what was found is one of the roots or below one.
+func (s *Snapshot) contains(f found) bool {
+	set, at, ok := s.Guard().find(f.path, true)
+	return ok && (f.file || !set.roots[at.root].File)
 }
 
 // narrow opens what of the ceiling lies below a directory that is not within
 // it, and reports either way that the directory itself is not open.
-func (b *builder) narrow(entry Entry, path string) {
+func (b *builder) narrow(c candidate) {
 	p, above := b.eyes.platform, newIndex()
-	above.add(p, path, 0, true)
-	found := false
+	above.add(p, c.path, 0, true)
+	some := false
 	for _, r := range b.top.roots {
+		if c.file {
+			break // nothing is below a file
+		}
 		_, below := above.find(p, r.Path, true)
 		if !below {
 			_, below = above.findFolded(&b.eyes, r.Path, true)
 		}
 		if below {
-			found = true
-			b.open(r.Given, r.Path, r.Name)
+			some = true
+			b.open(found{given: r.Given, path: r.Path, file: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}
 	}
 	reason := reasonAbove
-	if found {
+	if some {
 		reason = "it reaches beyond the directories of the client's token (http.tokens in hub.json) and was narrowed to them"
 	}
-	b.skip(Skipped{entry.URI, entry.Name, reason})
+	b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.given})
 }
 
 // under puts a View under a ceiling: where paths would pass for want of a
@@ -58,6 +63,7 @@ func (v View) under(top *Snapshot) View {
 	}
 	v.Open = false
 	whole := *top
+	whole.behind = append([]*Snapshot{v.Snapshot}, top.behind...)
 	whole.skipped = append(v.Snapshot.Skipped(), top.skipped...)
 	v.Snapshot = &whole
 	v.Case = CaseKnown

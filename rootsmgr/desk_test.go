@@ -28,6 +28,7 @@ type setup struct {
 	fallback Fallback
 	settings Settings
 	src      Source // nil: the client
+	fsys     FS     // nil: a fake one
 }
 
 // bubble runs f with a Manager in a bubble of its own, and has the Manager
@@ -45,7 +46,10 @@ func bubble(t *testing.T, s setup, f func(*testing.T, *desk)) {
 }
 
 func newDesk(t *testing.T, s setup) *desk {
-	fsys := rootstest.NewFS(t, Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
+	var fsys FS = rootstest.NewFS(t, Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
+	if s.fsys != nil {
+		fsys = s.fsys
+	}
 	if reflect.ValueOf(s.settings).IsZero() {
 		s.settings = DefaultSettings()
 	}

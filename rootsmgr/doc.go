@@ -53,6 +53,20 @@
 // A component that does not exist is kept as it stands; ".." after it takes it
 // away again. A path below a regular file cannot exist and is read the same way.
 //
+// # What may be a root
+//
+// A root exists, is a directory or a single file, and can be read. Whoever may
+// write in one directory may put a link in the place of a root that lies in it;
+// so a link on the way to a root counts only while the root lies in the same
+// place as the link: another entry of the list, the ceiling, a directory of
+// [Settings].Places, a folder that another user may write in. An entry is such a
+// place whether it turns out to be a root itself or not.
+//
+// A root that is missing is reported, and never made. Nothing watches for it:
+// [Manager.LookAgain], asked about a path that would be denied, looks at it once
+// more. In settings a path may be a pattern ([SettingEntry]); what it matches is
+// looked up with each Snapshot, within bounds beyond which it opens nothing.
+//
 // # What is not promised
 //
 // A Guard judges before a call is dispatched; the child opens the path later,

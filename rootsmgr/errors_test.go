@@ -77,7 +77,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 func TestResolve(t *testing.T) {
 	dir := rootstest.Tree(t, "a/l => ../b/c", "b/c/", "b/f", "a/f")
 	place, err := Resolve(OS{}, dir+"/a/l/../f")
-	want := Place{Path: dir + "/b/f", Exists: true, Readings: Readings{
+	want := Place{Path: dir + "/b/f", Exists: true, File: true, Readings: Readings{
 		Lexical: dir + "/a/f", Physical: dir + "/b/f", Cleaned: dir + "/a/f"}}
 	if err != nil || place != want {
 		t.Errorf("%+v, %v", place, err)

@@ -2,5 +2,10 @@ package rootsmgr
 
 // NewSnapshotUnder is the canonical intersection by itself.
 func NewSnapshotUnder(fsys FS, top *Snapshot, entries ...Entry) *Snapshot {
-	return newSnapshot(fsys, 1, OriginConfig, entries, top, nil)
+	return blueprint{entries: entries, top: top}.snapshot(fsys, 1, OriginConfig)
+}
+
+// FallbackView is the View of a session that has nothing but a Fallback.
+func (s Settings) FallbackView(fsys FS, f Fallback) View {
+	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }

@@ -9,7 +9,8 @@ import (
 // error that is not fs.ErrNotExist makes a path unresolvable, which denies.
 //
 // An FS may offer more, each by an interface of its own: Mode, Magic, Readable,
-// TrueCase, SameFile, Home and Platform. [OS] has them all.
+// Shared, TrueCase, SameFile, ReadDir, Home and Platform. [OS] has all that the
+// system can tell.
 type FS interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
@@ -25,8 +26,14 @@ type (
 	magician interface {
 		Magic(link string) (bool, error)
 	}
-	// reader says whether a directory may be listed and entered.
-	reader interface{ Readable(dir string) error }
+	// reader says whether a directory may be listed and entered, or a file read.
+	reader interface{ Readable(path string) error }
+	// sharer says whether another user than ours and root may write in a
+	// directory, and whether the directory lets its users alter only what is
+	// their own (the sticky bit).
+	sharer interface {
+		Shared(dir string) (shared, sticky bool, err error)
+	}
 	// trueCaser spells an existing path as its directories do.
 	trueCaser interface {
 		TrueCase(path string) (string, error)
@@ -71,6 +78,7 @@ type eyes struct {
 	moder    moder
 	magician magician
 	same     sameFiler
+	links    *[]string // where set, every symlink that is followed is noted here
 }
 
 func newEyes(fsys FS) eyes {

@@ -40,6 +40,10 @@ func (g *Guard) Check(path string) (Place, error) {
 			return place, &EscapeError{Path: path, Resolved: r.Cleaned, Reading: ReadingCleaned}
 		}
 	}
+	if set.roots[at.root].File && place.Dir {
+		// A directory has taken the place of the file.
+		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
+	}
 	place.Root = set.roots[at.root]
 	place.Rel = "."
 	rel := r.Physical[at.end:]

@@ -15,7 +15,8 @@ type index struct {
 	roots  []Root
 	byText map[string]spelled // every spelling of every root
 	byFold map[string][]folded
-	depths uint64 // bit n: a spelling with n components; the last bit: that many or more
+	files  map[int32]struct{} // roots that are single files, and hold nothing
+	depths uint64             // bit n: a spelling with n components; the last bit: that many or more
 }
 
 // spelled is what one spelling stands for: the root it names as text, and the
@@ -63,6 +64,23 @@ func (x *index) add(p Platform, spelling string, i int32, physical bool) {
 
 const maxFolded = 16
 
+// addFile says that root i is a single file.
+func (x *index) addFile(i int32) {
+	if x.files == nil {
+		x.files = map[int32]struct{}{}
+	}
+	x.files[i] = struct{}{}
+}
+
+// holds reports whether root i, found at path[:end], is path or above it.
+func (x *index) holds(i int32, path string, end int) bool {
+	if end == len(path) || len(x.files) == 0 {
+		return true
+	}
+	_, file := x.files[i]
+	return !file
+}
+
 func depthBit(depth int) uint64 { return 1 << min(depth, 63) }
 
 func depthOf(p Platform, path string) int {
@@ -89,7 +107,7 @@ func (x *index) find(p Platform, path string, physical bool) (hit, bool) {
 		if physical {
 			root = at.physical
 		}
-		if root != noRoot {
+		if root != noRoot && x.holds(root, path, end) {
 			best, ok = hit{int(root), end}, true
 		}
 	})
@@ -106,7 +124,7 @@ func (x *index) findFolded(e *eyes, path string, physical bool) (hit, bool) {
 	best, ok := hit{}, false
 	x.prefixes(e.platform, path, func(end int) {
 		for _, f := range x.byFold[foldKey(path[:end])] {
-			if (f.physical || !physical) && e.sameDir(path[:end], f.spelling) {
+			if (f.physical || !physical) && x.holds(f.root, path, end) && e.sameDir(path[:end], f.spelling) {
 				best, ok = hit{int(f.root), end}, true
 				return
 			}

@@ -66,7 +66,8 @@ func (m *Manager) InlineOnce(p Page) View {
 func (m *Manager) read(t *terms, p Page) *inlined {
 	generation := m.generation.Add(1)
 	top := t.settings.ceiling(m.fsys, generation)
-	return &inlined{snapshot: newSnapshot(m.fsys, generation, OriginInline, p.Entries, top, p.Skipped), top: top}
+	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places()}
+	return &inlined{snapshot: bp.snapshot(m.fsys, generation, OriginInline), top: top}
 }
 
 func (m *Manager) weigh(t *terms, in *inlined) {
@@ -153,6 +154,7 @@ func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, u
 	v = answeredView(s, t.settings.When).under(top)
 	if unusable = v.unusable; unusable > 0 && !t.fallback.None() {
 		v = t.settings.fallbackView(fsys, next(), t.fallback, CaseFailed, errUnusable, s.Skipped()...)
+		v.Snapshot.behind = append(v.Snapshot.behind, s)
 		v.unusable = unusable
 	}
 	return v, unusable
@@ -160,5 +162,5 @@ func (t *terms) reckon(fsys FS, s, top *Snapshot, next func() uint64) (v View, u
 
 // same reports whether two snapshots tell the same, but for when they were made.
 func (s *Snapshot) same(o *Snapshot) bool {
-	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped)
+	return s != nil && o != nil && s.origin == o.origin && s.entries == o.entries && slices.Equal(s.roots, o.roots) && slices.Equal(s.skipped, o.skipped) && slices.Equal(s.others, o.others)
 }

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,29 +98,4 @@ func (c *countingFS) Mode(name string) (fs.FileMode, error) {
 		return 0, err
 	}
 	return info.Mode(), nil
-}
-
-// TestRootThroughAnotherRoot: a second root that a link inside the first one
-// makes of something else is said to be so.
-func TestRootThroughAnotherRoot(t *testing.T) {
-	dir := rootstest.Tree(t, "r/", "r/in/", "out/", "r/nest => ../out", "r/near => in", "alias => r")
-	flags := func(uris ...string) (list []string) {
-		var entries []Entry
-		for _, u := range uris {
-			entries = append(entries, Entry{URI: FormatURI(dir + u)})
-		}
-		for _, r := range NewSnapshot(OS{}, 1, OriginAsked, entries).Roots() {
-			list = append(list, r.Flag)
-		}
-		return list
-	}
-	for _, e := range []struct{ got, want []string }{
-		{flags("/r", "/r/nest"), []string{"", FlagLinked}}, {flags("/r/nest", "/r"), []string{FlagLinked, ""}},
-		{flags("/r/nest"), []string{""}}, {flags("/r", "/r/near"), []string{"", ""}}, {flags("/r", "/out"), []string{"", ""}},
-		{flags("/alias", "/out"), []string{"", ""}},
-	} {
-		if !slices.Equal(e.got, e.want) {
-			t.Errorf("%q, want %q", e.got, e.want)
-		}
-	}
 }

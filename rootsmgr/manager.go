@@ -25,6 +25,17 @@ type Settings struct {
 	// its roots: absolute paths. nil is no ceiling; one of which nothing can be
 	// used leaves nothing open.
 	Ceiling []Entry
+	// Places names the directories beside the roots that servers may write in now:
+	// a sandbox, those of a policy, those that were granted. A root that is a link
+	// in one of them is not followed out of it. nil is none.
+	Places func() []string
+}
+
+func (s Settings) places() []string {
+	if s.Places == nil {
+		return nil
+	}
+	return s.Places()
 }
 
 // DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
@@ -82,6 +93,7 @@ type Manager struct {
 	kick    chan struct{} // capacity 1: announced was raised
 	poke    chan struct{} // capacity 1: a call waits
 	amended chan struct{} // capacity 1: terms were changed
+	late    chan *relook  // unbuffered
 	first   chan struct{} // closed when the first question has ended
 }
 
@@ -120,6 +132,7 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 		kick:    make(chan struct{}, 1),
 		poke:    make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),
+		late:    make(chan *relook),
 		first:   make(chan struct{}),
 	}
 	m.terms.Store(&terms{fallback, s.withDefaults()})

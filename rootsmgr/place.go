@@ -12,6 +12,7 @@ type Place struct {
 	Rel      string   // Path below Root.Path; "." for the root itself
 	Exists   bool     // something is there now
 	Dir      bool     // and it is a directory
+	File     bool     // and it is a regular file
 	Readings Readings // every way to take the path
 }
 

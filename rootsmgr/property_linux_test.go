@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func TestGuardAgainstKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(base)
-	var cases, opened, outside, allowed, made atomic.Int64
+	var cases, opened, outside, allowed, made, nested, files, late atomic.Int64
 	tree := 0
 	for cases.Load() < int64(want) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -42,6 +43,12 @@ func TestGuardAgainstKernel(t *testing.T) {
 			dir := path.Join(base, strconv.Itoa(tree))
 			defer os.RemoveAll(dir)
 			k := newKernelTree(rt, dir)
+			nested.Add(k.nested(rt))
+			for _, r := range k.roots {
+				if r.File {
+					files.Add(1)
+				}
+			}
 			for range casesPerTree {
 				o := k.compare(rt)
 				cases.Add(1)
@@ -50,13 +57,17 @@ func TestGuardAgainstKernel(t *testing.T) {
 				allowed.Add(o.allowed)
 				made.Add(o.made)
 			}
+			late.Add(k.late(rt))
 		})
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("%d cases in %d trees: %d opened by the kernel, %d lead outside, %d new files made, %d allowed",
-		cases.Load(), tree, opened.Load(), outside.Load(), made.Load(), allowed.Load())
+	t.Logf("%d cases in %d trees: %d opened by the kernel, %d lead outside, %d new files made, %d allowed; %d roots not followed, %d files, %d late",
+		cases.Load(), tree, opened.Load(), outside.Load(), made.Load(), allowed.Load(), nested.Load(), files.Load(), late.Load())
+	if nested.Load() == 0 || files.Load() == 0 || late.Load() == 0 {
+		t.Error("the roots are all of one kind")
+	}
 	if n := cases.Load() / 20; opened.Load() < n || outside.Load() < n || allowed.Load() < n || made.Load() < n/10 {
 		t.Error("the cases are lopsided: too few of one kind to say anything")
 	}
@@ -74,6 +85,8 @@ func shm(t *testing.T) string {
 // that links and spellings meet often.
 type kernelTree struct {
 	dir   string
+	given []Entry
+	snap  *Snapshot
 	roots []Root
 	guard *Guard
 	words []string
@@ -103,21 +116,38 @@ func newKernelTree(rt *rapid.T, dir string) *kernelTree {
 	for range rapid.IntRange(3, 8).Draw(rt, "directories") {
 		_ = in.MkdirAll(rel.Draw(rt, "dir"), 0o755)
 	}
+	var files []string
 	for range rapid.IntRange(1, 4).Draw(rt, "files") {
-		if f, err := in.OpenFile(rel.Draw(rt, "file"), os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+		at := rel.Draw(rt, "file")
+		if f, err := in.OpenFile(at, os.O_CREATE|os.O_EXCL, 0o644); err == nil {
 			f.Close()
+			files = append(files, at)
 		}
 	}
+	var links []string
 	for range rapid.IntRange(4, 16).Draw(rt, "links") {
-		to := target.Draw(rt, "to")
-		_ = in.Symlink(to, rel.Draw(rt, "link"))
+		to, at := target.Draw(rt, "to"), rel.Draw(rt, "link")
+		if in.Symlink(to, at) == nil {
+			links = append(links, at)
+		}
 	}
 	var entries []Entry
 	for range rapid.IntRange(1, 3).Draw(rt, "roots") {
 		entries = append(entries, Entry{URI: dir + "/" + rel.Draw(rt, "root")})
 	}
+	if len(files) > 0 && rapid.IntRange(0, 2).Draw(rt, "a file") == 0 {
+		entries = append(entries, Entry{URI: dir + "/" + rapid.SampledFrom(files).Draw(rt, "which")})
+	}
+	links = slices.DeleteFunc(links, func(link string) bool { // those that lead somewhere, inside a directory
+		_, err := os.Stat(dir + "/" + link)
+		return err != nil || path.Dir(link) == "."
+	})
+	if len(links) > 0 && rapid.IntRange(0, 3).Draw(rt, "nested") > 0 {
+		link := rapid.SampledFrom(links).Draw(rt, "which")
+		entries = append(entries, Entry{URI: dir + "/" + link}, Entry{URI: dir + "/" + path.Dir(link)})
+	}
 	s := NewSnapshot(OS{}, 1, OriginConfig, entries)
-	k := &kernelTree{dir: dir, roots: s.Roots(), guard: s.Guard()}
+	k := &kernelTree{dir: dir, given: entries, snap: s, roots: s.Roots(), guard: s.Guard()}
 	k.words = append(k.words, "a", "b", "c", "d", "a/..", "b/..", "c/..", "d/..", "..", "..", ".", "", "new", "neu")
 	return k
 }
@@ -126,6 +156,96 @@ func mustMake(rt *rapid.T, err error) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+}
+
+// nested holds the choice of roots against R13, as plainly as it can be said: no
+// root is one that a link inside another directory of the list leads out of, and
+// nothing else is left out for that.
+func (k *kernelTree) nested(rt *rapid.T) (skipped int64) {
+	real := map[string]string{} // of what exists
+	for _, e := range k.given {
+		if at, ok := k.open(rt, e.URI); ok {
+			real[e.URI] = at
+		}
+	}
+	leaves := func(uri string) bool {
+		for _, dir := range foldersOfLinks(path.Clean(uri)) {
+			for _, place := range real {
+				info, err := os.Stat(place)
+				if err == nil && info.IsDir() && below(dir, place) && !below(real[uri], place) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, e := range k.given {
+		if _, there := real[e.URI]; !there {
+			continue
+		}
+		sk, left := k.snap.SkippedAbove(e.URI)
+		left = left && sk.Path == path.Clean(e.URI) && strings.Contains(sk.Reason, "link inside")
+		if left != leaves(e.URI) {
+			rt.Fatalf("%q, which is %q, is left out: %v; of %v; links in %v; skipped %+v", e.URI, real[e.URI], left, k.given, foldersOfLinks(path.Clean(e.URI)), k.snap.Skipped())
+		}
+		if left {
+			skipped++
+		}
+	}
+	return skipped
+}
+
+// foldersOfLinks are the directories that hold the links on the way to a path.
+func foldersOfLinks(name string) (dirs []string) {
+	at, rest := "/", strings.Split(name, "/")
+	for len(rest) > 0 && len(dirs) < 60 {
+		next := path.Join(at, rest[0])
+		target, err := os.Readlink(next)
+		rest = rest[1:]
+		if err != nil {
+			at = next
+			continue
+		}
+		dirs = append(dirs, at)
+		if path.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return dirs
+}
+
+// late makes the roots that are missing, one after the other: a path below each
+// asks for it then, and not before.
+func (k *kernelTree) late(rt *rapid.T) (n int64) {
+	for _, e := range k.given {
+		sk, ok := k.snap.SkippedAbove(e.URI)
+		if !ok || sk.Reason != "it does not exist" || sk.Path != path.Clean(e.URI) {
+			continue
+		}
+		if _, there := k.open(rt, e.URI); there {
+			continue // made with another one
+		}
+		below := e.URI + "/x"
+		if k.snap.Appeared(below) {
+			rt.Fatalf("%q has appeared, which is not there; %v", e.URI, k.given)
+		}
+		place, err := Resolve(OS{}, e.URI)
+		if err != nil || place.Exists || !strings.HasPrefix(place.Path, k.dir+"/") || os.MkdirAll(place.Path, 0o755) != nil {
+			continue
+		}
+		if at, ok := k.open(rt, e.URI); !ok || at != place.Path {
+			continue // made elsewhere by then
+		}
+		n++
+		if !k.snap.Appeared(below) || !k.snap.Appeared(place.Path) {
+			rt.Fatalf("%q is there, and has not appeared; %v", e.URI, k.given)
+		}
+		if now := NewSnapshot(OS{}, 2, OriginConfig, k.given); now.Appeared(below) {
+			rt.Fatalf("%q is asked for again and again; %v", e.URI, now.Skipped())
+		}
+	}
+	return n
 }
 
 // spelling is a path that begins in the tree: at its top, at a root, or through
@@ -243,7 +363,7 @@ func (k *kernelTree) create(rt *rapid.T, name string, allowed bool, place Place)
 
 func (k *kernelTree) inside(name string) bool {
 	for _, r := range k.roots {
-		if below(name, r.Path) {
+		if below(name, r.Path) && (!r.File || name == r.Path) {
 			return true
 		}
 	}
@@ -252,8 +372,10 @@ func (k *kernelTree) inside(name string) bool {
 
 func (k *kernelTree) lexical(name string) bool {
 	for _, r := range k.roots {
-		if below(name, r.Path) || below(name, r.Given) {
-			return true
+		for _, at := range []string{r.Path, r.Given} {
+			if below(name, at) && (!r.File || name == at) {
+				return true
+			}
 		}
 	}
 	return false

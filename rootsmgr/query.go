@@ -58,9 +58,10 @@ func (m *Manager) fly(ctx context.Context, f *flight) {
 		f.events <- event{ended: true, at: time.Now(), asOf: asOf, err: err}
 		return
 	}
-	top := m.terms.Load().settings.ceiling(m.fsys, f.generation)
-	snapshot := newSnapshot(m.fsys, f.generation, OriginAsked, entries, top, skipped)
-	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: snapshot, top: top}
+	settings := m.terms.Load().settings
+	top := settings.ceiling(m.fsys, f.generation)
+	bp := blueprint{entries: entries, skipped: skipped, top: top, places: settings.places()}
+	f.events <- event{ended: true, at: time.Now(), asOf: asOf, snapshot: bp.snapshot(m.fsys, f.generation, OriginAsked), top: top}
 }
 
 // listAll follows the pages of one answer. A rejected cursor starts over once;
@@ -89,7 +90,7 @@ func listPages(ctx context.Context, src Source) (entries []Entry, skipped []Skip
 		entries = append(entries, p.Entries...)
 		skipped = append(skipped, p.Skipped...)
 		if p.NextCursor == "" {
-			return entries, skipped, "", nil
+			return entries, skipped, "", Page{Entries: entries, Skipped: skipped}.Err()
 		}
 		if len(entries) > maxEntries || len(skipped) > maxEntries {
 			// NewSnapshot looks at no more than it has now.

@@ -36,6 +36,7 @@ func (e *eyes) resolve(given string) (Place, error) {
 		Path:   end.path,
 		Exists: end.missing == 0,
 		Dir:    end.missing == 0 && end.mode.IsDir(),
+		File:   end.missing == 0 && end.mode.IsRegular(),
 		Readings: Readings{
 			Lexical:  lexical,
 			Physical: end.path,
@@ -211,6 +212,9 @@ func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
 	}
 	if t.links++; t.links > maxLinks {
 		return "", &refusal{at: next, cause: CauseLoop}
+	}
+	if e.links != nil {
+		*e.links = append(*e.links, next)
 	}
 	if e.magician != nil {
 		magic, err := e.magician.Magic(next)

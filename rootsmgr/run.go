@@ -28,6 +28,7 @@ type loop struct {
 	asOf       uint64    // of the last question sent
 	asked      *Snapshot // the last answer, while it counts
 	askedUnder *Snapshot // the ceiling that it is under, nil for none
+	inVain     time.Time // when roots were last looked at again and nothing had changed
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -50,6 +51,8 @@ func (l *loop) run(ctx context.Context) {
 			l.heardInline(in)
 		case <-l.m.amended:
 			l.amend()
+		case r := <-l.m.late:
+			l.relook(r, time.Now())
 		case <-l.m.kick:
 			l.debounce.note(time.Now())
 		case <-l.m.poke:

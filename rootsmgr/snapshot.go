@@ -1,6 +1,7 @@
 package rootsmgr
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,15 +19,19 @@ const (
 
 // Entry is one root as given, unchecked: a URI from a client, or a path or URI
 // from a setting.
-type Entry struct{ URI, Name string }
+type Entry struct {
+	URI, Name string
+	Pattern   string // the end of a path of a setting that is a pattern, unless there is such a directory; "" for none
+}
 
-// Root is one open directory: the name the user knows and the place the
-// filesystem knows.
+// Root is one open directory, or one open file: the name the user knows and the
+// place the filesystem knows.
 type Root struct {
 	URI       string // canonical, of Path: lower-case file://, percent-encoded
 	Name      string // as given, may be ""
 	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
 	Given     string // absolute, cleaned, before symlinks were resolved
+	File      bool   // a single file: nothing below it, and no working directory
 	Redundant bool   // lies below another root
 	Flag      string // "" or one of the Flag constants: perhaps more than was meant
 }
@@ -35,12 +40,19 @@ type Root struct {
 const (
 	FlagFilesystem = "filesystem root"
 	FlagHome       = "home folder"
-	FlagLinked     = "through a link inside another root" // which what is in that root may have planted
 )
+
+// Directories are those of some roots that are no single files.
+func Directories(roots []Root) []Root {
+	return slices.DeleteFunc(slices.Clone(roots), func(r Root) bool { return r.File })
+}
 
 // Skipped is an entry that gave no root, and why. Raw may hold anything that a
 // client sends: escape it before it is shown.
-type Skipped struct{ Raw, Name, Reason string }
+type Skipped struct {
+	Raw, Name, Reason string
+	Path              string // the absolute path that it names; "" where that cannot be said
+}
 
 // Origin is who vouched for a Snapshot.
 type Origin uint8
@@ -87,6 +99,12 @@ type Snapshot struct {
 	at         time.Time
 	roots      []Root
 	skipped    []Skipped
+	others     []Entry
+	files      []string
+	reasons    map[string]int // by path: which of skipped names it
+	late       late
+	made       blueprint
+	behind     []*Snapshot // those that it was made of: of an answer that gave nothing, of a ceiling
 	entries    int
 	guard      *Guard
 }
@@ -98,88 +116,121 @@ type Snapshot struct {
 // roots kept, 1,000 reasons listed, each with 1,024 bytes of what was sent, and
 // what is beyond is counted.
 func NewSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, skipped ...Skipped) *Snapshot {
-	return newSnapshot(fsys, generation, origin, entries, nil, skipped)
+	return blueprint{entries: entries, skipped: skipped}.snapshot(fsys, generation, origin)
 }
 
-// newSnapshot is NewSnapshot under a ceiling; nil is none.
-func newSnapshot(fsys FS, generation uint64, origin Origin, entries []Entry, top *Snapshot, skipped []Skipped) *Snapshot {
+// A blueprint is all that a Snapshot is made of, beside the filesystem.
+type blueprint struct {
+	entries []Entry
+	skipped []Skipped // before anything was looked at
+	top     *Snapshot // the ceiling, nil for none
+	places  []string  // directories beside the roots that servers may write in: see nested.go
+}
+
+// snapshot makes a Snapshot as the filesystem is now.
+func (bp blueprint) snapshot(fsys FS, generation uint64, origin Origin) *Snapshot {
 	if fsys == nil {
 		fsys = noFS{}
 	}
-	b := builder{
-		Snapshot: &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(entries)},
-		eyes:     newEyes(fsys),
-		index:    newIndex(),
-		top:      top,
-	}
-	if home := homeOf(fsys); home != "" {
-		b.homeGiven, b.homePath, _ = b.eyes.canonical(home)
-	}
-	for _, s := range skipped {
+	b := newBuilder(fsys, &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(bp.entries)}, bp)
+	for _, s := range bp.skipped {
 		b.skip(s)
 	}
-	for i, entry := range entries {
+	for i, entry := range bp.entries {
 		if i == maxEntries {
-			b.overflow(fmt.Sprintf("%d more entries were not looked at: a list may hold %d", len(entries)-i, maxEntries))
+			b.overflow(fmt.Sprintf("%d more entries were not looked at: a list may hold %d", len(bp.entries)-i, maxEntries))
 			break
 		}
-		b.add(entry)
+		b.look(entry)
 	}
 	return b.finish()
 }
 
-// builder collects one Snapshot.
+// builder collects one Snapshot: it looks at each entry, and then opens those
+// that may be roots, in the order in which they came.
 type builder struct {
 	*Snapshot
-	eyes                eyes
-	index               *index
-	top                 *Snapshot // the ceiling, nil for none
-	homeGiven, homePath string
-	unlisted, dropped   int
+	blueprint
+	eyes              eyes
+	index             *index
+	home              found
+	candidates        []candidate
+	unlisted, dropped int
 }
 
-func (b *builder) skip(s Skipped) {
-	if len(b.skipped) >= maxSkipped {
+// A candidate is an entry that is there.
+type candidate struct {
+	found
+	entry Entry
+}
+
+func newBuilder(fsys FS, s *Snapshot, bp blueprint) *builder {
+	s.made = bp
+	b := &builder{Snapshot: s, blueprint: bp, eyes: newEyes(fsys), index: newIndex()}
+	b.home = b.eyes.homeFolder()
+	if bp.top != nil {
+		s.behind = []*Snapshot{bp.top}
+	}
+	return b
+}
+
+// skip reports an entry and returns its number among those reported, -1 where
+// there are too many.
+func (b *builder) skip(s Skipped) int {
+	if len(b.Snapshot.skipped) >= maxSkipped {
 		b.unlisted++
-		return
+		return -1
 	}
 	s.Raw = clip(s.Raw, maxRaw)
-	b.skipped = append(b.skipped, s)
+	at := len(b.Snapshot.skipped)
+	b.Snapshot.skipped = append(b.Snapshot.skipped, s)
+	if _, had := b.reasons[s.Path]; s.Path != "" && !had {
+		if b.reasons == nil {
+			b.reasons = map[string]int{}
+		}
+		b.reasons[s.Path] = at
+	}
+	return at
 }
 
 // overflow reports what a bound left out, beyond the bound on reasons.
 func (b *builder) overflow(reason string) {
-	b.skipped = append(b.skipped, Skipped{Reason: reason})
+	b.Snapshot.skipped = append(b.Snapshot.skipped, Skipped{Reason: reason})
 }
 
-// add makes one entry a root, or a further spelling of one, or skips it.
-func (b *builder) add(entry Entry) {
-	p := b.eyes.platform
+// look makes one entry a candidate, or skips it.
+func (b *builder) look(entry Entry) {
 	raw := entry.URI
 	if b.origin.fromClient() || IsFileURI(raw) {
-		path, err := p.ParseRootURI(raw)
+		path, err := b.eyes.platform.ParseRootURI(raw)
 		if err != nil {
-			b.skip(Skipped{raw, entry.Name, err.(*URIError).Reason}) //nolint:forcetypeassert // its only type
+			if b.origin.fromClient() && hasOtherScheme(raw) && len(b.others) < maxSkipped {
+				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
+			}
+			b.skip(Skipped{Raw: raw, Name: entry.Name, Reason: err.(*URIError).Reason}) //nolint:forcetypeassert // its only type
 			return
 		}
 		raw = path
 	}
-	given, path, err := b.eyes.canonical(raw)
+	f, err := b.eyes.canonical(raw)
+	if errors.Is(err, errMissing) {
+		b.late.miss(b.eyes.platform, raw, f)
+	}
+	if err != nil && entry.Pattern != "" && b.eyes.isNothing(raw) {
+		b.spread(entry)
+		return
+	}
 	if err != nil {
-		b.skip(Skipped{entry.URI, entry.Name, err.Error()})
+		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.given})
 		return
 	}
-	if b.top == nil || b.top.contains(path) {
-		b.open(given, path, entry.Name)
-		return
-	}
-	b.narrow(entry, path)
+	b.candidates = append(b.candidates, candidate{f, entry})
 }
 
-// open makes a directory a root, or a spelling a further one of a root.
-func (b *builder) open(given, path, name string) {
+// open makes a candidate a root, or a further spelling of one.
+func (b *builder) open(f found, name string) {
 	p := b.eyes.platform
-	i := b.known(path)
+	i := b.known(f.path)
 	if i < 0 {
 		if len(b.roots) >= maxRoots {
 			b.dropped++
@@ -187,19 +238,23 @@ func (b *builder) open(given, path, name string) {
 		}
 		i = len(b.roots)
 		b.roots = append(b.roots, Root{
-			URI: p.FormatURI(path), Name: name, Path: path, Given: given, Flag: b.flag(given, path),
+			URI: p.FormatURI(f.path), Name: name, Path: f.path, Given: f.given, File: f.file, Flag: b.flag(f),
 		})
-		b.index.add(p, path, int32(i), true)
-		for _, alias := range b.eyes.aliases(path, b.homeGiven, b.homePath) {
+		if f.file {
+			b.files = append(b.files, f.path)
+			b.index.addFile(int32(i))
+		}
+		b.index.add(p, f.path, int32(i), true)
+		for _, alias := range b.eyes.aliases(f.path, b.home) {
 			b.index.add(p, alias, int32(i), false)
 		}
 	} else if b.roots[i].Name == "" {
 		b.roots[i].Name = name
 	}
-	b.index.add(p, given, int32(i), false)
+	b.index.add(p, f.given, int32(i), false)
 }
 
-// known is the root that is the directory path already, or -1.
+// known is the root that is this very path already, or -1.
 func (b *builder) known(path string) int {
 	at, ok := b.index.find(b.eyes.platform, path, true)
 	if !ok || at.end != len(path) {
@@ -211,18 +266,24 @@ func (b *builder) known(path string) int {
 	return at.root
 }
 
-func (b *builder) flag(given, path string) string {
-	p := b.eyes.platform
+func (b *builder) flag(f found) string {
 	switch {
-	case len(path) == p.rootLen(path):
+	case len(f.path) == b.eyes.platform.rootLen(f.path):
 		return FlagFilesystem
-	case b.homePath != "" && (path == b.homePath || given == b.homeGiven):
+	case b.home.path != "" && (f.path == b.home.path || f.given == b.home.given):
 		return FlagHome
 	}
 	return ""
 }
 
 func (b *builder) finish() *Snapshot {
+	for _, c := range b.settled() {
+		if b.top == nil || b.top.contains(c.found) {
+			b.open(c.found, c.entry.Name)
+			continue
+		}
+		b.narrow(c)
+	}
 	p := b.eyes.platform
 	for i := range b.roots {
 		path := b.roots[i].Path
@@ -234,11 +295,6 @@ func (b *builder) finish() *Snapshot {
 			_, inside = b.index.findFolded(&b.eyes, p.parent(path), true)
 		}
 		b.roots[i].Redundant = inside
-		if given := b.roots[i].Given; !inside && given != path && b.roots[i].Flag == "" {
-			if at, ok := b.index.find(p, p.parent(given), false); ok && at.root != i {
-				b.roots[i].Flag = FlagLinked
-			}
-		}
 	}
 	if b.unlisted > 0 {
 		b.overflow(fmt.Sprintf("%d more entries were skipped", b.unlisted))
@@ -289,6 +345,15 @@ func (s *Snapshot) Roots() []Root {
 	return slices.Clone(s.roots)
 }
 
+// Files are the paths of the roots that are single files. The slice must not be
+// changed.
+func (s *Snapshot) Files() []string {
+	if s == nil {
+		return nil
+	}
+	return s.files
+}
+
 // Len is the number of roots.
 func (s *Snapshot) Len() int {
 	if s == nil {
@@ -303,6 +368,16 @@ func (s *Snapshot) Skipped() []Skipped {
 		return nil
 	}
 	return slices.Clone(s.skipped)
+}
+
+// Others returns the client's roots of other schemes than file, as they came:
+// the first 1,000. They are reported by Skipped too, and open nothing here. The
+// slice is the caller's.
+func (s *Snapshot) Others() []Entry {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.others)
 }
 
 // URIs returns the canonical URIs in the order given, never nil.

@@ -42,19 +42,20 @@ func TestSnapshotRoots(t *testing.T) {
 	}, Skipped{Raw: "null", Reason: "not an object"})
 	var got []string
 	for _, r := range s.Roots() {
-		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%v|%s", r.URI, r.Name, r.Path, r.Given, r.Redundant, r.Flag))
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%v|%v|%s", r.URI, r.Name, r.Path, r.Given, r.File, r.Redundant, r.Flag))
 	}
 	d := "file://" + dir
 	want := []string{
-		fmt.Sprintf("%s/a|Link|%s/a|%s/link|false|", d, dir, dir),
-		fmt.Sprintf("%s/a/b||%s/a/b|%s/a/b|true|", d, dir, dir),
-		fmt.Sprintf("%s/c%%23x%%20y/100%%25%%20you|raw|%s/c#x y/100%% you|%s/c#x y/100%% you|false|", d, dir, dir),
-		fmt.Sprintf("%s/ab||%s/ab|%s/ab|false|", d, dir, dir),
+		fmt.Sprintf("%s/a|Link|%s/a|%s/link|false|false|", d, dir, dir),
+		fmt.Sprintf("%s/a/b||%s/a/b|%s/a/b|false|true|", d, dir, dir),
+		fmt.Sprintf("%s/c%%23x%%20y/100%%25%%20you|raw|%s/c#x y/100%% you|%s/c#x y/100%% you|false|false|", d, dir, dir),
+		fmt.Sprintf("%s/ab||%s/ab|%s/ab|false|false|", d, dir, dir),
+		fmt.Sprintf("%s/file||%s/file|%s/file|true|false|", d, dir, dir),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("roots:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if n := len(s.Skipped()); n != 11 {
+	if n := len(s.Skipped()); n != 10 {
 		t.Errorf("%d skipped: %+v", n, s.Skipped())
 	}
 	for _, k := range s.Skipped() {
@@ -62,7 +63,7 @@ func TestSnapshotRoots(t *testing.T) {
 			t.Errorf("no reason: %+v", k)
 		}
 	}
-	if s.Generation() != 7 || s.Origin() != OriginAsked || time.Since(s.At()) > time.Minute || s.Len() != 4 || len(s.URIs()) != 4 {
+	if s.Generation() != 7 || s.Origin() != OriginAsked || time.Since(s.At()) > time.Minute || s.Len() != 5 || len(s.URIs()) != 5 {
 		t.Errorf("snapshot: %+v", s)
 	}
 	if _, err := os.Stat(dir + "/nope"); err == nil {
@@ -120,6 +121,28 @@ func TestSnapshotFlags(t *testing.T) {
 	s = NewSnapshot(w, 1, OriginAsked, []Entry{{URI: "file:///c%3A/"}, {URI: "file:///C:/x"}, {URI: "file:///c/x"}})
 	if r := s.Roots(); len(r) != 2 || r[0].Flag != FlagFilesystem || r[1].URI != "file:///C:/x" || !r[1].Redundant {
 		t.Errorf("%+v", s.Roots())
+	}
+}
+
+// Roots of other schemes are no directories, and can be had as they came.
+func TestSnapshotOthers(t *testing.T) {
+	given := []Entry{
+		{URI: "https://example.com/a b", Name: "Site"}, {URI: "git+ssh://host/team/"}, {URI: "C:/x"},
+		{URI: "file:///x"}, {URI: "FILE:///y"}, {URI: "/z"}, {URI: "1a:b"}, {URI: ":b"}, {URI: "urn:x"},
+	}
+	want := []Entry{given[0], given[1], given[8]}
+	s := NewSnapshot(OS{}, 1, OriginAsked, given)
+	if got := s.Others(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if n := len(s.Skipped()); n != len(given) {
+		t.Errorf("%d are reported", n)
+	}
+	if got := NewSnapshot(OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
+		t.Errorf("a setting names directories: %q", got)
+	}
+	if got := NewSnapshot(OS{}, 1, OriginInline, make([]Entry, 3)).Others(); got != nil {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -15,6 +14,15 @@ type Page struct {
 	Entries    []Entry
 	Skipped    []Skipped
 	NextCursor string // "" on the last page
+}
+
+// Err is an error where this is a whole answer that is malformed: it holds
+// entries, and none of them is one (R6). An empty list is an answer.
+func (p Page) Err() error {
+	if len(p.Entries) > 0 || len(p.Skipped) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: none of its %d entries is an object with a string uri", ErrMalformed, len(p.Skipped))
 }
 
 // A Source wraps these, so that a Manager knows what an error means.
@@ -58,7 +66,7 @@ const (
 
 // FallbackInput is all that the fallback chain depends on.
 type FallbackInput struct {
-	Flag      []string                    // --roots, split at commas; nil where it was not given
+	Flag      []string                    // --roots, as SplitRoots has it; nil where it was not given
 	Env       func(string) (string, bool) // os.LookupEnv; nil for none
 	Config    []Entry                     // roots.fallback of hub.json: path (or file URI) and name
 	ConfigDir string                      // the folder of hub.json, "" where there is none
@@ -70,7 +78,8 @@ type FallbackInput struct {
 // MCPHUB_ROOTS, roots.fallback, MCPHUB_PROJECT_ROOT. Relative paths start from
 // MCPHUB_PROJECT_ROOT, else from the folder of hub.json, else from the working
 // directory; those of the flag always from the working directory, as a shell
-// user means them. "~" and "~/x" are the home folder.
+// user means them. "~" and "~/x" are the home folder. All but the last may be
+// patterns.
 //
 // The flag and the environment fail fast: every directory named there must
 // exist and be readable, or the error names each that is not. An entry of
@@ -88,22 +97,52 @@ func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 	base := cmp.Or(project, in.ConfigDir, in.WorkDir)
 
 	if in.Flag != nil {
-		f, err := c.strict(OriginFlag, "--roots", in.Flag, in.WorkDir)
-		return f, nil, err
+		return c.strict(OriginFlag, "--roots", in.Flag, in.WorkDir)
 	}
 	if list, ok := c.env(EnvRoots); ok {
-		f, err := c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.eyes.platform.listSep()), base)
-		return f, nil, err
+		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.eyes.platform.listSep()), base)
 	}
 	config, usable, warnings := c.lenient(base)
 	if usable {
 		return config, warnings, nil
 	}
 	if hasProject {
-		f, err := c.strict(OriginProject, EnvProjectRoot, []string{project}, in.WorkDir)
-		return f, warnings, err
+		f, more, err := c.strict(OriginProject, EnvProjectRoot, []string{project}, in.WorkDir)
+		return f, append(warnings, more...), err
 	}
 	return config, warnings, nil
+}
+
+// SplitRoots splits the list of --roots at its commas, but for those in braces:
+// "a,b/{c,d}" is "a" and "b/{c,d}". A brace without its other half is none.
+func SplitRoots(list string) []string {
+	closed := map[int]bool{} // braces that have their other half
+	var open []int
+	for i := range len(list) {
+		switch list[i] {
+		case '{':
+			open = append(open, i)
+		case '}':
+			if n := len(open); n > 0 {
+				closed[open[n-1]], closed[i] = true, true
+				open = open[:n-1]
+			}
+		}
+	}
+	var out []string
+	start, depth := 0, 0
+	for i := range len(list) {
+		switch {
+		case list[i] == '{' && closed[i]:
+			depth++
+		case list[i] == '}' && closed[i]:
+			depth--
+		case list[i] == ',' && depth == 0:
+			out = append(out, list[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, list[start:])
 }
 
 // chain evaluates one FallbackInput.
@@ -122,46 +161,69 @@ func (c *chain) env(name string) (string, bool) {
 	return v, v != ""
 }
 
-// absolute expands "~" and puts a relative path below base.
-func (c *chain) absolute(path, base string) string {
-	p := c.eyes.platform
+func (c *chain) absolute(path, base string) string { return c.entry(path, base).URI }
+
+func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
+
+// SettingEntry is the entry of a path as an operator writes it, which may be a
+// pattern (R15): "~" is the home folder, and a relative path lies below base.
+// Neither of these two is a part of the pattern, whatever they hold.
+func SettingEntry(fsys FS, path, base string) Entry {
+	p := platformOf(fsys)
 	path = p.slashed(p.fromMSYS(path))
-	if home := homeOf(c.in.FS); home != "" {
+	entry := func(dir, rel string) Entry {
+		whole := p.Join(dir, rel)
+		return Entry{URI: whole, Pattern: p.patternFrom(whole, len(whole)-len(rel))}
+	}
+	if home := homeOf(fsys); home != "" {
 		if path == "~" {
-			return home
+			return Entry{URI: home}
 		}
 		if rest, ok := strings.CutPrefix(path, "~"+string(p.sep())); ok {
-			return p.Join(home, rest)
+			return entry(home, rest)
 		}
 	}
 	if p.IsAbs(path) || base == "" {
-		return path
+		return Entry{URI: path, Pattern: p.patternFrom(path, p.rootLen(path))}
 	}
-	return p.Join(base, path)
+	return entry(base, path)
 }
 
-// strict is a level on which every directory must be usable.
-func (c *chain) strict(origin Origin, setting string, paths []string, base string) (Fallback, error) {
+// strict is a level on which every directory must be usable. A pattern that
+// matches none is warned about: it may later.
+func (c *chain) strict(origin Origin, setting string, paths []string, base string) (Fallback, []Skipped, error) {
 	f := Fallback{Origin: origin}
 	var bad []error
+	var warnings []Skipped
 	for _, path := range paths {
 		if strings.TrimSpace(path) == "" {
 			continue
 		}
-		abs := c.absolute(path, base)
-		if err := c.usable(abs); err != nil {
+		entry := c.entry(path, base)
+		if origin == OriginProject {
+			entry.Pattern = ""
+		}
+		some, err := c.usable(entry)
+		switch {
+		case err == nil && origin == OriginProject && some[0].File:
+			err = errNoDir
+		case err != nil && entry.Pattern != "" && checkPattern(entry.Pattern) == nil:
+			warnings = append(warnings, Skipped{Raw: path, Reason: err.Error()})
+			err = nil
+		}
+		if err != nil {
 			bad = append(bad, &SettingError{Setting: setting, Path: path, Err: err})
 			continue
 		}
-		f.Entries = append(f.Entries, Entry{URI: abs})
+		f.Entries = append(f.Entries, entry)
 	}
 	if len(bad) == 0 && len(f.Entries) == 0 {
 		bad = append(bad, &SettingError{Setting: setting, Err: errors.New("it names no directory")})
 	}
 	if len(bad) > 0 {
-		return Fallback{}, errors.Join(bad...)
+		return Fallback{}, nil, errors.Join(bad...)
 	}
-	return f, nil
+	return f, warnings, nil
 }
 
 // lenient is the level of hub.json, on which a bad entry is warned about.
@@ -170,14 +232,15 @@ func (c *chain) lenient(base string) (f Fallback, usable bool, warnings []Skippe
 		return Fallback{}, false, nil
 	}
 	f.Origin = OriginConfig
-	for _, entry := range c.in.Config {
-		path := entry.URI
-		if !IsFileURI(path) {
-			path = c.absolute(path, base)
+	for _, given := range c.in.Config {
+		entry := Entry{URI: given.URI}
+		if !IsFileURI(given.URI) {
+			entry = c.entry(given.URI, base)
 		}
-		f.Entries = append(f.Entries, Entry{URI: path, Name: entry.Name})
-		if err := c.usable(path); err != nil {
-			warnings = append(warnings, Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error()})
+		entry.Name = given.Name
+		f.Entries = append(f.Entries, entry)
+		if _, err := c.usable(entry); err != nil {
+			warnings = append(warnings, Skipped{Raw: given.URI, Name: entry.Name, Reason: err.Error()})
 			continue
 		}
 		usable = true
@@ -185,19 +248,17 @@ func (c *chain) lenient(base string) (f Fallback, usable bool, warnings []Skippe
 	return f, usable, warnings
 }
 
-func (c *chain) usable(path string) error {
-	if IsFileURI(path) {
-		local, err := c.eyes.platform.ParseRootURI(path)
-		if err != nil {
-			return err
-		}
-		path = local
-	}
+// usable returns the roots that an entry gives by itself, and where there are
+// none why.
+func (c *chain) usable(entry Entry) ([]Root, error) {
 	if c.in.FS == nil {
-		return errors.New("it cannot be read: there is no filesystem")
+		return nil, errors.New("it cannot be read: there is no filesystem")
 	}
-	_, _, err := c.eyes.canonical(path)
-	return err
+	s := NewSnapshot(c.in.FS, 0, OriginConfig, []Entry{entry})
+	if s.Len() == 0 {
+		return nil, errors.New(s.skipped[0].Reason)
+	}
+	return s.roots, nil
 }
 
 // SettingError is a directory in a flag or a variable that cannot be a root.
@@ -217,10 +278,17 @@ func (e *SettingError) Error() string {
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// snapshot is the Fallback as the filesystem is now, under a ceiling; nil is none.
-func (f Fallback) snapshot(fsys FS, generation uint64, top *Snapshot, skipped []Skipped) *Snapshot {
+// Snapshot is the Fallback as the filesystem is now, where servers may write in
+// places besides.
+func (f Fallback) Snapshot(fsys FS, generation uint64, places []string) *Snapshot {
+	return f.snapshot(fsys, generation, blueprint{places: places})
+}
+
+// snapshot is the Fallback as the filesystem is now.
+func (f Fallback) snapshot(fsys FS, generation uint64, bp blueprint) *Snapshot {
 	if f.None() {
-		return newSnapshot(fsys, generation, OriginNone, nil, top, skipped)
+		return bp.snapshot(fsys, generation, OriginNone)
 	}
-	return newSnapshot(fsys, generation, f.Origin, f.Entries, top, slices.Clone(skipped))
+	bp.entries = f.Entries
+	return bp.snapshot(fsys, generation, f.Origin)
 }

@@ -18,9 +18,10 @@ func (t *terms) equal(o *terms) bool {
 // returns at once; a call that begins afterwards is judged by it, whatever was
 // asked before: a fallback and roots.when at once, timeouts from the next
 // question and the next call on. The client is not asked again for it. The
-// ceiling that the session began with stays, whatever s says.
+// ceiling that the session began with stays, and its Places, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
-	s.Ceiling = m.terms.Load().settings.Ceiling
+	own := m.terms.Load().settings
+	s.Ceiling, s.Places = own.Ceiling, own.Places
 	next := &terms{fallback, s.withDefaults()}
 	if m.terms.Load().equal(next) {
 		return
@@ -34,6 +35,12 @@ func (l *loop) amend() {
 	l.terms = l.m.terms.Load()
 	fresh := newDebounce(l.terms.settings.Debounce)
 	l.debounce.quiet, l.debounce.most = fresh.quiet, fresh.most
+	l.remake()
+	l.publish()
+}
+
+// remake makes the view anew of what is known.
+func (l *loop) remake() {
 	old := l.view
 	switch {
 	case !l.settled: // nobody was judged yet
@@ -51,5 +58,4 @@ func (l *loop) amend() {
 	default:
 		l.fallBack(old.Err)
 	}
-	l.publish()
 }

@@ -61,6 +61,22 @@ func IsFileURI(raw string) bool {
 		raw[2]|0x20 == 'l' && raw[3]|0x20 == 'e'
 }
 
+// hasOtherScheme reports whether raw is a URI of another scheme than file. One
+// letter is a drive.
+func hasOtherScheme(raw string) bool {
+	scheme, _, ok := strings.Cut(raw, ":")
+	if !ok || len(scheme) < 2 || IsFileURI(raw) {
+		return false
+	}
+	for i, c := range []byte(scheme) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || (c < '0' || c > '9') && c != '+' && c != '-' && c != '.') {
+			return false
+		}
+	}
+	return true
+}
+
 // ParseRootURI is [ParseRootURI] under the rules of p.
 func (p Platform) ParseRootURI(raw string) (string, error) {
 	name, reason := p.parseURI(raw, true)

@@ -54,6 +54,7 @@ type View struct {
 	// Ceiling is what the session never leaves, and Snapshot is within: whatever
 	// else may open a directory has to ask it first. nil is no ceiling.
 	Ceiling *Guard
+	Client  string // what the client calls itself, for Why; set by whoever knows it
 
 	waiting  bool // the client has not answered yet, or not said initialized
 	unusable int  // entries of an answer of which none could be used
@@ -88,7 +89,7 @@ func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err er
 // fallbackView is FallbackView under the ceiling of the settings.
 func (s Settings) fallbackView(fsys FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
 	top := s.ceiling(fsys, generation)
-	v := View{Snapshot: f.snapshot(fsys, generation, top, skipped), Case: c, Err: err}
+	v := View{Snapshot: f.snapshot(fsys, generation, blueprint{skipped: skipped, top: top, places: s.places()}), Case: c, Err: err}
 	switch {
 	case v.Snapshot.Len() > 0:
 		v.Case = CaseKnown
@@ -112,27 +113,63 @@ func (s *Snapshot) skippedCount() int {
 	return max(len(s.skipped), s.entries)
 }
 
-// Why says in one sentence or two, for a denial, which case holds and what to
-// do about it.
+// Why says in a sentence or two, for a denial, which case holds and what to do
+// about it.
 func (v View) Why() string {
 	if v.Open {
 		return `No boundary is enforced here (roots.when in hub.json says "allow"): this is refused whatever the roots are.`
 	}
-	switch v.Case {
-	case CaseKnown:
+	return v.Meaning()
+}
+
+// WhyNot is Why for a denial of paths. Where a root that would have contained one
+// was skipped it says so first.
+func (v View) WhyNot(paths ...string) string {
+	sk, ok := v.Snapshot.SkippedAbove(paths...)
+	if !ok {
+		return v.Why()
+	}
+	later := "."
+	if sk.Reason == errMissing.Error() {
+		later = "; it counts as soon as it does."
+	}
+	return fmt.Sprintf("The root %s was skipped: %s%s %s", quote(sk.Raw), sk.Reason, later, v.Why())
+}
+
+// Meaning says in a sentence or two which case holds and how to change that.
+func (v View) Meaning() string {
+	open := ", so no boundary is enforced (roots.when." + v.Case.String() + ` is "allow"): `
+	switch {
+	case v.Case == CaseKnown:
 		return v.whyKnown()
-	case CaseEmpty:
-		s := "The client answered that no folder is open"
+	case v.Case == CaseEmpty:
+		s := v.client() + " answered that no folder is open (an empty list of roots)"
 		if v.Stale {
 			s += fmt.Sprintf(", and did not answer since (%v)", v.Err)
 		}
+		if v.Open {
+			return s + open + "open a folder in the client to have one."
+		}
 		return s + `: open a folder in the client, or set roots.when.empty to "allow" in hub.json.`
-	case CaseUnsupported:
-		return "The client cannot give roots and no fallback is configured: start mcphub with --roots, set " +
-			EnvRoots + " or roots.fallback in hub.json, " +
-			`or set roots.when.unsupported to "allow".`
+	case v.Case == CaseUnsupported && v.Open:
+		return v.client() + " gives no roots and no fallback is configured" + open + "to have one " + cures + "."
+	case v.Case == CaseUnsupported:
+		return v.client() + " gives no roots and no fallback is configured: " + cures + `, or set roots.when.unsupported to "allow".`
+	case v.Open:
+		return v.whyFailed() + open + v.remedy() + cures + "."
 	}
-	return v.whyFailed()
+	return v.whyFailed() + ": " + v.remedy() + cures + `, or set roots.when.failed to "allow".`
+}
+
+// cures is what an operator can do for a client that gives no roots.
+const cures = "start mcphub with --roots DIR, set " + EnvRoots + " or roots.fallback in hub.json"
+
+// client names the client at the beginning of a sentence.
+func (v View) client() string {
+	if v.Client == "" {
+		return "The client"
+	}
+	return "The client " + quote(clip(v.Client, 100))
 }
 
 func (v View) whyKnown() string {
@@ -148,34 +185,48 @@ func (v View) whyKnown() string {
 		}
 		return "The roots are those that the client gave: open the folder there to add it."
 	case OriginCeiling:
-		return "The client has named no folder of its own, so its token's directories hold: " + moreCeiling
+		return v.client() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
-		s := "The client cannot give roots"
+		s := v.client() + " gives no roots"
 		if v.Err != nil {
-			s = fmt.Sprintf("The client gave no usable roots (%v)", v.Err)
+			s = fmt.Sprintf("%s gave no usable roots (%v)", v.client(), v.Err)
 		}
 		return s + ", so the configured ones hold: add the directory to " + origin.setting() + "."
 	}
 }
 
+// whyFailed says what happened where no roots are known, without a full stop.
 func (v View) whyFailed() string {
-	cure := "set " + EnvRoots + " or roots.fallback in hub.json for such clients, " +
-		`or set roots.when.failed to "allow".`
 	switch {
 	case v.Snapshot == nil:
-		return "No roots are known: " + cure
+		return "No roots are known"
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
-		return fmt.Sprintf("The client gave %d roots, none of which can be used (get-roots says why): "+
-			"open a local folder that exists, %s", v.unusable, cure)
+		return fmt.Sprintf("%s gave %d roots, none of which can be used (get-roots says why)", v.client(), v.unusable)
 	case v.unusable > 0:
-		return fmt.Sprintf("The client gave no roots, and none of the %d in %s can be used (get-roots says why): "+
-			`name directories that exist, or set roots.when.failed to "allow".`, v.unusable, v.Snapshot.Origin().setting())
+		return fmt.Sprintf("%s gave no roots, and none of the %d in %s can be used (get-roots says why)",
+			v.client(), v.unusable, v.Snapshot.Origin().setting())
 	case v.waiting:
-		return "The client has not said yet which folders are open: call again in a moment, or " + cure
+		return v.client() + " has not said yet which folders are open"
 	case v.Err != nil:
-		return fmt.Sprintf("The client declared roots but did not give them (%v): call again, reconnect the client, %s", v.Err, cure)
+		return fmt.Sprintf("%s declared roots but did not give them (%v)", v.client(), v.Err)
 	}
-	return "No roots are known: " + cure
+	return "No roots are known"
+}
+
+// remedy is what the person at the client can do where no roots are known.
+func (v View) remedy() string {
+	switch {
+	case v.Snapshot == nil:
+	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
+		return "open a local folder that exists, "
+	case v.unusable > 0:
+		return "name directories that exist, "
+	case v.waiting:
+		return "call again in a moment, "
+	case v.Err != nil:
+		return "call again, reconnect the client, "
+	}
+	return ""
 }
 
 const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
 )
 
@@ -36,7 +37,11 @@ type Config struct {
 	Policy    Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
-	Size      int // bytes of arguments, 0: DefaultSize
+	// Resources are prefixes of URIs: those of their schemes may be named at or below one only (R16). ClientResources lets
+	// the client's own roots of other schemes than file count among them.
+	Resources       []string
+	ClientResources bool
+	Size            int // bytes of arguments, 0: DefaultSize
 }
 
 // Checker judges calls. It is immutable and safe for concurrent use; a reload makes a new one. The nil Checker refuses
@@ -56,6 +61,9 @@ type Checker struct {
 	depth     int
 	size      int
 	mountTops []string // first components of every container mount point
+
+	resources       *resource.Set // nil: none are bound
+	clientResources bool
 }
 
 // child is one configured child, prepared.
@@ -145,6 +153,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	if c.policy, err = c.compile(cfg.Policy); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, c.bind(cfg))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -229,10 +238,12 @@ func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountT
 
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
 type Scan struct {
-	tool     *Tool
-	findings []Finding
-	work     budget // what judging it may cost
-	value    any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	tool      *Tool
+	findings  []Finding
+	resources []Finding // URIs of bound schemes; where byClient holds, of any
+	byClient  bool
+	work      budget // what judging it may cost
+	value     any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -240,16 +251,18 @@ func (s *Scan) Findings() []Finding {
 	if s == nil {
 		return nil
 	}
-	return slices.Clone(s.findings)
+	return append(slices.Clone(s.findings), s.resources...)
 }
 
-// NeedsBoundary reports whether there is anything to judge. false: dispatch at once.
-func (s *Scan) NeedsBoundary() bool { return s == nil || len(s.findings) > 0 }
+// NeedsBoundary reports whether there is anything to judge by the roots.
+func (s *Scan) NeedsBoundary() bool {
+	return s == nil || len(s.findings) > 0 || s.byClient && len(s.resources) > 0
+}
 
 // Certain reports whether any finding is a path whatever the disk looks like. Where it is false and NeedsBoundary is
 // true, only words of shell strings and relative names are left, which Judge looks up.
 func (s *Scan) Certain() bool {
-	return s == nil || slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.Conditional() })
+	return s == nil || s.byClient && len(s.resources) > 0 || slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.Conditional() })
 }
 
 // Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
@@ -290,7 +303,7 @@ func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
 			return nil, err
 		}
 	}
-	return &Scan{tool: t, findings: d.findings, work: *d.work}, nil
+	return d.found()
 }
 
 // Judge decides a scanned call under one boundary, for one child instance (V5, V6, V9, V10). Everything on disk is
@@ -304,7 +317,9 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
+	resources := c.judgeResources(s.resources, v)
 	if len(s.findings) == 0 {
+		out.Findings = resources
 		out.settle(s.tool, w, v)
 		return out
 	}
@@ -320,7 +335,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		j.guard = j.guard.Through(j.c.fs)
 	}
 	j.watch()
-	out.Findings = j.all(s.findings)
+	out.Findings = append(j.all(s.findings), resources...)
 	out.settle(s.tool, w, v)
 	j.rewrite(s, out)
 	return out

@@ -27,11 +27,14 @@ const (
 	CodeRuleAllow  = "rule-allow"
 	CodeGranted    = "granted"
 
+	CodeInsideResource = "inside-resources"
+
 	CodeRuleDeny     = "rule-deny"
 	CodeRuleEscalate = "rule-escalate"
 
 	CodeOutside          = "outside"
 	CodeOutsideLink      = "outside-through-link"
+	CodeOutsideResource  = "outside-resources"
 	CodeUnmapped         = "outside-container-mounts"
 	CodeRootsUnsupported = "no-roots-unsupported"
 	CodeRootsEmpty       = "no-roots-empty"
@@ -76,6 +79,7 @@ var Codes = []CodeInfo{
 	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
 	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
+	{CodeInsideResource, "allowed", "Every reading of the URI lies at or below a prefix of roots.resources.", `{"url": "https://api.example.com/v1/users"} with the prefix https://api.example.com/v1/`, "Nothing to do."},
 	{CodeNullDevice, "allowed", "A device that is always inside: /dev/null; /dev/stderr to write; /dev/zero, /dev/random and /dev/urandom to read.", `{"output": "/dev/null"}`, "Nothing to do."},
 	{CodeOpen, "allowed", "The path is outside, but no boundary is known and the operator lets that pass (roots.when in hub.json).", `{"path": "/etc/hosts"} from a client without roots`, "To have a boundary, use a client that gives roots, or set --roots or roots.fallback."},
 	{CodeRuleAllow, "allowed", "The policy's first rule for this path allows it: every reading of the path matches the rule.", `{"path": "~/Documents/a.txt"} with a rule that allows reading within ~/Documents`, "Nothing to do. To close it, change the rule, or put one that denies before it."},
@@ -84,6 +88,7 @@ var Codes = []CodeInfo{
 	{CodeRuleEscalate, "rule", "The policy's first rule for this path asks a human, and none has allowed it.", `{"path": "/etc/hosts"} with a rule that escalates reading outside`, "Answer the question in the client. Where the client cannot ask, see approval.local in hub.json."},
 	{CodeOutside, "outside", "Some reading of the path lies outside every root.", `{"path": "/etc/passwd"}`, "Open the folder in the client. If the argument is no path of this machine, declare it in hub.json; the denial prints the line."},
 	{CodeOutsideLink, "outside", "The path is written inside the boundary, but a symbolic link on the way leads out.", `{"path": "link/passwd"} where link points to /etc`, "Open the folder that the link leads to, or remove the link."},
+	{CodeOutsideResource, "outside", "The URI is of a scheme that has prefixes (roots.resources in hub.json, or a client's root where roots.clientResources says so), and some reading of it lies below none of them, or programs read it differently.", `{"url": "https://evil.example/"} with the prefix https://api.example.com/v1/`, "Name a URI below a prefix, spelled plainly; or add its prefix to roots.resources. The denial prints the line."},
 	{CodeUnmapped, "outside", "The child runs in a container that mounts nothing of this machine at that path.", `{"path": "/srv/x"} with only -v /home/me/p:/projects`, "Use the container's path of the project (/projects/...), or mount the directory."},
 	{CodeRootsUnsupported, "outside", "The client cannot give roots, no fallback is configured, and roots.when.unsupported is \"deny\".", `any path`, "Start mcphub with --roots, set MCPHUB_ROOTS or roots.fallback."},
 	{CodeRootsEmpty, "outside", "The client answered that no folder is open, and roots.when.empty is \"deny\".", `any path, from an editor's empty window`, "Open a folder in the client."},
@@ -136,6 +141,7 @@ var hows = []struct{ how, meaning string }{
 	{HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
 	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
 	{HowURI, "the URI of a resource, or a variable of its template"},
+	{HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
 }
 
 // FindingsDoc is docs/findings.md: generated, so that it names every code.
@@ -189,6 +195,8 @@ func FindingsDoc() string {
 	list("Stop words, as the last word: the name alone makes no path", sorted(stopWords))
 	list("Shell strings, as the last word", sorted(shellWords))
 	list("Argument vectors, as the last word", sorted(vectorWords))
+	list("URIs that roots.resources is about, any word", sorted(uriWords))
+	list("The same, as the end of a word", uriEnds)
 	return b.String()
 }
 

@@ -97,6 +97,7 @@ const (
 	HowLiteral     = "literal"     // a word inside a longer string (rule 8)
 	HowLink        = "link"        // a relative name that a symlink leads out (rule 2)
 	HowURI         = "uri"         // the URI of a resource (V7)
+	HowResource    = "resource"    // a URI of a scheme that has prefixes (R16)
 )
 
 // Finding is one string, or part of one, that was taken for a path.

@@ -24,7 +24,7 @@ func isPathFormat(format string) bool {
 	}, format)]
 }
 
-// formatsOf are the path formats that a schema names, as it spells them.
+// formatsOf are the formats of paths and URIs that a schema names, as it spells them.
 func formatsOf(doc any) []string {
 	var list []string
 	for todo := []any{doc}; len(todo) > 0; {
@@ -32,7 +32,7 @@ func formatsOf(doc any) []string {
 		todo = todo[:len(todo)-1]
 		switch at := at.(type) {
 		case map[string]any:
-			if f, ok := at["format"].(string); ok && isPathFormat(f) && !slices.Contains(list, f) {
+			if f, ok := at["format"].(string); ok && (isPathFormat(f) || uriFormats[strings.ToLower(f)]) && !slices.Contains(list, f) {
 				list = append(list, f)
 			}
 			for _, v := range at {
@@ -232,29 +232,9 @@ func admitsObject(s *jsonschema.Schema, steps *int) bool {
 // pathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
 // applies a schema to it (rule 10). Where there is more to look at than anybody looks at, it is one.
 func (s *schema) pathAt(t *tree, id int32) (how string) {
-	if s == nil {
-		return ""
-	}
-	var tokens []int32
-	for n := id; n > 0; n = t.nodes[n].parent {
-		if t.nodes[n].doc != 0 {
-			return "" // inside a string the schema is silent
-		}
-		tokens = append(tokens, n)
-	}
-	at := map[*jsonschema.Schema]bool{s.hints: true}
-	for i := len(tokens); ; i-- {
-		if !everywhere(at) {
-			return HowFormat
-		}
-		if i == 0 {
-			break
-		}
-		next := map[*jsonschema.Schema]bool{}
-		for sub := range at {
-			governs(t, sub, tokens[i-1], func(in *jsonschema.Schema) { next[in] = true })
-		}
-		at = next
+	at, all := s.applied(t, id)
+	if !all {
+		return HowFormat
 	}
 	for sub := range at {
 		if h := s.declares(sub); h == HowFormat || h != "" && how == "" {
@@ -262,6 +242,43 @@ func (s *schema) pathAt(t *tree, id int32) (how string) {
 		}
 	}
 	return how
+}
+
+// uriAt reports whether the schema declares a value to be a URI.
+func (s *schema) uriAt(t *tree, id int32) bool {
+	at, all := s.applied(t, id)
+	for sub := range at {
+		all = all && !uriFormats[strings.ToLower(s.formats[sub])]
+	}
+	return !all
+}
+
+// applied are the schemas that may apply to a value; all is false where they are too many.
+func (s *schema) applied(t *tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+	if s == nil {
+		return nil, true
+	}
+	var tokens []int32
+	for n := id; n > 0; n = t.nodes[n].parent {
+		if t.nodes[n].doc != 0 {
+			return nil, true // inside a string the schema is silent
+		}
+		tokens = append(tokens, n)
+	}
+	at = map[*jsonschema.Schema]bool{s.hints: true}
+	for i := len(tokens); ; i-- {
+		if !everywhere(at) {
+			return nil, false
+		}
+		if i == 0 {
+			return at, true
+		}
+		next := map[*jsonschema.Schema]bool{}
+		for sub := range at {
+			governs(t, sub, tokens[i-1], func(in *jsonschema.Schema) { next[in] = true })
+		}
+		at = next
+	}
 }
 
 // pathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.

@@ -60,7 +60,7 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
-	return &Scan{tool: t, findings: d.findings, work: *d.work}, nil
+	return d.found()
 }
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
@@ -102,7 +102,39 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
-	return &Scan{tool: t, findings: d.findings, work: *d.work}, nil
+	found, err := d.found()
+	if err == nil {
+		found.resources = append(found.resources, s.resources...)
+	}
+	return found, err
+}
+
+// ScanParams searches the params of a request or notification that this program does not know: raw, a JSON object, or nil
+// for none. They are searched as the arguments of a tool without a schema that is called like the method, and a URI
+// among them as that of resources/read too.
+func (c *Checker) ScanParams(child, method string, params []byte, templates ...string) (*Scan, error) {
+	t, err := c.other(child, method, method)
+	if err != nil {
+		return nil, err
+	}
+	t.traits = traitsOf(method, false, false)
+	s, err := c.Scan(t, params)
+	if err != nil {
+		return nil, err
+	}
+	tr := newTree(c.depth)
+	defer tr.free()
+	if err := tr.parse(params, c.size); err != nil {
+		return nil, err
+	}
+	if id := tr.child(0, "uri"); id > 0 && tr.nodes[id].kind == kString {
+		more, err := c.ScanURI(child, tr.str(id), templates...)
+		if err != nil {
+			return nil, err
+		}
+		s.findings = append(s.findings, more.findings...)
+	}
+	return s, nil
 }
 
 // Methods stand for the names of tools where the policy's rules are asked about a request that is no call of one.

@@ -318,6 +318,7 @@ func TestGrants(t *testing.T) {
 	dir, file := Grant{Path: w.outside, Roles: Roles(RoleRead)}, Grant{Path: w.outside + "/secret.txt", File: true, Roles: Roles(RoleRead, RoleWrite)}
 	hub := Grant{Path: filepath.Dir(w.hub), Roles: AnyRole}
 	w.must(os.Symlink(w.home+"/projects/sibling.txt", w.outside+"/planted"))
+	w.must(os.Mkdir(w.outside+"/sub2", 0o700))
 	for _, e := range []struct {
 		name, tool, args string
 		grants           []Grant
@@ -329,6 +330,8 @@ func TestGrants(t *testing.T) {
 		{"another role", anyTool, `{"path":"{outside}/secret.txt"}`, []Grant{dir}, Escalate},
 		{"that file", anyTool, `{"path":"{outside}/secret.txt"}`, []Grant{file}, Allow},
 		{"below that file", readTool, `{"path":"{outside}/secret.txt/x"}`, []Grant{file}, Escalate},
+		{"that file, and it is a directory", readTool, `{"path":"{outside}/sub2"}`, []Grant{{Path: w.outside + "/sub2", File: true, Roles: AnyRole}}, Escalate},
+		{"that directory", readTool, `{"path":"{outside}/sub2"}`, []Grant{{Path: w.outside + "/sub2", Roles: AnyRole}}, Allow},
 		{"its neighbour", readTool, `{"path":"{outside}/tool"}`, []Grant{file}, Escalate},
 		{"a look-alike", readTool, `{"path":"{home}/outside2/x"}`, []Grant{dir}, Escalate},
 		{"a link planted since", readTool, `{"path":"{outside}/planted"}`, []Grant{dir}, Escalate},

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -12,12 +13,17 @@ import (
 // A call without any is decided by the policy's first rule about calls.
 func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
-	if len(v.Findings) == 0 {
+	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != HowResource }) {
 		v.settleCall(t.CallRule(), w)
+		if len(v.Findings) > 0 && v.Fired == nil {
+			v.Rule = RuleInside
+		}
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		f.Hint = hintFor(t, f)
+		if f.How != HowResource {
+			f.Hint = hintFor(t, f)
+		}
 		if f.Decision == Allow {
 			if v.Decision == Allow && v.Fired == nil {
 				if f.Code == CodeOpen {
@@ -51,9 +57,12 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	}
 	v.Why, v.Roots = "", nil
 	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = view.Why()
+		v.Why = v.First.whyNot(view)
 	}
-	if v.Decision != Allow && view.Snapshot != nil {
+	switch {
+	case v.First != nil && v.First.How == HowResource:
+		v.Why, v.Roots = whyResource, v.First.bounds
+	case v.Decision != Allow && view.Snapshot != nil:
 		v.Roots = view.Snapshot.URIs()
 	}
 }
@@ -74,7 +83,7 @@ func ruleOf(code string) string {
 	switch code {
 	case CodeProtected, CodeProtectedAbove:
 		return RuleProtected
-	case CodeOutside, CodeOutsideLink, CodeUnmapped:
+	case CodeOutside, CodeOutsideLink, CodeUnmapped, CodeOutsideResource:
 		return RuleBoundary
 	case CodeCeiling:
 		return RuleCeiling
@@ -107,5 +116,5 @@ func (v *Verdict) RootsMatter() bool {
 	case v.Fired != nil:
 		return v.Fired.Paths != nil && v.Fired.Paths.Outside
 	}
-	return v.First != nil
+	return v.First != nil && (v.First.How != HowResource || v.First.byClient)
 }

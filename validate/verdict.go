@@ -64,7 +64,9 @@ type Judged struct {
 
 	borrowed bool // it is denied only from a directory that another argument names
 	fired    *Rule
-	tally    *tally // nil where no rule is about the tool
+	tally    *tally   // nil where no rule is about the tool
+	bounds   []string // of a URI that is outside: the prefixes of its scheme
+	byClient bool     // a URI, and the client has a say in them
 }
 
 const maxReadings = 16

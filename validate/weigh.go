@@ -285,7 +285,7 @@ func (j *judge) matchesArea(role Role, p string) bool {
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
 func (j *judge) granted(role Role, p *rootsmgr.Place) bool {
 	return slices.ContainsFunc(j.w.Grants, func(g Grant) bool {
-		return g.Roles.Has(role) && g.Path != "" && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
+		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
 	})
 }
 

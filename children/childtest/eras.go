@@ -38,7 +38,7 @@ func (a *audience) ChildChanged(_ children.Status, o *children.Offer) {
 	}
 }
 
-func (a *audience) ChildNotification(_ children.Key, m *jsonrpc.Message) {
+func (a *audience) ChildNotification(_ context.Context, _ children.Key, m *jsonrpc.Message) {
 	note := m.Method + " " + string(m.Params)
 	a.tell(func() { a.notes = append(a.notes, note) })
 }
@@ -71,22 +71,27 @@ func (a *audience) until(t *testing.T, what string, ok func() bool) {
 // where calls are made: what the eras say differently comes out the same. spec
 // describes, for a script, a child that the Launcher can start.
 func Eras(t *testing.T, launcher children.Launcher, spec func(t *testing.T, s Script) children.Spec) {
-	for _, era := range []string{"", "dual", "modern"} {
-		name := era
-		if era == "" {
-			name = "legacy"
-		}
-		t.Run(name, func(t *testing.T) {
-			eraSuite(t, era != "", func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience) {
-				s.Era, s.Library = era, true
-				return perform(t, launcher, spec(t, s), roots)
+	for _, side := range []struct {
+		name, era string
+		client    children.Era
+		modern    bool // what is spoken
+	}{
+		{"legacy", "", children.EraAuto, false},
+		{"dual", "dual", children.EraAuto, false},
+		{"dual, for a client without a handshake", "dual", children.EraModern, true},
+		{"modern", "modern", children.EraAuto, true},
+	} {
+		t.Run(side.name, func(t *testing.T) {
+			eraSuite(t, side.modern, func(t *testing.T, s Script, roots ...rootsmgr.Root) (*children.Lease, *audience) {
+				s.Era, s.Library = side.era, true
+				return perform(t, launcher, spec(t, s), side.client, roots)
 			})
 		})
 	}
 }
 
 // perform runs a Supervisor with one child, and returns the right to call it.
-func perform(t *testing.T, launcher children.Launcher, spec children.Spec, roots []rootsmgr.Root) (*children.Lease, *audience) {
+func perform(t *testing.T, launcher children.Launcher, spec children.Spec, client children.Era, roots []rootsmgr.Root) (*children.Lease, *audience) {
 	t.Helper()
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
@@ -98,7 +103,7 @@ func perform(t *testing.T, launcher children.Launcher, spec children.Spec, roots
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(ctx) }()
-	key := children.Key{Child: spec.Name, Instance: "s"}
+	key := children.Key{Child: spec.Name, Instance: "s", Era: client}
 	sup.Ensure(key, roots)
 	soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()

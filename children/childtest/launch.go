@@ -39,8 +39,9 @@ func (Pipes) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log z
 	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	link := &pipeLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), ended: make(chan struct{})}
+	link := &pipeLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), ended: make(chan struct{}), hung: make(chan struct{})}
 	link.hangUp = func() {
+		link.gone.Do(func() { close(link.hung) })
 		_ = inR.CloseWithError(io.ErrClosedPipe)
 		_ = outW.Close()
 	}
@@ -53,7 +54,7 @@ func (Pipes) Launch(l children.Launch, s children.Spec, h jsonrpc.Handler, log z
 		if script.Exit != 0 {
 			link.code = script.Exit
 		} else {
-			link.code = script.Serve(inR, outW, io.Discard, dirs)
+			link.code = script.Serve(ending{inR, link.hung}, outW, io.Discard, dirs)
 		}
 		link.hangUp()
 	}()
@@ -75,7 +76,17 @@ type pipeLink struct {
 	code   int
 	hangUp func()
 	once   sync.Once
+	hung   chan struct{} // closed by hangUp
+	gone   sync.Once
 }
+
+// ending is a stream that can be told to have ended without reading it.
+type ending struct {
+	io.Reader
+	ended <-chan struct{}
+}
+
+func (e ending) Ended() <-chan struct{} { return e.ended }
 
 func (l *pipeLink) Run(ctx context.Context) error {
 	err := l.conn.Run(ctx)
@@ -98,7 +109,10 @@ func (l *pipeLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *pipeLink) Facts() children.Facts { return children.Facts{Skipped: l.conn.Stats().Skipped} }
+func (l *pipeLink) Facts() children.Facts {
+	st := l.conn.Stats()
+	return children.Facts{Skipped: st.Skipped, Heard: st.Heard}
+}
 
 // Marked counts the processes, other than this one, whose environment holds
 // NAME=value. It needs /proc; elsewhere ok is false.

@@ -42,6 +42,12 @@ func (p *player) stateless(m message) bool {
 	switch {
 	case m.ID == nil || m.Method == "":
 		return false
+	case m.Method == "initialize" && p.s.DieAtInit:
+		p.dead = true
+		return true
+	case p.s.Locks && !p.locks(version == ""):
+		p.refuse(m.ID, -32600, "this connection is of the other era")
+		return true
 	case m.Method == "initialize" && p.s.Era == "modern":
 		p.refuse(m.ID, -32602, "this server speaks 2026-07-28 only")
 		return true
@@ -72,6 +78,21 @@ func (p *player) stateless(m message) bool {
 		return false
 	}
 	return true
+}
+
+// locks has the first request on a connection decide its era; false: this one is
+// of the other.
+func (p *player) locks(handshake bool) bool {
+	era := "modern"
+	if handshake {
+		era = "handshake"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.locked == "" {
+		p.locked = era
+	}
+	return p.locked == era
 }
 
 func (p *player) discovered(m message) {

@@ -28,32 +28,38 @@ type Script struct {
 	FloodStderr int           // lines on stderr at the start
 	FloodNotes  int           // notifications after initialized
 	IgnoreTERM  bool
-	IgnoreEOF   bool // goes on living when stdin ends
-	CloseOut    bool // closes stdout after initialize and lives on
-	Grandchild  bool // starts one that holds the pipes and outlives it
-	NoTools     bool // does not declare tools
-	Pages       int  // of tools/list, 3 tools each, after the first
-	LoopCursor  bool // its second page points to itself
-	FailPage    int  // this page (from 1) is answered with an error
-	OddTools    bool // entries that are no tools among them
-	AskRoots    bool // asks roots/list after initialized
-	LazyRoots   bool // asks it when told of new ones, and not before
-	Library     bool // offers prompts and resources
-	Books       int  // more resources, book://N
-	DeafRoots   bool // does not ask again on list_changed
+	IgnoreEOF   bool          // goes on living when stdin ends
+	CloseOut    bool          // closes stdout after initialize and lives on
+	Grandchild  bool          // starts one that holds the pipes and outlives it
+	NoTools     bool          // does not declare tools
+	Pages       int           // of tools/list, 3 tools each, after the first
+	LoopCursor  bool          // its second page points to itself
+	FailPage    int           // this page (from 1) is answered with an error
+	OddTools    bool          // entries that are no tools among them
+	AskRoots    bool          // asks roots/list after initialized
+	LazyRoots   bool          // asks it when told of new ones, and not before
+	Library     bool          // offers prompts and resources
+	Books       int           // more resources, book://N
+	DeafRoots   bool          // does not ask again on list_changed
+	AskDelay    time.Duration // before it asks roots/list
 	ApplyDelay  time.Duration
 	KeepOnEmpty bool // like the official filesystem server: an empty list changes nothing
 	Hold        bool // does nothing but live, and hold what it inherited
 	Dirs        bool // its arguments are its first directories
 
-	Era      string        // "": the handshake alone; "dual", "modern"
-	Discover string        // how server/discover goes wrong: see discover
-	Delay    time.Duration // of the answer to it, while the rest goes on
+	Era       string        // "": the handshake alone; "dual", "modern"
+	Discover  string        // how server/discover goes wrong: see discover
+	Locks     bool          // with "dual": what comes first on a connection decides, and the other era is refused on it
+	DieAtInit bool          // ends when it is sent initialize
+	Delay     time.Duration // of the answer to it, while the rest goes on
 
 	Asks  bool   // offers the tools of ask.go, and declares tasks
 	Tasks bool   // declares the extension for tasks
 	Defs  string // file of tool definitions, one on a line, read at each first page; in place of its own tools
 	Stuck string // while this file exists when it starts, it never answers anything
+
+	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
+	Replies map[string]string // raw results, by method, in place of its own
 
 	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
 }
@@ -148,6 +154,21 @@ type act struct {
 	extra   []string // tools that came later
 	notes   []string // what it noticed, for the tool "noticed"
 	stuck   bool
+	locked  string // the era that came first, with Script.Locks
+	deaf    bool
+}
+
+// isStuck and isDeaf are what the tool "hang" has made of it.
+func (a *act) isStuck() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stuck
+}
+
+func (a *act) isDeaf() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.deaf
 }
 
 func newAct(s Script, dirs []string) *act {
@@ -187,6 +208,13 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 			p.curtain()
 			p.wg.Wait()
 			return 4
+		}
+		if p.isDeaf() {
+			if end, ok := in.(interface{ Ended() <-chan struct{} }); ok {
+				<-end.Ended()
+				break
+			}
+			holdForEver()
 		}
 	}
 	p.curtain()
@@ -246,10 +274,10 @@ func (p *player) refuse(id json.RawMessage, code int, text string) {
 }
 
 func (p *player) handle(m message) {
-	if p.s.Mute || p.stuck {
+	if p.s.Mute || p.isStuck() {
 		return
 	}
-	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) {
+	if p.s.Era != "" && p.stateless(m) || p.s.Discover != "" && m.Method == "server/discover" && p.discover(m) || p.extended(m) {
 		return
 	}
 	switch m.Method {
@@ -289,6 +317,9 @@ func (p *player) handle(m message) {
 			p.wg.Go(p.askRoots)
 		}
 	case "notifications/roots/list_changed":
+		p.mu.Lock()
+		p.notes = append(p.notes, "roots changed")
+		p.mu.Unlock()
 		if (p.s.AskRoots || p.s.LazyRoots) && !p.s.DeafRoots {
 			p.wg.Go(p.askRoots)
 		}
@@ -308,6 +339,17 @@ func (p *player) handle(m message) {
 	case "tools/list":
 		p.list(m)
 	case "tools/call":
+		if _, text, ok := strings.Cut(string(m.Params), `"busy":"`); ok { // with this call, and nothing else is read meanwhile
+			text, _, _ = strings.Cut(text, `"`)
+			d, _ := time.ParseDuration(text)
+			time.Sleep(d)
+		}
+		if strings.Contains(string(m.Params), `"name":"hang"`) { // answers nothing from now on, or reads nothing
+			p.mu.Lock()
+			p.stuck, p.deaf = true, strings.Contains(string(m.Params), `"deaf":true`)
+			p.mu.Unlock()
+			return
+		}
 		c := make(chan struct{})
 		p.mu.Lock()
 		p.cancel[string(m.ID)] = c
@@ -340,6 +382,7 @@ func (p *player) capabilities() map[string]any {
 	if p.s.Tasks {
 		caps["extensions"] = map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}
 	}
+	p.offers(caps)
 	return caps
 }
 
@@ -362,6 +405,9 @@ func (p *player) request(method string) json.RawMessage {
 // askRoots asks for the roots and applies them, as the official filesystem
 // server does: later, and not at all when there are none.
 func (p *player) askRoots() {
+	if p.s.AskDelay > 0 {
+		time.Sleep(p.s.AskDelay)
+	}
 	raw := p.request("roots/list")
 	var r struct{ Roots []struct{ URI string } }
 	if raw == nil || json.Unmarshal(raw, &r) != nil {

@@ -74,6 +74,21 @@ func (h *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	if m.Method == "initialize" {
+		h.act.mu.Lock()
+		h.act.stuck = false // another session
+		h.act.mu.Unlock()
+	}
+	if h.act.isStuck() || strings.Contains(string(m.Params), `"name":"hang"`) {
+		h.act.mu.Lock()
+		h.act.stuck = true
+		h.act.mu.Unlock()
+		select {
+		case <-r.Context().Done():
+		case <-h.over:
+		}
+		return
+	}
 	if m.ID == nil || m.Method == "" {
 		w.WriteHeader(http.StatusAccepted)
 		go func() { // what it says of it goes on its own stream

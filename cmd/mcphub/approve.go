@@ -22,8 +22,10 @@ func approveCommand() *cobra.Command {
 		Short: "Answer, at a terminal, what the hubs ask a person",
 		Long: "Shows the calls that wait for the approval of a person because a rule of the policy\n" +
 			"escalates them and their client cannot ask (approval.local in hub.json is \"tty\").\n" +
-			"To allow one, type the code that is shown for it. It works at a terminal only, and\n" +
-			"not in one that the client itself has opened. The exit status is 9 where nothing waits.",
+			"To allow one, type the code that is shown for it, and what it is to open where the\n" +
+			"question leaves a choice: the code alone opens the file, the code and the word\n" +
+			"directory its directory. It works at a terminal only, and not in one that the client\n" +
+			"itself has opened. The exit status is 9 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := openTerminal()
@@ -102,33 +104,65 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			return exitf(exitFailure, "the terminal: %w", err)
 		}
 		in.Reset(t)
-		fmt.Fprintf(t, "\nType %s to allow it, n to deny it, or nothing to leave it: ", spaced(code))
+		fmt.Fprintf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
 		line, err := readLine(in)
-		switch typed := strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(line), " ", "")); {
-		case err != nil:
+		if err != nil {
 			return exitf(exitFailure, "the terminal: %w", err)
-		case typed == "":
+		}
+		if strings.TrimSpace(line) == "" {
 			fmt.Fprintln(t, "It goes on waiting.")
 			return nil
-		case typed == "N" || typed == "NO":
-			return told(t, w.hub.AnswerApproval(ctx, w.ID, "", false), "It is denied.")
-		default:
-			err := w.hub.AnswerApproval(ctx, w.ID, typed, true)
-			if err != nil && err.Error() == hub.ErrWrongCode.Error() {
-				fmt.Fprintln(t, printable(err.Error(), 300))
-				continue
-			}
-			return told(t, err, "It is allowed.")
 		}
+		typed, choice := readDecision(line, len(code), w.Choices)
+		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
+		switch {
+		case err != nil && (err.Error() == hub.ErrWrongCode.Error() || err.Error() == hub.ErrNoChoice.Error()):
+			fmt.Fprintln(t, printable(err.Error(), 300))
+			continue
+		case err != nil:
+			fmt.Fprintln(t, printable(err.Error(), 300))
+		case choice == denial:
+			fmt.Fprintln(t, "It is denied.")
+		default:
+			fmt.Fprintf(t, "It is allowed (%s).\n", choice)
+		}
+		return nil
 	}
 }
 
-func told(t io.Writer, err error, done string) error {
-	if err != nil {
-		done = printable(err.Error(), 300)
+const denial = "deny"
+
+// waysToAllow says what to type for each choice. The code alone stands for the
+// first, which opens the least.
+func waysToAllow(code string, choices []string) string {
+	ways := spaced(code)
+	for i, c := range choices {
+		switch {
+		case i > 0:
+			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable(c, 20), printable(c, 20))
+		default:
+			ways += fmt.Sprintf(" to allow the %s", printable(c, 20))
+		}
 	}
-	fmt.Fprintln(t, done)
-	return nil
+	return ways
+}
+
+// readDecision takes a line apart into the code and the choice that follows it.
+func readDecision(line string, size int, choices []string) (code, choice string) {
+	typed := strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(line), " ", ""))
+	if typed == "N" || typed == "NO" {
+		return "", denial
+	}
+	code, word := typed[:min(size, len(typed))], typed[min(size, len(typed)):]
+	if word == "" && len(choices) > 0 {
+		return code, choices[0]
+	}
+	for _, c := range choices {
+		if strings.EqualFold(c, word) {
+			return code, c
+		}
+	}
+	return code, word
 }
 
 const longestLine = 200

@@ -87,7 +87,7 @@ func (a *attendance) status(h *hub.Hub) hub.Status {
 	st := h.Status()
 	for i := range st.Children {
 		if a.book != nil {
-			st.Children[i].Log = a.book.Path(st.Children[i].Server)
+			st.Children[i].Log = a.book.File(st.Children[i].Server)
 		}
 	}
 	return st

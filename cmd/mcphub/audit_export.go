@@ -32,6 +32,7 @@ type auditRow struct {
 	Code       string          `json:"code,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
 	By         string          `json:"by,omitempty"`
+	Granted    any             `json:"granted,omitempty"`
 	Roots      string          `json:"roots,omitempty"`
 	Generation uint64          `json:"generation,omitempty"`
 	Stale      bool            `json:"stale,omitempty"`
@@ -51,6 +52,9 @@ func rowOf(d *audit.Decision) auditRow {
 	if len(d.Findings) > 0 {
 		r.Findings = d.Findings
 	}
+	if len(d.Granted) > 0 {
+		r.Granted = d.Granted
+	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
 	}
@@ -58,7 +62,7 @@ func rowOf(d *audit.Decision) auditRow {
 }
 
 func methodOf(d *audit.Decision) string {
-	if d.Method == "" {
+	if d.Method == "" && d.Kind != audit.KindDefinition {
 		return "tools/call"
 	}
 	return d.Method
@@ -84,8 +88,11 @@ func (p *auditPage) decision(d *audit.Decision) error {
 			text += ", " + more
 		}
 	}
-	if d.Kind == audit.KindQuestion {
+	switch d.Kind {
+	case audit.KindQuestion:
 		text = "asked: " + text
+	case audit.KindDefinition:
+		text = "defined otherwise than before: " + d.Code
 	}
 	if d.By != "" {
 		text += ", by " + d.By
@@ -109,6 +116,13 @@ func (p *auditPage) decision(d *audit.Decision) error {
 			where = "inside"
 		}
 		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable(orDash(f.Role), 10), printable(orDash(f.Path), 300), where, printable(f.At, 100))
+	}
+	for _, g := range d.Granted {
+		what, path := "file", g.File
+		if path == "" {
+			what, path = "directory", g.Directory
+		}
+		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable(g.Roles, 30), what, printable(path, 300))
 	}
 	_, err := fmt.Fprintln(p.w, b.String())
 	return err

@@ -112,7 +112,7 @@ func (r *rejudgement) print(w io.Writer, d *audit.Decision) error {
 }
 
 // hard are the codes of findings that no rule is asked about.
-var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedAbove: true, validate.CodeCeiling: true}
+var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedAbove: true, validate.CodeCeiling: true, validate.CodeOutsideResource: true}
 
 // judgeRecord asks the rules about a record: the strictest of its findings
 // counts, and without any the first rule about calls.
@@ -124,7 +124,7 @@ func judgeRecord(p *validate.PolicyInfo, d *audit.Decision) rejudgement {
 	switch {
 	case hard[d.Code]:
 		out := rejudgement{decision: validate.Deny, by: d.Code}
-		if d.Code != validate.CodeCeiling && (len(d.Findings) == 0 || protected(p, validate.RoleWrite, d.Findings[0].Path) == "") {
+		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, validate.RoleWrite, d.Findings[0].Path) == "") {
 			out.open = []string{"it was protected when it was recorded"}
 		}
 		return out

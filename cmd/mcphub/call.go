@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
@@ -203,6 +202,9 @@ func schemaType(raw []byte) string {
 // printResult prints what a person wants to see of a tool result: its text, or
 // all of it as JSON.
 func printResult(w io.Writer, result []byte, raw bool) error {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		w = cleanTo(w) // elsewhere it is what the server sent
+	}
 	text, plain := resultText(result)
 	if raw || !plain {
 		var b bytes.Buffer
@@ -210,28 +212,13 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 			b.Reset()
 			b.Write(result)
 		}
-		fmt.Fprintln(w, b.String())
-	} else {
-		if f, ok := w.(*os.File); ok && isTerminal(f) {
-			text = harmless(text)
-		}
-		fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
+		text = b.String()
 	}
+	fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	if resultIsError(result) {
 		return &exitError{Code: exitToolError}
 	}
 	return nil
-}
-
-// harmless removes what would steer a terminal from a text that a server wrote:
-// control characters but tabs and line ends, and overrides of direction.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // resultText joins the texts of a result; plain is false where it holds

@@ -72,7 +72,7 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 			return err
 		}
 	} else {
-		explain(w, e)
+		explain(cleanTo(w), e)
 	}
 	if e.Decision != "allow" {
 		return &exitError{Code: exitToolError}
@@ -119,7 +119,7 @@ func explain(w io.Writer, e hub.Explanation) {
 		}
 	}
 	for _, g := range e.Grants {
-		fmt.Fprintf(w, "  granted     %s, to %s, for this %s\n", printable(g.URI, 400), strings.Join(g.Roles, " and "), g.Lifetime)
+		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable(g.URI, 400), when(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
 	}
 	if e.Question != "" {
 		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))

@@ -24,8 +24,6 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 	if err != nil {
 		return zerolog.Nop(), exitf(exitUsage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
-	if file, ok := w.(*os.File); ok && isTerminal(file) {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: os.Getenv("NO_COLOR") != ""}
-	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger(), nil
+	file, ok := w.(*os.File)
+	return zerolog.New(logTo(w, ok && isTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
 }

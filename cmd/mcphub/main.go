@@ -84,7 +84,7 @@ func run(args []string) int {
 		code = ee.Code
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "mcphub: "+text)
+		fmt.Fprintln(os.Stderr, "mcphub: "+clean(text))
 	}
 	if code == exitUsage {
 		fmt.Fprintln(os.Stderr, "Run 'mcphub --help' to see what there is.")

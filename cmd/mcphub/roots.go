@@ -30,8 +30,8 @@ func rootsCommand() *cobra.Command {
 	var f rootsFlags
 	cmd := &cobra.Command{
 		Use:   "roots",
-		Short: "List the directories in scope, or ask whether a path lies in one",
-		Long: "Lists the directories that would be in scope. They come from --root, as from a client;\n" +
+		Short: "List the roots in scope, or ask whether a path lies in one",
+		Long: "Lists the directories and files that would be in scope. They come from --root, as from a client;\n" +
 			"else, in a program that the hub has started, from the roots that it was given\n" +
 			"(MCP_ROOTS_PATHS); else from the fallbacks: --roots, MCPHUB_ROOTS, roots.fallback in\n" +
 			"hub.json, MCPHUB_PROJECT_ROOT.",
@@ -84,7 +84,12 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, fb.Origin, fb.Entries), nil
+	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
+	judge, err := checker(file, home, nil)
+	if err != nil {
+		return nil, &exitError{exitConfig, policyErrors(file, err)}
+	}
+	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Places()), nil
 }
 
 func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
@@ -150,13 +155,17 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
-		fmt.Fprintf(w, "%s%s%s\n", r.Path, suffix("  ", r.Name), suffix("  !", r.Flag))
+		file := ""
+		if r.File {
+			file = "  (a single file)"
+		}
+		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, suffix("  ", r.Name), suffix("  !", r.Flag))
 	}
 	for _, sk := range snap.Skipped() {
 		fmt.Fprintf(os.Stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
 	}
 	if snap.Len() == 0 {
-		fmt.Fprintln(os.Stderr, "No directory is in scope without a client's roots; set roots.fallback in hub.json, MCPHUB_ROOTS or --roots.")
+		fmt.Fprintln(os.Stderr, "Nothing is in scope but what a client gives as its roots. For clients that give none start mcphub with --roots DIR, or set MCPHUB_ROOTS or roots.fallback in hub.json.")
 	}
 	return nil
 }
@@ -164,7 +173,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 func rootsJSON(snap *rootsmgr.Snapshot) []map[string]any {
 	out := []map[string]any{}
 	for _, r := range snap.Roots() {
-		out = append(out, map[string]any{"uri": r.URI, "name": r.Name, "path": r.Path, "given": r.Given, "redundant": r.Redundant, "flag": r.Flag})
+		out = append(out, map[string]any{"uri": r.URI, "name": r.Name, "path": r.Path, "given": r.Given, "file": r.File, "redundant": r.Redundant, "flag": r.Flag})
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		}
 		if err != nil {
 			at.Text = err.Error()
-			return o, exitf(exitConfig, "%s", at.String())
+			return o, &exitError{exitConfig, at}
 		}
 		o.StateKey = []byte(secret)
 	}
@@ -66,20 +66,19 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
 		if err != nil {
 			at.Text = err.Error()
-			return o, exitf(exitConfig, "%s", at.String())
+			return o, &exitError{exitConfig, at}
 		}
 		for _, other := range o.Tokens {
 			if other.Secret == secret {
 				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
-				return o, exitf(exitConfig, "%s", at.String())
+				return o, &exitError{exitConfig, at}
 			}
 		}
 		token := hub.Token{Name: t.Name, Secret: secret}
 		for j, dir := range t.Roots {
-			dir = fromFile(f, dir, home, false)
-			token.Roots = append(token.Roots, dir)
-			seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: dir}})
-			for _, sk := range seen.Skipped() {
+			entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
+			token.Roots = append(token.Roots, entry)
+			for _, sk := range unopened(entry) {
 				p := f.At("http", "tokens", fmt.Sprint(i), "roots", fmt.Sprint(j))
 				log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("token", t.Name).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a token opens nothing")
 			}
@@ -87,6 +86,11 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		o.Tokens = append(o.Tokens, token)
 	}
 	return o, nil
+}
+
+// unopened says why a directory of a token opens nothing.
+func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
+	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir}).Skipped()
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/config"
+	"mcphub/rootsmgr"
 )
 
 // H5: tokens come from the environment or from a file that is its owner's
@@ -47,7 +48,7 @@ func TestTokens(t *testing.T) {
 				t.Skip("modes mean nothing there")
 			}
 			f, problems, err := config.Parse(filepath.Join(dir, "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}},
-				"http": {"tokens": [{"name": "alice", `+tc.token+`, "roots": ["sub", "/srv/alice"]}]}}`), nil)
+				"http": {"tokens": [{"name": "alice", `+tc.token+`, "roots": ["sub", "/srv/alice", "w/*"]}]}}`), nil)
 			if err != nil {
 				t.Fatal(problems, err)
 			}
@@ -64,7 +65,7 @@ func TestTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := o.Tokens[0]; got.Name != "alice" || got.Secret != tc.secret || !slices.Equal(got.Roots, []string{filepath.Join(dir, "sub"), "/srv/alice"}) {
+			if got := o.Tokens[0]; got.Name != "alice" || got.Secret != tc.secret || !slices.Equal(got.Roots, []rootsmgr.Entry{{URI: filepath.Join(dir, "sub")}, {URI: "/srv/alice"}, {URI: filepath.Join(dir, "w/*"), Pattern: "*"}}) {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -150,6 +148,10 @@ func (p page) hub(r admin.Report) {
 	for _, n := range r.NotServed {
 		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
 	}
+	for _, d := range r.Redefined {
+		fmt.Fprintf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
+			printable(d.Server, 60), printable(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
+	}
 	p.sessions(r.Sessions)
 }
 
@@ -200,6 +202,9 @@ func (p page) children(r admin.Report) {
 		if c.CircuitOpen && state != "ready" {
 			state = "circuit open"
 		}
+		if c.Era == "modern" && state == "ready" {
+			state += ", modern" // two instances may differ by nothing else
+		}
 		row(t, printable(c.Server, 22), printable(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
 			served(c), when(several, cmp.Or(printable(c.Instance[:min(8, len(c.Instance))], 8), "all")))
 	}
@@ -230,11 +235,8 @@ func (p page) details(c hub.ChildStatus) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(p.w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	if c.CircuitOpen && c.State != "ready" {
-		line("circuit", "open after %d failures in a row: the next call starts it", c.Failures)
-	}
-	if c.NextStart != nil && c.NextStart.Sub(p.now) >= time.Second {
-		line("next start", "not before %s", span(c.NextStart.Sub(p.now)))
+	if c.StartedBy != "" {
+		line("next start", "%s", nextStart(c, p.now))
 	}
 	if c.LastFailure != "" && (p.verbose || !strings.Contains(c.Error, c.LastFailure)) {
 		line("last failure", "%s ago: %s", p.ago(c.FailedAt), printable(c.LastFailure, 500))
@@ -245,6 +247,7 @@ func (p page) details(c hub.ChildStatus) {
 		line("environment", "%s", printable(strings.Join(c.Environment, " "), 4000))
 		line("roots", "%s", printable(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
 		line("share", "%s", printable(c.Share, 20))
+		line("era", "%s", printable(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
@@ -263,6 +266,28 @@ func (p page) details(c hub.ChildStatus) {
 	}
 }
 
+// nextStart says when a server that failed is started again, and what has to
+// happen for it.
+func nextStart(c hub.ChildStatus, now time.Time) string {
+	wait := time.Duration(0)
+	if c.NextStart != nil {
+		wait = c.NextStart.Sub(now)
+	}
+	text := "with the next call"
+	switch {
+	case c.StartedBy == "hub" && wait >= time.Second:
+		text = "in " + span(wait)
+	case c.StartedBy == "hub":
+		text = "now"
+	case wait >= time.Second:
+		text += ", not before " + span(wait)
+	}
+	if c.Failures > 1 {
+		text += fmt.Sprintf("; %d failures in a row", c.Failures)
+	}
+	return text
+}
+
 func (p page) sessions(all []hub.SessionStatus) {
 	if len(all) == 0 {
 		fmt.Fprint(p.w, "\nno clients\n")
@@ -273,7 +298,7 @@ func (p page) sessions(all []hub.SessionStatus) {
 	row(t, "SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
 	for _, s := range all {
 		row(t, printable(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable(s.Protocol, 12), "-"),
-			fmt.Sprintf("%d %s", s.RootsCount, printable(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable(s.RootsOrigin, 12), s.Generation), strconv.Itoa(s.Calls))
+			fmt.Sprintf("%d %s", s.RootsCount, printable(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable(s.RootsOrigin, 12), s.Generation), calls(s))
 	}
 	_ = t.Flush()
 	for _, s := range all {
@@ -292,6 +317,11 @@ func (p page) sessions(all []hub.SessionStatus) {
 			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable(s.RootsError, 300))
 		}
 	}
+}
+
+// calls are those that went on to servers, and those under way.
+func calls(s hub.SessionStatus) string {
+	return strconv.FormatUint(s.Passed, 10) + when(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
 }
 
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
@@ -336,26 +366,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
-// printable returns at most so many characters of s, with what does not print
-// (control characters, changes of direction, bad UTF-8) escaped.
-func printable(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for i, r := range s {
-		if n++; n > most {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }

@@ -24,16 +24,16 @@ func before(d time.Duration) *time.Time {
 
 // shownStatus is a hub with everything that can be wrong, as people see it.
 func shownStatus(verbose bool) string {
-	good := hub.ChildStatus{Server: "files", Instance: "0123456789", Share: "session", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
+	good := hub.ChildStatus{Server: "files", Instance: "0123456789", Share: "session", Era: "handshake", State: "ready", Since: before(3*time.Hour + 2*time.Minute), PID: 4194304, Tools: 14, Stderr: "harmless"}
 	good.Command, good.Args, good.Environment = "/bin/files", []string{"--x", "a b"}, []string{"HOME", "PATH"}
 	good.RootsServed, good.RootsApplied = []string{"/a", "/b"}, true
 	bad := hub.ChildStatus{Server: "b\x1b[31mad", Instance: "abcdefghij", State: "backing off", Since: before(12 * time.Second), Error: "crash loop: exited with status 3", Stderr: "one\ntwo\nthree\nfour\nfive\nsix", Log: "/logs/bad.log"}
-	bad.Restarts, bad.Failures, bad.CircuitOpen, bad.NextStart = 4, 5, true, before(-40*time.Second)
+	bad.StartedBy, bad.Restarts, bad.Failures, bad.CircuitOpen, bad.NextStart = "call", 4, 5, true, before(-40*time.Second)
 	bad.LastFailure, bad.FailedAt = "exited with status 3", before(12*time.Second)
-	deaf := hub.ChildStatus{Server: "a-name-that-is-far-too-long-for-a-column", State: "ready", Since: before(time.Minute), Error: "it did not ask for the roots again"}
+	deaf := hub.ChildStatus{Server: "a-name-that-is-far-too-long-for-a-column", Era: "modern", State: "ready", Since: before(time.Minute), Error: "it did not ask for the roots again"}
 	deaf.RootsServed = []string{"/a"}
 	never := hub.ChildStatus{Server: "never", State: "configured"}
-	session := hub.SessionStatus{ID: "0123456789", Since: *before(30 * time.Hour), Client: "editor\u202e 1\n", Protocol: "2025-11-25", Calls: 2}
+	session := hub.SessionStatus{ID: "0123456789", Since: *before(30 * time.Hour), Client: "editor\u202e 1\n", Protocol: "2025-11-25", Calls: 2, Passed: 12345}
 	session.RootsState, session.RootsOrigin, session.RootsCount, session.Generation, session.RootsError = "stale", "asked", 2, 3, "no answer"
 	other := hub.SessionStatus{ID: "abcdefghij", Since: noon}
 	r := admin.Report{PID: 77, Version: "v1", Started: *before(50 * time.Hour),
@@ -53,15 +53,14 @@ func TestStatusForPeople(t *testing.T) {
 		`^  hub\.json:4: nor\\x1b$`,
 		`^files +ready +3h2m +4194304 +0 +14 +2 +01234567$`,
 		`^b\\x1b\[31mad +circuit open +12s +- +4 +0 +- +abcdefgh$`,
-		`^a-name-that-is-far-too…? +ready +1m +- +0 +0 +1! +all$`,
+		`^a-name-that-is-far-too…? +ready, modern +1m +- +0 +0 +1! +all$`,
 		`^never +configured +- `,
 		`^b\\x1b\[31mad: crash loop: exited with status 3$`,
-		`^  circuit +open after 5 failures in a row`,
-		`^  next start +not before 40s$`,
+		`^  next start +with the next call, not before 40s; 5 failures in a row$`,
 		`^  log +/logs/bad\.log$`,
 		`^  \| two$`,
 		`^off is not served: disabled$`,
-		`^01234567 +editor\\u202e 1\\n +1d6h +2025-11-25 +2 stale +asked, #3 +2$`,
+		`^01234567 +editor\\u202e 1\\n +1d6h +2025-11-25 +2 stale +asked, #3 +12345 \(2 now\)$`,
 		`^01234567: the client did not give its roots: no answer$`,
 		`^no answer from /run/1\.sock: no\\ape$`,
 	} {
@@ -75,7 +74,7 @@ func TestStatusForPeople(t *testing.T) {
 		}
 	}
 	long := shownStatus(true)
-	for _, want := range []string{"| one", "| harmless", "command      /bin/files --x a b", "environment  HOME PATH", "roots        /a /b", "last failure 12s ago: exited with status 3"} {
+	for _, want := range []string{"| one", "| harmless", "  era          handshake\n", "command      /bin/files --x a b", "environment  HOME PATH", "roots        /a /b", "last failure 12s ago: exited with status 3"} {
 		if !strings.Contains(long, want) {
 			t.Errorf("%q is missing in\n%s", want, long)
 		}

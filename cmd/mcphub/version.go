@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
+
+	"mcphub/hub"
 )
 
 func versionCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func versionCommand() *cobra.Command {
 			}
 			return json.NewEncoder(out).Encode(map[string]any{
 				"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-				"protocolVersions": mcp.LegacyProtocolVersions(),
+				"protocolVersions": hub.ProtocolVersions(),
 			})
 		},
 	}

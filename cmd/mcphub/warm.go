@@ -56,7 +56,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
-		return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, cfg.Fallback.Origin, cfg.Fallback.Entries).Roots(), nil
+		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
 	}
 	paths, err := givenRoots(cfg.Dir, given)
 	if err != nil {
@@ -82,6 +82,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
 		spec.Start = children.StartEager
+		spec.Share = children.ShareSession // what it offers is the same, whoever it is for
 		options.Specs = append(options.Specs, spec)
 	}
 	sup := children.NewSupervisor(options)
@@ -121,15 +122,15 @@ func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status
 		name := cfg.Children[i].Spec.Name
 		st := became[name]
 		if st.Listed {
-			fmt.Fprintf(w, "%s\t%d tools\t%s\n", harmless(name), st.Tools, started.of(name).Round(time.Millisecond))
+			fmt.Fprintf(w, "%s\t%d tools\t%s\n", clean(name), st.Tools, started.of(name).Round(time.Millisecond))
 			continue
 		}
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(name), warmReason(st))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(name), warmReason(st))
 	}
 	for _, b := range cfg.Broken {
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", harmless(b.Name), oneLine(b.Reason))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(b.Name), oneLine(b.Reason))
 	}
 	if err := w.Flush(); err != nil {
 		return &exitError{exitFailure, err}
@@ -146,12 +147,12 @@ func warmReason(st children.Status) string {
 	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
 	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
-		reason += "; it last wrote: " + harmless(last)
+		reason += "; it last wrote: " + clean(last)
 	}
 	return reason
 }
 
-func oneLine(text string) string { return harmless(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return clean(strings.Join(strings.Fields(text), " ")) }
 
 // startTimes is the Observer of warm: it notes how long each child took from
 // its turn to being ready. Nobody serves what children ask.
@@ -174,7 +175,7 @@ func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
 	}
 }
 
-func (s *startTimes) ChildNotification(children.Key, *jsonrpc.Message) {}
+func (s *startTimes) ChildNotification(context.Context, children.Key, *jsonrpc.Message) {}
 
 func (s *startTimes) ChildRequest(_ context.Context, _ children.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, m.Method+" is not served while warming up")

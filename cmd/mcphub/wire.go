@@ -32,11 +32,21 @@ type sources struct {
 	logs        string      // where the children's stderr is to be kept; "" where it is not
 	audit       string      // where decisions are to be recorded; "" where they are not
 	file        *config.File
+	problems    []config.Problem // that the last reading told of
+	hush        bool             // they are kept and not written
+}
+
+// tell writes a problem to w, and keeps it.
+func (s *sources) tell(w io.Writer, p config.Problem) {
+	s.problems = append(s.problems, p)
+	if !s.hush {
+		fmt.Fprintln(w, p.String())
+	}
 }
 
 func (s *sources) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
-	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas")
+	cmd.Flags().StringVar(&s.roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
 	s.rootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 
@@ -55,16 +65,12 @@ func (s *sources) hubConfig(w io.Writer, log zerolog.Logger) (hub.Config, error)
 // wire turns a configuration that was read into what a Hub is made of.
 func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.Config, error) {
 	for _, p := range withoutEffect(file) {
-		fmt.Fprintln(w, p.String())
+		s.tell(w, p)
 	}
 	home, err := os.UserHomeDir()
 	s.logs, s.audit = logFolder(file, home, os.Getenv), auditFolder(file, home, os.Getenv)
 	if err != nil {
 		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return hub.Config{}, exitf(exitFailure, "the working directory is gone: %w", err)
 	}
 	cfg := hub.Config{
 		Version: buildVersion(),
@@ -73,39 +79,51 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:   hub.Limits{Frame: int(file.Limits.Frame), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
 		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
-		Environ:  os.Environ(), Home: home, Dir: dir,
 	}
-	if cfg.Audit, err = auditSettings(file, s.audit); err != nil {
+	if err := s.entries(file, &cfg); err != nil {
 		return cfg, err
 	}
-	if cfg.Fallback, err = s.fallback(file, dir, log); err != nil {
-		return cfg, err
-	}
-	for i := range file.Servers {
-		if err := addServer(&cfg, file, &file.Servers[i]); err != nil {
-			return cfg, err
-		}
-	}
+	var wrong [3]error // one reading tells everything
+	cfg.Audit, wrong[0] = auditSettings(file, s.audit)
+	cfg.Fallback, wrong[1] = s.fallback(file, cfg.Dir, log)
 	var own []string // the hub's folders, which no call may touch (V10)
-	if cache := children.CacheFolder(cfg.Environ, home); cache != "" {
-		own = append(own, cache)
-		cfg.Cache = filepath.Join(cache, "catalogue")
+	if cfg.Cache != "" {
+		own = append(own, filepath.Dir(cfg.Cache))
 	}
 	for _, p := range doubtful(file, &cfg) {
-		fmt.Fprintln(w, p.String())
+		s.tell(w, p)
 	}
-	cfg.Checker, err = checker(file, home, own)
+	if cfg.Checker, err = checker(file, home, own); err != nil {
+		wrong[2] = &exitError{exitConfig, policyErrors(file, err)}
+	}
+	return cfg, errors.Join(wrong[:]...)
+}
+
+// entries makes the children of the entries of a file, and what they are started in.
+func (s *sources) entries(file *config.File, cfg *hub.Config) error {
+	dir, err := os.Getwd()
 	if err != nil {
-		return cfg, &exitError{exitConfig, policyErrors(file, err)}
+		return exitf(exitFailure, "the working directory is gone: %w", err)
 	}
-	return cfg, nil
+	cfg.Environ, cfg.Dir = os.Environ(), dir
+	cfg.Home, _ = os.UserHomeDir() // who calls has said where it is unknown
+	if cache := children.CacheFolder(cfg.Environ, cfg.Home); cache != "" {
+		cfg.Cache = filepath.Join(cache, "catalogue")
+	}
+	for i := range file.Servers {
+		if err := addServer(cfg, file, &file.Servers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // load reads hub.json, or gives the default where there is none.
 func (s *sources) load(w io.Writer) (*config.File, error) {
+	s.problems = nil
 	if s.builtinOnly {
 		return config.Default(), nil
 	}
@@ -120,7 +138,7 @@ func (s *sources) load(w io.Writer) (*config.File, error) {
 	file, problems, err := config.Load(path, os.LookupEnv)
 	for _, p := range problems {
 		if err == nil || p.Severity != config.SeverityError { // the error says the others
-			fmt.Fprintln(w, p.String())
+			s.tell(w, p)
 		}
 	}
 	if err != nil {
@@ -183,8 +201,8 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
-		FrameLimit: int(file.Limits.Frame),
-		URL:        s.URL, Headers: s.Headers,
+		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
+		URL: s.URL, Headers: s.Headers,
 	}
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
@@ -239,7 +257,10 @@ func fromFile(f *config.File, path, home string, command bool) string {
 
 // checker builds the judge of all calls; own are the hub's own folders.
 func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
-	cfg := validate.Config{FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth}
+	cfg := validate.Config{
+		FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth,
+		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
+	}
 	var wrong error
 	cfg.Policy, wrong = policy(f, home)
 	for i := range f.Servers {
@@ -284,7 +305,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 		in.Env = nil
 	}
 	if s.roots != "" || s.rootsGiven != nil && s.rootsGiven() { // an empty one is a mistake, not "no boundary"
-		in.Flag = strings.Split(s.roots, ",")
+		in.Flag = rootsmgr.SplitRoots(s.roots)
 	}
 	for _, r := range f.Roots.Fallback {
 		in.Config = append(in.Config, rootsmgr.Entry{URI: r.Path, Name: r.Name})
@@ -294,7 +315,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 		return fb, &exitError{exitConfig, err}
 	}
 	for _, sk := range skipped {
-		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("an entry of roots.fallback is left out")
+		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
 	}
 	return fb, nil
 }

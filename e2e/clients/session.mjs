@@ -7,6 +7,8 @@
 //        {"do": "listTools"}                   the SDK's own listTools: it compiles the output schemas
 //        {"do": "call", "name", "arguments"}   the SDK's own callTool: it checks structured content against them
 //        {"do": "rawCall", "name", "arguments"}  the result as the wire had it, whatever it holds
+//        {"do": "request", "method", "params"} any request, its result as the wire had it
+//        {"do": "notify", "method", "params"}  any notification
 //        {"do": "awaitTool", "name"}           waits for list_changed until this tool is listed
 //        {"do": "roots", "roots"}              other roots from now on, announced with list_changed
 import { text } from 'node:stream/consumers';
@@ -49,6 +51,11 @@ const doers = {
   call: (step) => client.callTool({ name: step.name, arguments: step.arguments }),
   rawCall: (step) =>
     client.request({ method: 'tools/call', params: { name: step.name, arguments: step.arguments } }, ResultSchema),
+  request: (step) => client.request({ method: step.method, params: step.params }, ResultSchema),
+  async notify(step) {
+    await client.notification({ method: step.method, params: step.params });
+    return true;
+  },
   async awaitTool(step) {
     for (;;) {
       const changed = new Promise((wake) => waiting.push(wake));

@@ -7,10 +7,12 @@ const wrong = (where, why) => { console.log(`${where}: ${why}`); process.exit(1)
 const form = '^{"v":1,"n":(N),"prev":"(H)","time":"(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3})\\d{3}Z","kind":"([a-z]+)"(?:,"log":"(.{36})")?(?:,"at":(N),"head":"(H)")?(?:,"bytes":(N),"sha256":"(H)")?';
 const begin = new RegExp(form.replaceAll("N", "[1-9]\\d{0,14}").replaceAll("H", "[0-9a-f]{64}")), end = /^,"hash":"([0-9a-f]{64})"}$/;
 const members = (v) => v === null || typeof v !== "object" ? 0 : Object.values(v).reduce((n, x) => n + members(x), Array.isArray(v) ? 0 : Object.keys(v).length);
+const depth = (text) => { let now = 0, most = 0; for (const c of text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, "")) { if (c === "{" || c === "[") most = Math.max(most, ++now); else if (c === "}" || c === "]") now--; } return most; };
 const read = (line) => { // one line, or null where it is none or its hash is wrong
   try {
     const hash = end.exec(line.subarray(-75).toString("latin1"))?.[1];
     if (hash !== sha(line.subarray(0, -75)) || !isUtf8(line)) return null;
+    if (depth(line.toString()) > 1008) return null; // before anything that recurses reads it
     const text = line.toString(), [, n, prev, time, kind, log, at, head, bytes, sha256] = begin.exec(text);
     const names = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g).filter((s) => s.endsWith(":")); // one that stands there twice is one member
     if (new Date(`${time}Z`).toISOString() !== `${time}Z` || members(JSON.parse(text)) !== names.length) return null;

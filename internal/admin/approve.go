@@ -21,16 +21,16 @@ import (
 type Approvals interface {
 	PendingApprovals() []hub.PendingApproval
 	ApprovalCode(id string) (string, error)
-	AnswerApproval(id, code string, allow bool) error
+	AnswerApproval(id, code, choice string) error
 }
 
 type connKey struct{}
 
 // An approvalAnswer is the body of POST /approvals/answer.
 type approvalAnswer struct {
-	ID    string `json:"id"`
-	Code  string `json:"code"`
-	Allow bool   `json:"allow"`
+	ID       string `json:"id"`
+	Code     string `json:"code"`
+	Decision string `json:"decision"` // deny, or one of the question's choices
 }
 
 type issuedCode struct {
@@ -87,7 +87,7 @@ func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
 		return
 	}
-	if err := s.cfg.Approvals.AnswerApproval(a.ID, a.Code, a.Allow); err != nil {
+	if err := s.cfg.Approvals.AnswerApproval(a.ID, a.Code, a.Decision); err != nil {
 		answer(w, refusedStatus(err), outcome{Error: err.Error()})
 		return
 	}
@@ -122,11 +122,12 @@ func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
 	return c.Code, err
 }
 
-// AnswerApproval answers one question.
-func (h Hub) AnswerApproval(ctx context.Context, id, code string, allow bool) error {
+// AnswerApproval answers one question: with "deny", or with one of its choices and
+// its code.
+func (h Hub) AnswerApproval(ctx context.Context, id, code, choice string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	body, err := json.Marshal(approvalAnswer{id, code, allow})
+	body, err := json.Marshal(approvalAnswer{id, code, choice})
 	if err != nil {
 		return fmt.Errorf("the answer cannot be sent: %w", err)
 	}

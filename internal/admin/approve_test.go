@@ -33,12 +33,8 @@ func (c *counter) ApprovalCode(id string) (string, error) {
 	return "THECODE", c.err
 }
 
-func (c *counter) AnswerApproval(id, code string, allow bool) error {
-	word := "deny"
-	if allow {
-		word = "allow"
-	}
-	c.asked = append(c.asked, word+" "+id+" "+code)
+func (c *counter) AnswerApproval(id, code, choice string) error {
+	c.asked = append(c.asked, choice+" "+id+" "+code)
 	return c.err
 }
 
@@ -64,18 +60,18 @@ func TestApprovals(t *testing.T) {
 	if code, err := h.ApprovalCode(t.Context(), "a&id=b"); err != nil || code != "THECODE" {
 		t.Errorf("%q, %v", code, err)
 	}
-	if err := h.AnswerApproval(t.Context(), "i", "c", true); err != nil {
+	if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err != nil {
 		t.Error(err)
 	}
-	if err := h.AnswerApproval(t.Context(), "i", "", false); err != nil {
+	if err := h.AnswerApproval(t.Context(), "i", "", "deny"); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; allow i c; deny i " {
+	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i c; deny i " {
 		t.Errorf("asked %q", got)
 	}
-	for _, want := range []error{hub.ErrNoQuestion, hub.ErrWrongCode, hub.ErrTooMany, hub.ErrTooManyAsks} {
+	for _, want := range []error{hub.ErrNoQuestion, hub.ErrWrongCode, hub.ErrNoChoice, hub.ErrTooMany, hub.ErrTooManyAsks} {
 		c.err = want
-		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil || err.Error() != want.Error() {
+		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v came as %v", want, err)
 		}
 	}
@@ -101,8 +97,8 @@ func TestBadApprovals(t *testing.T) {
 		{"GET", "/approvals/answer", "", 405},
 		{"GET", "/approvals/code?id=x", "", 405},
 		{"POST", "/approvals/answer", "", 400},
-		{"POST", "/approvals/answer", `{"id":"i","code":"c","allow":"yes"}`, 400},
-		{"POST", "/approvals/answer", `{"id":"i","code":"c","allow":true,"all":true}`, 400},
+		{"POST", "/approvals/answer", `{"id":"i","code":"c","decision":true}`, 400},
+		{"POST", "/approvals/answer", `{"id":"i","code":"c","decision":"file","all":true}`, 400},
 		{"POST", "/approvals/answer", `{"id":"` + strings.Repeat("x", bodySize) + `"}`, 400},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), bad.method, "http://mcphub"+bad.path, strings.NewReader(bad.body))
@@ -136,14 +132,14 @@ func TestStrangersApproveNothing(t *testing.T) {
 		if code, err := h.ApprovalCode(t.Context(), "i"); err == nil || code != "" {
 			t.Errorf("%s: a code", name)
 		}
-		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil {
+		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil {
 			t.Errorf("%s: an answer", name)
 		}
 	}
 	if runtime.GOOS == "linux" {
 		// The hub itself, which is this process, is not a person either.
 		h := approving(t, c, func(*net.UnixConn) (int, bool, error) { return os.Getpid(), true, nil })
-		if err := h.AnswerApproval(t.Context(), "i", "c", true); err == nil {
+		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil {
 			t.Error("the hub has approved its own call")
 		}
 	}

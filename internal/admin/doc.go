@@ -9,7 +9,7 @@
 //
 //	GET  /approvals        the questions that wait for a terminal
 //	POST /approvals/code   ?id=: a code for one of them
-//	POST /approvals/answer {"id","code","allow"}; to allow takes the code
+//	POST /approvals/answer {"id","code","decision"}; to allow takes the code
 //
 // The last three are for mcphub approve. On Linux they are refused to a process
 // without a controlling terminal, and to one that descends from the hub or, over

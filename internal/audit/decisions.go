@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A Decision is one decision with what became of it.
+// A Decision is one decision with what became of it, or what belongs beside
+// decisions: a question, a tool that is defined otherwise.
 type Decision struct {
 	Event
 	Outcome *Result // nil where none is recorded: refused, under way, or lost with the process
@@ -22,11 +23,11 @@ type Filter struct {
 // Matches reports whether a decision is one of those.
 func (f *Filter) Matches(e *Event) bool {
 	switch {
-	case e.Kind != KindDecision && e.Kind != KindQuestion,
+	case e.Kind != KindDecision && e.Kind != KindQuestion && e.Kind != KindDefinition,
 		f.Session != "" && (len(e.Session) < len(f.Session) || e.Session[:len(f.Session)] != f.Session),
 		f.Child != "" && e.Child != f.Child,
 		f.Tool != "" && e.Tool != f.Tool,
-		f.Denied && e.Decision == "allow",
+		f.Denied && (e.Decision == "allow" || e.Kind == KindDefinition),
 		!f.Since.IsZero() && e.Time.Before(f.Since),
 		!f.Until.IsZero() && !e.Time.Before(f.Until):
 		return false

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/nesting"
 )
 
 // An Entry is one line, read.
@@ -41,6 +43,7 @@ const (
 var (
 	errNoLine    = errors.New("it is no whole line of an audit log")
 	errHash      = errors.New("it is not as it was written: its hash does not match")
+	errTooDeep   = errors.New("its hash is right, and it nests deeper than anything that mcphub writes")
 	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
 )
 
@@ -63,6 +66,9 @@ func readLine(b []byte) (Entry, error) {
 	}
 	if err := e.head(b); err != nil {
 		return e, err
+	}
+	if nesting.TooDeep(b, mostLevels) >= 0 {
+		return e, errTooDeep
 	}
 	// Escaped halves of surrogates are let pass: an id of a client may hold one.
 	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {

@@ -112,6 +112,19 @@ func (l *Log) Question(ctx context.Context, r *Record) (uint64, error) {
 	return l.append(ctx, KindQuestion, r)
 }
 
+// Definition notes that the tool of a Record is defined otherwise than before;
+// Code says what of it. It does not wait: the line is written soon.
+func (l *Log) Definition(r *Record) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.mu.Unlock()
+	from := l.begin(KindDefinition, time.Now())
+	l.seal(from, r.body(l.tab.pending, nil))
+	l.hurry()
+	return nil
+}
+
 func (l *Log) append(ctx context.Context, kind string, r *Record) (uint64, error) {
 	n, err := l.put(kind, r, nil, time.Now())
 	if err == nil {
@@ -209,6 +222,11 @@ func (l *Log) Outcome(o Outcome) {
 	if len(l.tab.outcomes) >= mostOutcomes {
 		l.tell()
 	}
+	l.hurry()
+}
+
+// hurry has what is pending written soon. The caller holds mu.
+func (l *Log) hurry() {
 	if l.tab.soon {
 		return
 	}

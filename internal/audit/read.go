@@ -29,6 +29,7 @@ type Event struct {
 	Rule       string             `json:"rule"`
 	Code       string             `json:"code"`
 	By         string             `json:"by"`
+	Granted    []Granted          `json:"granted"`
 	Roots      string             `json:"roots"`
 	Generation uint64             `json:"generation"`
 	Stale      bool               `json:"stale"`
@@ -54,6 +55,13 @@ type Event struct {
 		Rule      string             `json:"rule"`
 		Arguments stdjson.RawMessage `json:"arguments"`
 	} `json:"calls"`
+}
+
+// Granted is a file or a directory that the answer to a question has opened.
+type Granted struct {
+	File      string `json:"file,omitempty"`
+	Directory string `json:"directory,omitempty"`
+	Roles     string `json:"roles"`
 }
 
 // A Result is what became of one request.

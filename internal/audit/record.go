@@ -20,6 +20,7 @@ const (
 	KindDecision   = "decision"   // a request was decided upon
 	KindOutcome    = "outcome"    // what became of one that was let through, or of several
 	KindQuestion   = "question"   // a human was asked, and what was answered
+	KindDefinition = "definition" // a tool that was offered before is defined otherwise
 	KindLost       = "lost"       // there was no room for so many lines while the file could not be written
 	KindCheckpoint = "checkpoint" // of chain.jsonl: the state of a log
 	KindClose      = "close"      // a log ends
@@ -43,7 +44,9 @@ const (
 	mostFindings  = 64
 	mostText      = 4096 // bytes of one path or name
 	mostArguments = 64 << 10
-	mostRequest   = 128 // bytes of a request's id
+	mostRequest   = 128           // bytes of a request's id
+	mostDepth     = 1000          // of arguments that are recorded
+	mostLevels    = mostDepth + 8 // of a line
 )
 
 // A Finding is one path of a call.
@@ -53,6 +56,13 @@ type Finding struct {
 	Path    string // where it leads, canonical; "" where that could not be told
 	Inside  bool   // of the boundary
 	Ways    int    // how many places it may stand for, links followed and not, where it is more than that one
+}
+
+// A Grant is what the answer to a question has opened.
+type Grant struct {
+	Path  string
+	File  bool // that file alone; else the directory and what is below it
+	Roles string
 }
 
 // A Boundary is the roots that a decision was made by.
@@ -77,6 +87,7 @@ type Record struct {
 	Decision  string // allow, deny, escalate; refuse: it could not be judged, or not be made
 	Code      string // why, where it was not let through
 	By        string // who approved it
+	Granted   []Grant
 	Rewritten int    // how many arguments were given another spelling
 	Arguments []byte // raw, only where asked for
 	Took      time.Duration
@@ -225,7 +236,7 @@ func (r *Record) body(b line, form Form) line {
 	} else {
 		b = r.common(b)
 	}
-	b = b.text("code", r.Code).text("by", r.By)
+	b = r.granted(b.text("code", r.Code).text("by", r.By))
 	b = b.text("roots", r.Boundary.Origin).number("generation", r.Boundary.Generation).flag("stale", r.Boundary.Stale)
 	b = b.number("rewritten", uint64(max(r.Rewritten, 0)))
 	b = r.findings(b).arguments(r.Arguments)
@@ -312,6 +323,28 @@ func (r *Record) findings(b line) line {
 		b = append(b, '}')
 	}
 	return append(b, ']').number("more", uint64(max(more, 0)))
+}
+
+// granted writes what an answer has opened, by what it is.
+func (r *Record) granted(b line) line {
+	if len(r.Granted) == 0 {
+		return b
+	}
+	b = append(b, `,"granted":[`...)
+	for i, g := range r.Granted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		what := "directory"
+		if g.File {
+			what = "file"
+		}
+		at := len(b)
+		b = b.text(what, Redact(g.Path)).text("roles", g.Roles)
+		b[at] = '{' // the comma before the first member
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 // outcomes writes the members of a line about one outcome, or about several.

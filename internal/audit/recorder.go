@@ -152,6 +152,18 @@ func (r *Recorder) Question(ctx context.Context, rec *Record) error {
 	return nil
 }
 
+// Definition notes that a tool is defined otherwise than before. It does not wait.
+func (r *Recorder) Definition(rec *Record) {
+	l := r.log.Load()
+	if l == nil {
+		_ = r.failed(r.notOpen(), 1)
+		return
+	}
+	if err := l.Definition(rec); err != nil {
+		_ = r.failed(err, 1)
+	}
+}
+
 // AppendCalls is Append for calls of one session that were decided together, at
 // now. It appends their tickets to those that it is given, unless they have none.
 func (r *Recorder) AppendCalls(ctx context.Context, to []Ticket, session string, calls []Call, now time.Time) ([]Ticket, error) {

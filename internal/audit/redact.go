@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/nesting"
 )
 
 // Redacted stands in a record in the place of what may be a secret.
@@ -118,6 +120,47 @@ func Redact(text string) string {
 	return text
 }
 
+// RedactArgs is Redact for the arguments of a program: what follows an option
+// whose name is that of a secret is left out too, and so is the value of each
+// variable of environ that is one.
+func RedactArgs(args, environ []string) []string {
+	var values []string
+	for _, v := range environ {
+		if name, value, _ := strings.Cut(v, "="); len(value) >= shortestSecret && SecretKey(name) && !strings.HasSuffix(name, "PWD") { // a shell's PWD is a folder
+			values = append(values, value, Redacted)
+		}
+	}
+	known := strings.NewReplacer(values...)
+	out := make([]string, len(args))
+	next := false // this one is the value of the option before
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		header, _, isHeader := strings.Cut(arg, ":")
+		option := strings.HasPrefix(arg, "-") && SecretKey(strings.TrimLeft(name, "-"))
+		switch {
+		case next && arg != "":
+			out[i] = Redacted
+		case joined && value != "" && SecretKey(strings.TrimLeft(name, "-")):
+			out[i] = name + "=" + Redacted
+		case isHeader && !option && headerLike(header) && SecretKey(header):
+			out[i] = header + ": " + Redacted
+		default:
+			out[i] = Redact(known.Replace(arg))
+		}
+		next = option && !joined && !next
+	}
+	return out
+}
+
+// shortestSecret is the least length at which the value of a variable is taken
+// for one wherever it stands.
+const shortestSecret = 8
+
+// headerLike reports a text that may be the name of an HTTP header.
+func headerLike(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
 // pairs remembers, of each object that is open, what it says that its value is
 // called: {"name": "API_KEY", "value": "..."}.
 type pairs []struct{ key, name string }
@@ -150,8 +193,12 @@ func (p *pairs) secret(depth int, key string) bool {
 }
 
 // redactJSON redacts the strings of a JSON value, and whatever stands under a
-// key that SecretKey knows. What is no JSON is left out altogether.
+// key that SecretKey knows. What is no JSON, or nests too deep, is left out
+// altogether.
 func redactJSON(raw []byte) []byte {
+	if nesting.TooDeep(raw, mostDepth) >= 0 {
+		return []byte(`"` + Redacted + `"`)
+	}
 	in := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var out bytes.Buffer
 	// Names that have become the same by what was left out are told apart again:

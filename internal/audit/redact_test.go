@@ -122,3 +122,27 @@ func TestArgumentsAreRedacted(t *testing.T) {
 		t.Errorf("%s", b)
 	}
 }
+
+func TestSecretsInArgumentsOfProgramsAreRedacted(t *testing.T) {
+	environ := []string{"GITHUB_TOKEN=value-of-a-variable", "HOME=/home/somebody", "PIN=1234", "EMPTY_SECRET="}
+	for _, c := range []struct{ in, want string }{
+		{"server --api-key hunter2 --port 80", "server --api-key [redacted] --port 80"},
+		{"--api-key -hunter2 x", "--api-key [redacted] x"},
+		{"--apiKey=hunter2 -password hunter2", "--apiKey=[redacted] -password [redacted]"},
+		{"--token-file /run/secret --max-tokens 5", "--token-file /run/secret --max-tokens 5"},
+		{"run -e API_KEY=hunter2 -e PORT=80 img", "run -e API_KEY=[redacted] -e PORT=80 img"},
+		{"--header X-API-Key:hunter2", "--header X-API-Key: [redacted]"},
+		{"--dsn postgres://me:hunter2@host/db", "--dsn postgres://[redacted]@host/db"},
+		{"positional value-of-a-variable 1234", "positional [redacted] 1234"},
+		{"--url=https://h/?k=value-of-a-variable&x", "--url=https://h/?k=[redacted]&x"},
+		{"--token", "--token"},
+		{"/home/somebody C:\\secret:\\x -v /a:/b", "/home/somebody C:\\secret:\\x -v /a:/b"},
+	} {
+		if got := strings.Join(RedactArgs(strings.Fields(c.in), environ), " "); got != c.want {
+			t.Errorf("%s\n%s, want\n%s", c.in, got, c.want)
+		}
+	}
+	if got := RedactArgs([]string{"--header", "Authorization: Bearer abcdefgh12345678", "--secret", ""}, nil); got[1] != "Authorization: [redacted]" || got[3] != "" {
+		t.Errorf("%q", got)
+	}
+}

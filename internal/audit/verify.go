@@ -3,8 +3,10 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 )
@@ -43,6 +45,9 @@ func Verify(dir string, heads ...string) (*Report, error) {
 	r := &Report{}
 	// The chain first: what is written after it was read is not missed in it.
 	marks, seen, err := verifyChain(dir, r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.chainless(dir, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +73,26 @@ func Verify(dir string, heads ...string) (*Report, error) {
 			return nil, err
 		}
 	}
+	return r, nil
+}
+
+// chainless is the report on a folder that has logs and no chain.jsonl; where
+// it has none either, nothing was recorded in it, and that is err.
+func (r *Report) chainless(dir string, err error) (*Report, error) {
+	files, e := logFiles(dir)
+	if e != nil {
+		return nil, e
+	}
+	if err2 := r.irregular(dir); err2 != nil {
+		return nil, err2
+	}
+	locks, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+lockEnding)) // the pattern is sound
+	if len(files)+len(locks)+len(r.Problems) == 0 {
+		return nil, err
+	}
+	r.Logs = len(files)
+	text := "it is missing: without it nothing shows that no log was removed, cut off or made anew"
+	r.Problems = append([]Problem{{chainName, 0, text}}, r.Problems...)
 	return r, nil
 }
 

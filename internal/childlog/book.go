@@ -93,6 +93,16 @@ func (b *Book) Path(child string) string {
 	return filepath.Join(b.dir, name+".log")
 }
 
+// File is Path where there is such a file, else "": a child that has written
+// nothing has none.
+func (b *Book) File(child string) string {
+	path := b.Path(child)
+	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
+
 // Say takes one line of plain text. It never blocks; what is too much is
 // dropped and counted.
 func (b *Book) Say(child, instance string, pid int, text string) {

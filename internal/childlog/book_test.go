@@ -64,6 +64,9 @@ $`)
 	if got := read(t, filepath.Join(dir, "git.log")); !want.MatchString(got) {
 		t.Errorf("git.log:\n%s", got)
 	}
+	if b.File("git") != b.Path("git") || b.File("silent") != "" {
+		t.Errorf("files that there are: %q, %q", b.File("git"), b.File("silent"))
+	}
 	if got := read(t, b.Path("Other.One")); !strings.HasSuffix(got, " Other.One[44] x: other\n") {
 		t.Errorf("the other: %s", got)
 	}

@@ -133,7 +133,7 @@ func TestAliasProblems(t *testing.T) {
 		{`{"command": "x", "roots": [{"uri": "file:///a"}]}`, `1:39: note: mcpServers.a.roots: a list of roots has no effect in an entry; roots come from the client; name others under "roots.fallback"`},
 		{`{"command": "x", "env_vars": "A"}`, `1:51: error: mcpServers.a.inherit: found a string, want a list; put it in brackets: [ ... ]`},
 		{`{"url": "http://h/", "env_http_headers": []}`, `1:63: error: mcpServers.a.headers: found a list, want an object`},
-		{`{"command": "x", "timeout": false, "timeoutMs": 5000}`, `1:50: error: mcpServers.a.timeout.call: found false, want a duration such as "10s", or a number of milliseconds
+		{`{"command": "x", "timeout": false, "timeoutMs": 5000}`, `1:50: error: mcpServers.a.timeout.call: found false, want a duration such as "10s"
 1:57: error: mcpServers.a.timeout.call: "timeoutMs" says the same as a key on line 1, with another value; keep one of them`},
 	} {
 		_, problems := entry(t, tc.text, aliasEnv)

@@ -21,6 +21,7 @@ type checker struct {
 	failed   map[string]*Problem // server -> its first error
 	boxes    map[*node]bool      // the objects whose members are servers
 	fatal    bool                // an error outside of mcpServers
+	unread   bool                // something that was to hold servers is not read, which was reported
 	idle     bool                // inside a disabled entry: variables may be missing
 	soft     bool                // inside a list that skips what cannot be expanded
 }
@@ -126,7 +127,7 @@ func (s *spec) want() string {
 	case kindInt:
 		return "a whole number"
 	case kindDuration:
-		return `a duration such as "10s", or a number of milliseconds`
+		return `a duration such as "10s"`
 	case kindSize:
 		return `a size such as "64MiB", or a number of bytes`
 	}
@@ -211,11 +212,12 @@ func (c *checker) unknown(at []string, m member, s *spec) {
 	if s.closed {
 		sev, hint = SeverityError, "want "+oneOf(s.names())
 	}
-	if best, k := s.meant(m.name); best != "" {
+	if best, k := s.meant(m); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 		if k.guard {
 			sev = SeverityError
 		}
+		c.unread = c.unread || k.spec.elem == entryTable
 	} else if home, k := elsewhere(s, m.name); home != "" {
 		hint = fmt.Sprintf("it belongs under %q", home)
 		if k.guard {
@@ -236,41 +238,57 @@ func (s *spec) names() []string {
 }
 
 // meant finds the key that an unknown one is likely a misspelling of. In an
-// entry the names that other clients use count too.
-func (s *spec) meant(wrote string) (string, *key) {
+// entry the names that other clients use count too, and what holds servers is
+// mcpServers, whatever it is called.
+func (s *spec) meant(m member) (string, *key) {
+	if s == table && looksLikeContainer(m.value) {
+		return "mcpServers", s.find("mcpServers")
+	}
 	names := s.names()
-	if s == entryTable {
+	switch s {
+	case entryTable:
 		for _, a := range aliases {
 			names = append(names, a.from)
 		}
+	case table:
+		names = append(names, containers[1:]...)
 	}
-	best := suggest(wrote, names)
+	best := Suggest(m.name, names)
 	if best == "" {
 		return "", nil
 	}
 	if k := s.find(best); k != nil {
 		return best, k
 	}
-	to, _, _ := strings.Cut(aliasOf(best).to, ".")
-	return best, s.find(to)
+	if a := aliasOf(best); s == entryTable && a != nil {
+		to, _, _ := strings.Cut(a.to, ".")
+		return best, s.find(to)
+	}
+	return best, s.find("mcpServers")
 }
 
-// elsewhere finds the one key directly above or below which has that name.
-func elsewhere(s *spec, wrote string) (string, *key) {
-	if s != table {
-		return "", nil
-	}
-	home, found := "", (*key)(nil)
-	for _, k := range table.keys {
-		if k.spec.kind != kindObject {
-			continue
-		}
-		if in := k.spec.find(wrote); in != nil {
-			if found != nil {
-				return "", nil
+// elsewhere finds the one key of that name among those of the objects in s, and
+// where it is.
+func elsewhere(s *spec, wrote string) (home string, found *key) {
+	many := false
+	var look func(in *spec, at string)
+	look = func(in *spec, at string) {
+		for i := range in.keys {
+			k := &in.keys[i]
+			if k.spec.kind != kindObject {
+				continue
 			}
-			home, found = k.name, in
+			place := at + k.name
+			if inner := k.spec.find(wrote); inner != nil {
+				many = many || found != nil
+				home, found = place, inner
+			}
+			look(k.spec, place+".")
 		}
+	}
+	look(s, "")
+	if many {
+		return "", nil
 	}
 	return home, found
 }
@@ -326,7 +344,7 @@ func (c *checker) choice(at []string, n *node, s *spec) (any, bool) {
 	values := s.values()
 	if !slices.Contains(values, n.text) {
 		hint := ""
-		if best := suggest(n.text, values); best != "" {
+		if best := Suggest(n.text, values); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		c.fail(at, n.off, fmt.Sprintf("found %s, want %s", quote(n.text), oneOf(values)), hint)
@@ -350,7 +368,7 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 		}
 	case kindDuration:
 		var d time.Duration
-		d, bad, hint = duration(n)
+		d, bad, hint = duration(n, s.millis)
 		v, show = int64(d), func(n int64) string { return time.Duration(n).String() }
 	case kindSize:
 		v, bad = size(n)
@@ -363,8 +381,6 @@ func (c *checker) quantity(at []string, n *node, s *spec) (any, bool) {
 	case v < s.min || s.max > 0 && v > s.max:
 		c.fail(at, n.off, fmt.Sprintf("%s is out of range", quote(n.text)), fmt.Sprintf("want %s to %s", show(s.min), show(s.max)))
 		return nil, false
-	case s.bare && n.kind == '0' && v < int64(time.Second):
-		c.report(SeverityWarning, at, n.off, n.text+" is taken for milliseconds", fmt.Sprintf("write \"%ss\" if seconds are meant, \"%sms\" if not", n.text, n.text))
 	}
 	switch s.kind {
 	case kindInt:

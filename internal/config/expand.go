@@ -62,9 +62,13 @@ func (e *expander) expand(s string, depth int) (string, *expandError) {
 	}
 }
 
+// longestLater bounds the name of a root, so that a text of many escapes is not
+// searched to its end for each.
+const longestLater = 512
+
 // escapesLater reports that s begins with ${root} or its like.
 func escapesLater(s string) bool {
-	body, _, closed := placeholder(s[2:])
+	body, _, closed := placeholder(s[2:min(len(s), 2+longestLater)])
 	return closed && laterName.MatchString(body)
 }
 

@@ -127,6 +127,9 @@ type Roots struct {
 	Stale    time.Duration `koanf:"stale"`
 	Fallback []Fallback    `koanf:"fallback"`
 	When     When          `koanf:"when"`
+
+	Resources       []string `koanf:"resources"`
+	ClientResources bool     `koanf:"clientResources"`
 }
 
 // Fallback is a root for clients that give none.
@@ -223,12 +226,14 @@ type Token struct {
 
 // Limits is what the hub holds at most.
 type Limits struct {
-	Frame    int64 `koanf:"frame"` // bytes
-	Sessions int   `koanf:"sessions"`
-	Calls    int   `koanf:"calls"`
-	Children int   `koanf:"children"`
-	Starting int   `koanf:"starting"`
-	Depth    int   `koanf:"depth"`
+	Frame       int64 `koanf:"frame"`       // bytes
+	ID          int64 `koanf:"id"`          // bytes
+	Definitions int64 `koanf:"definitions"` // bytes
+	Sessions    int   `koanf:"sessions"`
+	Calls       int   `koanf:"calls"`
+	Children    int   `koanf:"children"`
+	Starting    int   `koanf:"starting"`
+	Depth       int   `koanf:"depth"`
 }
 
 // Server returns the server of that name, or nil.

@@ -99,8 +99,9 @@ func schemaFor(s *spec) map[string]any {
 		props, required := map[string]any{}, []string{}
 		for _, k := range s.keys {
 			p := schemaFor(k.spec)
-			p["description"] = strings.ReplaceAll(k.text, "`", "")
-			p["markdownDescription"] = k.text
+			about, _ := p["description"].(string)
+			p["description"] = strings.ReplaceAll(k.text, "`", "") + about
+			p["markdownDescription"] = k.text + about
 			if k.def != "" {
 				p["default"] = json.RawMessage(k.def)
 			}
@@ -137,7 +138,13 @@ func schemaFor(s *spec) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case kindInt:
 		return map[string]any{"type": "integer", "minimum": s.min, "maximum": s.max}
-	case kindDuration, kindSize:
+	case kindDuration:
+		about := " A bare number is milliseconds; one below 1,000 is seconds."
+		if s.millis {
+			about = ""
+		}
+		return map[string]any{"type": []string{"string", "number"}, "description": about}
+	case kindSize:
 		return map[string]any{"type": []string{"string", "number"}}
 	}
 	return map[string]any{"enum": s.values()}

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"mcphub/internal/nesting"
 )
 
 // maxDepth bounds the nesting of a file: the parser recurses, and a stack that
@@ -98,7 +100,7 @@ func (s *source) parse() (*node, *Problem) {
 	if p := s.encoding(); p != nil {
 		return nil, p
 	}
-	if off := tooDeep(s.data); off >= 0 {
+	if off := nesting.TooDeep(s.data, maxDepth); off >= 0 {
 		return nil, s.problem(off, fmt.Sprintf("more than %d levels of nesting", maxDepth), "")
 	}
 	// The parser wants a line comment to end in a newline, the last line of a
@@ -124,44 +126,6 @@ func (s *source) encoding() *Problem {
 	return nil
 }
 
-// tooDeep returns the offset at which nesting exceeds maxDepth, or -1. It
-// knows only strings and comments, enough not to count what they hold.
-func tooDeep(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; i < len(b) && b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-		case '/':
-			end := ""
-			switch {
-			case bytes.HasPrefix(b[i:], []byte("//")):
-				end = "\n"
-			case bytes.HasPrefix(b[i:], []byte("/*")):
-				end = "*/"
-			default:
-				continue
-			}
-			n := bytes.Index(b[i+2:], []byte(end))
-			if n < 0 {
-				return -1
-			}
-			i += 2 + n + len(end) - 1
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return i
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return -1
-}
-
 var parserError = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (?s:(.*))$`)
 
 // syntax turns an error of the parser, which counts bytes, into a Problem.
@@ -180,6 +144,8 @@ func (s *source) syntax(err error) *Problem {
 	switch {
 	case len(bytes.TrimSpace(s.data)) == 0:
 		off, text, hint = 0, "the file is empty", `the least there can be is {"mcpServers": {}}`
+	case looksLike(s.data) != "":
+		text, hint = "this looks like "+looksLike(s.data)+", and hub.json is JSON", `{ "mcpServers": { "NAME": { "command": ..., "args": [...] } } }`
 	case strings.Contains(text, "unexpected EOF"):
 		text, hint = "the file ends too early", s.unclosed(text)
 	case strings.Contains(text, "after object value"), strings.Contains(text, "after array value"):
@@ -193,6 +159,29 @@ func (s *source) syntax(err error) *Problem {
 		hint = "names and strings stand in double quotes, a backslash is written twice"
 	}
 	return s.problem(off, text, hint)
+}
+
+var (
+	tomlLine = regexp.MustCompile(`^(\[\[?[A-Za-z0-9_."' -]+\]\]?|[A-Za-z0-9_."-]+\s*=\s*\S.*)$`)
+	yamlLine = regexp.MustCompile(`^(---|- .*|[A-Za-z0-9_"' -]+:(\s.*)?)$`)
+)
+
+// looksLike tells the formats of other clients from broken JSON, by the first
+// line that says something; "" where it is neither.
+func looksLike(data []byte) string {
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+			continue
+		case tomlLine.MatchString(line):
+			return "TOML"
+		case yamlLine.MatchString(line):
+			return "YAML"
+		}
+		return ""
+	}
+	return ""
 }
 
 func (s *source) unclosed(text string) string {

@@ -13,7 +13,7 @@ const (
 	kindScalar                   // string, number, true or false; becomes a string. null drops the key
 	kindBool                     //
 	kindInt                      // whole number; becomes int
-	kindDuration                 // "10s" or milliseconds; becomes time.Duration
+	kindDuration                 // "10s" or a bare number, see duration; becomes time.Duration
 	kindSize                     // "64MiB" or bytes; becomes int64
 	kindChoice                   // one of a few strings
 	kindAllow                    // "allow" or "deny"; becomes bool
@@ -33,7 +33,7 @@ type spec struct {
 	expand  expansion           // string, scalar: what is replaced in it
 	closed  bool                // object: an unknown key is an error, since dropping it could open something
 	skip    bool                // list: an element whose variable is not set is dropped with a warning
-	bare    bool                // duration: a small bare number is probably meant as seconds
+	millis  bool                // duration: a bare number is milliseconds, however small
 }
 
 // expansion says which placeholders a string takes.
@@ -86,7 +86,7 @@ var (
 
 // table is hub.json: every key, once.
 var table = object(
-	key{name: "mcpServers", text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
+	key{name: "mcpServers", guard: true, text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
 		spec: &spec{kind: kindMap, elem: entryTable}},
 	key{name: "names", text: "How the tools of the children are named.", spec: object(
 		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},
@@ -113,6 +113,8 @@ var table = object(
 	key{name: "http", guard: true, text: "The Streamable HTTP front.", spec: httpTable},
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
 		key{name: "frame", restart: true, def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
+		key{name: "id", restart: true, def: `"1KiB"`, spec: &spec{kind: kindSize, min: 64, max: 1 << 20}, text: "The id of one request. One with a longer id is refused, and the error says so."},
+		key{name: "definitions", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "What one server defines of each kind: its tools, prompts, resources, resource templates. What is beyond is not offered; the log, `mcphub status` and `list-tools` name it. (A list also ends after 1,000 pages, 20,000 entries or 256 MiB.)"},
 		key{name: "sessions", restart: true, def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
 		key{name: "calls", restart: true, def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
 		key{name: "children", restart: true, def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
@@ -152,10 +154,10 @@ var entryTable = object(
 	}}},
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
-	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` asks it for `server/discover`, greets it where that gives nothing (at once on an error, after 2 s of silence), and remembers which it was."},
-	key{name: "timeout", text: "How long things may take. A bare number instead of the object: milliseconds per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
-		{name: "start", def: `"60s"`, spec: smallIsOdd(time.Millisecond, day), text: "Until it has started and listed its tools."},
-		{name: "call", def: `"10m"`, spec: smallIsOdd(time.Millisecond, day), text: "One call; progress begins it anew."},
+	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` speaks to it in the era of the client, so that a server that has both has an instance for each, and in the other where it has only that: greeted first for clients of the handshake and for `mcphub warm`, asked for `server/discover` first for the others (at once on an error, after 2 s of silence, it is tried the other way). What it has is remembered."},
+	key{name: "timeout", text: "How long things may take. A bare number or duration instead of the object: per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
+		{name: "start", def: `"60s"`, spec: span(time.Millisecond, day), text: "Until it has started and listed its tools."},
+		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call; progress begins it anew."},
 		{name: "idle", note: "never for a session's own process, 15m for shared ones and over HTTP", spec: span(0, 365*day), text: "Stop it after so long without a call; `0`: never."},
 		{name: "stop", def: `"2500ms"`, spec: span(time.Millisecond, time.Hour), text: "The whole way from closing its input to killing it."},
 	}}},
@@ -164,11 +166,11 @@ var entryTable = object(
 
 var rootsTable = object(
 	key{name: "timeout", def: `"10s"`, spec: span(time.Millisecond, time.Hour), text: "How long a client may take to list its roots; all waiting of one call together."},
-	key{name: "debounce", def: `"250ms"`, spec: span(0, time.Minute), text: "Quiet time after a change before the client is asked again."},
+	key{name: "debounce", def: `"250ms"`, spec: &spec{kind: kindDuration, max: int64(time.Minute), millis: true}, text: "Quiet time after a change before the client is asked again. A bare number is milliseconds, however small."},
 	key{name: "stale", def: `"10m"`, spec: span(time.Millisecond, 30*day), text: "How long roots hold that could not be refreshed."},
-	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file.",
+	key{name: "fallback", text: "Roots for clients that give none: paths, or objects with path and name. Relative ones start at `MCPHUB_PROJECT_ROOT`, else at the folder of this file. Patterns too: see *Roots*.",
 		spec: &spec{kind: kindList, skip: true, elem: &spec{kind: kindObject, short: "path", keys: []key{
-			{name: "path", required: true, spec: place(), text: "The directory."},
+			{name: "path", required: true, spec: place(), text: "The directory or file, or a pattern of directories."},
 			{name: "name", spec: nameSpec, text: "What it is called."},
 		}}}},
 	key{name: "when", guard: true, text: "What holds for paths where no boundary is known.", spec: guarding(
@@ -176,6 +178,9 @@ var rootsTable = object(
 		key{name: "empty", guard: true, def: `"deny"`, spec: allowSpec, text: "The client answered that it has none."},
 		key{name: "failed", guard: true, def: `"deny"`, spec: allowSpec, text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
 	)},
+	key{name: "resources", guard: true, spec: listOf(&spec{kind: kindString, expand: expandNow, valid: isResource}),
+		text: "Prefixes of URIs, such as `https://api.example.com/v1/`. Where there is one of a scheme, tools and resources/read may name URIs of that scheme at or below one only; other schemes stay as they are. See [policy.md](policy.md#beyond-files)."},
+	key{name: "clientResources", guard: true, def: `false`, spec: flagSpec, text: "Let the client's own roots of other schemes than `file` count among `resources`."},
 )
 
 var policyTable = guarding(
@@ -210,15 +215,9 @@ var httpTable = object(
 		key{name: "name", required: true, spec: nameSpec, text: "Whose it is; no two alike."},
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds the token; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds the token and that its owner alone can read; this or `env`."},
-		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it."},
+		key{name: "roots", guard: true, note: "no ceiling", spec: someOf(place()), text: "Directories that its client never leaves, whatever else allows it. Patterns too: see *Roots*."},
 	))},
 )
-
-func smallIsOdd(min, max time.Duration) *spec {
-	s := span(min, max)
-	s.bare = true
-	return s
-}
 
 // find returns the key of that name, or nil.
 func (s *spec) find(name string) *key {

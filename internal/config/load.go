@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -257,7 +258,7 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 			f.Servers = append(f.Servers, *s)
 		}
 	}
-	if len(f.Servers) == 0 {
+	if len(f.Servers) == 0 && !p.unread {
 		p.report(SeverityWarning, []string{"mcpServers"}, p.tree.off, "no server is named", `add one: "files": { "builtin": "files" }`)
 	}
 	if n := p.tree.get("policy"); n != nil && n.kind == '{' {
@@ -293,19 +294,22 @@ func (p *parser) policy(f *File, n *node) {
 
 // ruleServers warns of a rule for a server that is not there.
 func (p *parser) ruleServers(f *File, at []string, r *Rule, n *node) {
-	for i, name := range r.If.Servers {
-		if f.Server(name) != nil || strings.ContainsAny(name, `*?[\`) {
+	names := make([]string, len(f.Servers))
+	for i := range f.Servers {
+		names[i] = f.Servers[i].Name
+	}
+	for i, pattern := range r.If.Servers {
+		if slices.ContainsFunc(names, func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }) {
 			continue
 		}
-		names := make([]string, len(f.Servers))
-		for j := range f.Servers {
-			names[j] = f.Servers[j].Name
+		text, hint := "there is no server "+quote(pattern), ""
+		if strings.ContainsAny(pattern, `*?[\`) {
+			text = "no server is called like " + quote(pattern)
 		}
-		hint := ""
-		if best := suggest(name, names); best != "" {
+		if best := Suggest(pattern, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
-		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, "there is no server "+quote(name), hint)
+		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", index(i)), n.elems[i].off, text, hint)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Names:  Names{"--", 40},
 		Expose: "search",
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
-			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}},
+			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
 			{"read-documents", "allow", false, Condition{[]string{"files*"}, []string{"read_*"}, &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
@@ -61,7 +61,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Logs:     Logs{"off"},
 		HTTP: HTTP{"[::1]:8080", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}, Secret{Env: "STATE_KEY"}},
-		Limits: Limits{1 << 20, 1, 2, 3, 4, 8},
+		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum")); diff != "" {
 		t.Error("(-want +got)", diff)
@@ -102,7 +102,7 @@ func TestDefaults(t *testing.T) {
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0"},
-		Limits:   Limits{64 << 20, 1000, 256, 256, 8, 128},
+		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); diff != "" {
 		t.Error("(-want +got)", diff)

@@ -29,7 +29,7 @@ const everyKey = `{
   "expose": "search",
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
              "fallback": [".", { "path": "/shared/media", "name": "Media" }],
-             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" } },
+             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },
   "policy": { "sandbox": "/tmp/sandbox", "protected": ["~/.ssh"],
               "rules": [ { "name": "read-documents", "then": "allow",
                            "if": { "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },
@@ -40,7 +40,7 @@ const everyKey = `{
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "stateKey": { "env": "STATE_KEY" },
             "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ] },
-  "limits": { "frame": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
+  "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
 }`
 
 func envOf(m map[string]string) func(string) (string, bool) {

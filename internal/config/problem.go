@@ -137,8 +137,8 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// suggest returns the candidate that key was most likely meant to be, or "".
-func suggest(key string, candidates []string) string {
+// Suggest returns the candidate that key was most likely meant to be, or "".
+func Suggest(key string, candidates []string) string {
 	best, bestAt := "", 1+max(1, min(3, utf8.RuneCountInString(key)/3))
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(key), strings.ToLower(c), bestAt); d < bestAt {

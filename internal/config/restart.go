@@ -16,6 +16,7 @@ var fixed = map[string]func(*File) any{
 	"http.stateKey":   func(f *File) any { return f.HTTP.StateKey },
 	"http.tokens":     func(f *File) any { return f.HTTP.Tokens },
 	"limits.frame":    func(f *File) any { return f.Limits.Frame },
+	"limits.id":       func(f *File) any { return f.Limits.ID },
 	"limits.sessions": func(f *File) any { return f.Limits.Sessions },
 	"limits.calls":    func(f *File) any { return f.Limits.Calls },
 	"limits.children": func(f *File) any { return f.Limits.Children },

@@ -20,6 +20,15 @@ func looksLikeEntry(n *node) bool {
 	return false
 }
 
+// looksLikeContainer reports that a value has what makes servers, by name, and
+// nothing else.
+func looksLikeContainer(n *node) bool {
+	if n.kind != '{' || looksLikeEntry(n) {
+		return false
+	}
+	return len(n.members) > 0 && !slices.ContainsFunc(n.members, func(m member) bool { return !looksLikeEntry(m.value) })
+}
+
 // gather makes the tree in our own spelling: every container becomes
 // mcpServers, every entry is normalised.
 func (c *checker) gather(raw *node) *node {
@@ -44,6 +53,7 @@ func (c *checker) gather(raw *node) *node {
 		}
 		inside[name] = true
 		if box.kind != '{' {
+			c.unread = true
 			c.fail([]string{"mcpServers"}, box.off, fmt.Sprintf("found %s, want an object of servers by name", box.what()), "")
 			continue
 		}

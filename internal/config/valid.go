@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mcphub/internal/resource"
 )
 
 // The functions here say what is wrong with a text, or "". They never repeat
@@ -46,6 +48,13 @@ func isHeader(s string) string {
 func noBreak(s string) string {
 	if strings.ContainsAny(s, "\r\n") {
 		return "holds a line break, which no HTTP header can"
+	}
+	return ""
+}
+
+func isResource(s string) string {
+	if err := resource.Valid(s); err != nil {
+		return "is no prefix of URIs: " + err.Error()
 	}
 	return ""
 }
@@ -122,20 +131,25 @@ func isURL(s string) string {
 	return ""
 }
 
-// duration reads a number of milliseconds or text such as "1m30s".
-func duration(n *node) (time.Duration, string, string) {
+// duration reads text such as "1m30s", or a bare number. That is milliseconds, as
+// clients write them, or seconds where it is below 1,000, as people do: a time-out
+// of 30 ms is nobody's wish. millis: it is milliseconds always.
+func duration(n *node, millis bool) (time.Duration, string, string) {
 	if n.kind == '0' {
-		ms, err := strconv.ParseFloat(n.text, 64)
-		if err != nil || math.Abs(ms) > 1e12 {
+		v, err := strconv.ParseFloat(n.text, 64)
+		if err != nil || math.Abs(v) > 1e12 {
 			return 0, "number out of range", ""
 		}
-		return time.Duration(ms * float64(time.Millisecond)), "", ""
+		if v < 1000 && !millis {
+			return time.Duration(v * float64(time.Second)), "", ""
+		}
+		return time.Duration(v * float64(time.Millisecond)), "", ""
 	}
 	v, err := time.ParseDuration(strings.TrimSpace(n.text))
 	if err != nil {
 		hint := `write it as "90s", "2m" or "1h30m"`
 		if _, err := strconv.ParseFloat(n.text, 64); err == nil {
-			hint = fmt.Sprintf(`write "%ss" for seconds, or a bare number for milliseconds`, n.text)
+			hint = fmt.Sprintf(`write "%ss" or "%sms"`, n.text, n.text)
 		}
 		return 0, quote(n.text) + " is no duration", hint
 	}

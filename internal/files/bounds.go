@@ -17,7 +17,7 @@ type bounds struct {
 	dirs    []dir      // as given, without duplicates, nested ones too
 	spelled []spelling // every prefix a path may start with, longest first
 	skipped []skipped
-	origin  string // where the directories come from, for people
+	origin  string // why there are none, for people
 }
 
 // A dir is one allowed directory.
@@ -61,6 +61,7 @@ func newBounds(origin string, entries []asked) *bounds {
 	type accepted struct {
 		given, real string
 		info        os.FileInfo
+		e           asked
 	}
 	var in []accepted
 	for _, e := range entries {
@@ -74,8 +75,28 @@ func newBounds(origin string, entries []asked) *bounds {
 		if i := slices.IndexFunc(in, func(a accepted) bool { return os.SameFile(a.info, info) }); i >= 0 {
 			real = in[i].real
 		}
-		in = append(in, accepted{given, real, info})
+		in = append(in, accepted{given, real, info, e})
 	}
+	// Whoever may write in one directory may put a link in the place of another
+	// that lies in it: that is not followed out (R13).
+	leaves := func(a accepted) bool {
+		return slices.ContainsFunc(linkFolders(a.given), func(at string) bool {
+			return slices.ContainsFunc(in, func(o accepted) bool {
+				_, around := below(at, o.real)
+				_, stays := below(a.real, o.real)
+				return around && !stays
+			})
+		})
+	}
+	kept := make([]accepted, 0, len(in))
+	for _, a := range in {
+		if leaves(a) {
+			b.skipped = append(b.skipped, skipped{a.e.raw, fmt.Sprintf("it is a link inside another allowed directory and leads out of that to %q", a.real)})
+			continue
+		}
+		kept = append(kept, a)
+	}
+	in = kept
 	var trees []*tree
 	for _, a := range in {
 		inner := slices.ContainsFunc(in, func(o accepted) bool {
@@ -104,6 +125,38 @@ func newBounds(origin string, entries []asked) *bounds {
 	return b
 }
 
+// linkFolders are the directories that hold the links on the way to a path.
+func linkFolders(path string) (dirs []string) {
+	const most = 40 // links, as the kernel follows
+	sep := string(filepath.Separator)
+	top := filepath.VolumeName(path) + sep
+	at, rest := top, strings.Split(path[len(top):], sep)
+	for len(rest) > 0 && len(dirs) < most {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		dirs = append(dirs, at)
+		if filepath.IsAbs(target) {
+			at = filepath.VolumeName(target) + sep
+			target = target[len(at):]
+		}
+		rest = append(strings.Split(filepath.FromSlash(target), sep), rest...)
+	}
+	return dirs
+}
+
 // acceptDir says which directory an entry names: its cleaned absolute spelling,
 // its canonical path, and its identity.
 func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
@@ -121,6 +174,9 @@ func acceptDir(e asked) (given, real string, info os.FileInfo, err error) {
 	}
 	if err != nil {
 		return "", "", nil, errors.New(reason(err))
+	}
+	if info.Mode().IsRegular() {
+		return "", "", nil, errors.New("it is a single file, and this server takes directories")
 	}
 	if !info.IsDir() {
 		return "", "", nil, errors.New("it is not a directory")

@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/nesting"
 )
 
 const (
@@ -60,6 +62,10 @@ func (l *link) frame(ctx context.Context, line []byte) {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return
 	}
+	if nesting.TooDeep(line, mostDepth) >= 0 {
+		l.refuse(outerID(line), mcp.INVALID_REQUEST, fmt.Sprintf("Invalid request: it nests deeper than %d levels", mostDepth))
+		return
+	}
 	var m struct {
 		Version string         `json:"jsonrpc"`
 		ID      jsontext.Value `json:"id"`
@@ -88,6 +94,33 @@ func (l *link) frame(ctx context.Context, line []byte) {
 		l.refuse(nil, mcp.INVALID_REQUEST, "Invalid request: the id must be a string or a number")
 	default:
 		l.request(ctx, m.ID, *m.Method, m.Params)
+	}
+}
+
+// mostDepth bounds the nesting of a message: what reads it recurses.
+const mostDepth = 1000
+
+// outerID finds the id of a message that nests too deep to be read as a whole.
+func outerID(line []byte) jsontext.Value {
+	in := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := in.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil
+	}
+	for {
+		name, err := in.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return nil
+		}
+		if kind := in.PeekKind(); name.String() == "id" && (kind == '"' || kind == '0') {
+			id, err := in.ReadValue()
+			if err != nil {
+				return nil
+			}
+			return id.Clone()
+		}
+		if in.SkipValue() != nil { // token by token
+			return nil
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ func TestProtocol(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","name":"write_file"}}`, "1", -32600},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, "1", -32602},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "1", 0},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + strings.Repeat("[", 1<<20), "7", -32600},
+		{`{"params":` + strings.Repeat(`{"a":`, 2000) + "1" + strings.Repeat("}", 2000) + `,"id":"x","jsonrpc":"2.0","method":"ping"}`, `"x"`, -32600},
 		{strings.Repeat("x", frameLimit+1), "null", -32600},
 		{`{"jsonrpc":"2.0","id":2,"method":"ping"}`, "2", 0},
 	} {

@@ -29,6 +29,7 @@ type keeper struct {
 	mu       sync.Mutex
 	cur      *bounds
 	known    bool // the client has introduced itself; before that nothing is allowed
+	client   string
 	declared bool
 	started  bool // begun is closed
 	late     bool // a query gave up waiting for begun: ask when it comes
@@ -45,13 +46,13 @@ func newKeeper(ask func(context.Context) ([]byte, error), dirs *bounds, timeout 
 	}
 }
 
-// introduced records what the client declared at initialize. Only the first
-// handshake counts.
-func (k *keeper) introduced(declaresRoots bool) {
+// introduced records what the client calls itself and declared at initialize.
+// Only the first handshake counts.
+func (k *keeper) introduced(client string, declaresRoots bool) {
 	k.mu.Lock()
 	first := !k.known
 	if first {
-		k.known, k.declared = true, declaresRoots
+		k.known, k.client, k.declared = true, client, declaresRoots
 	}
 	k.mu.Unlock()
 	if first && declaresRoots {
@@ -110,7 +111,23 @@ func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
 			return nil, "", errors.New("the allowed directories are not known: the client has not answered roots/list; try again")
 		}
 	}
-	return k.cur, k.lastErr, nil
+	cur := k.cur
+	if len(cur.dirs) == 0 && cur.origin == "" {
+		why := *cur
+		why.origin = k.without()
+		cur = &why
+	}
+	return cur, k.lastErr, nil
+}
+
+// without says why there are neither roots nor directories of the command line,
+// and what helps. The caller holds mu.
+func (k *keeper) without() string {
+	const cure = "name a directory on the command line (mcphub files DIR)"
+	if k.declared {
+		return fmt.Sprintf("the client %q did not give its roots (%s); call again, or %s", clip(k.client, 100), k.lastErr, cure)
+	}
+	return fmt.Sprintf("the client %q gives no roots; %s", clip(k.client, 100), cure)
 }
 
 // run asks whenever something is wanted, one query at a time, until ctx ends.
@@ -181,13 +198,19 @@ func (k *keeper) query(ctx context.Context) (*bounds, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, bad, err := parseRoots(raw)
+	entries, bad, note, err := parseRoots(raw)
 	if err != nil {
 		return nil, err
 	}
-	origin := "the client's list of roots is empty"
-	if len(entries)+len(bad) > 0 {
-		origin = "none of the client's roots can be used"
+	k.mu.Lock()
+	client := clip(k.client, 100)
+	k.mu.Unlock()
+	origin := fmt.Sprintf("the client %q gave an empty list of roots; open a folder there", client)
+	switch {
+	case len(entries)+len(bad) > 0:
+		origin = fmt.Sprintf("none of the roots that the client %q gave can be used", client)
+	case note != "":
+		origin = note
 	}
 	b := newBounds(origin, entries)
 	b.skipped = append(b.skipped, bad...)
@@ -195,14 +218,20 @@ func (k *keeper) query(ctx context.Context) (*bounds, error) {
 }
 
 // parseRoots reads a roots/list result. An entry without a file: URI is skipped
-// on its own; a result without a list is malformed.
-func parseRoots(raw []byte) (entries []asked, bad []skipped, err error) {
+// on its own; a result without a list, or with entries of which none has a URI, is
+// malformed. note is what a hub in front says of an empty list.
+func parseRoots(raw []byte) (entries []asked, bad []skipped, note string, err error) {
 	var result struct {
 		Roots *[]jsontext.Value `json:"roots"`
+		Meta  jsontext.Value    `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil || result.Roots == nil {
-		return nil, nil, errors.New("the answer to roots/list holds no list of roots")
+		return nil, nil, "", errors.New("the answer to roots/list holds no list of roots")
 	}
+	var meta struct {
+		Note string `json:"mcphub/roots"`
+	}
+	_ = json.Unmarshal(result.Meta, &meta) // it may hold anything
 	for _, v := range *result.Roots {
 		var r struct {
 			URI *string `json:"uri"`
@@ -214,7 +243,10 @@ func parseRoots(raw []byte) (entries []asked, bad []skipped, err error) {
 			entries = append(entries, asked{raw: *r.URI, uri: true})
 		}
 	}
-	return entries, bad, nil
+	if len(entries) == 0 && len(bad) > 0 {
+		return nil, nil, "", fmt.Errorf("none of the %d entries of the answer to roots/list has a uri", len(bad))
+	}
+	return entries, bad, clip(meta.Note, 1000), nil
 }
 
 // clip shortens s to about n bytes.

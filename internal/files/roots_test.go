@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestRootsReplaceDirectories(t *testing.T) {
 	change()
 	allowed()
 	for _, path := range []string{"f", filepath.Join(one, "f"), filepath.Join(cli, "f")} {
-		wantError(t, c, "read_text_file", args{"path": path}, "access denied", "list of roots is empty")
+		wantError(t, c, "read_text_file", args{"path": path}, "access denied", "gave an empty list of roots")
 	}
 	change(one)
 	wantText(t, c, "read_text_file", args{"path": "f"}, "one")
@@ -84,7 +85,78 @@ func TestRootsThatCannotBeUsed(t *testing.T) {
 	roots.uris = roots.uris[:3]
 	roots.mu.Unlock()
 	must(t, c.RootListChanges(t.Context()))
-	wantError(t, c, "read_text_file", args{"path": "f"}, "none of the client's roots", "and 2 more")
+	wantError(t, c, "read_text_file", args{"path": "f"}, "none of the roots", "and 2 more")
+}
+
+// TestRefusalsWithoutRoots: each says which client this is, which of the three
+// cases holds, and what helps.
+func TestRefusalsWithoutRoots(t *testing.T) {
+	refusal := func(answer func(k *keeper)) string {
+		k := newKeeper(nil, newBounds("", nil), time.Second, quiet().o.Log)
+		answer(k)
+		b, _, err := k.wait(t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		return b.String()
+	}
+	answered := func(raw string) func(k *keeper) {
+		return func(k *keeper) {
+			k.introduced("Codex", true)
+			k.ask = func(context.Context) ([]byte, error) { return []byte(raw), nil }
+			k.initialized()
+			next, err := k.query(t.Context())
+			k.settle(k.wanted, next, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		answer func(k *keeper)
+		want   []string
+	}{
+		"none":          {func(k *keeper) { k.introduced("Codex", false) }, []string{`the client "Codex" gives no roots`, "mcphub files DIR"}},
+		"empty":         {answered(`{"roots":[]}`), []string{`the client "Codex" gave an empty list of roots`, "open a folder"}},
+		"empty, by hub": {answered(`{"roots":[],"_meta":{"mcphub/roots":"Because so."}}`), []string{"no directory is allowed: Because so."}},
+		"other meta":    {answered(`{"roots":[],"_meta":{"mcphub/roots":7}}`), []string{"gave an empty list of roots"}},
+		"no answer":     {answered(`{}`), []string{`the client "Codex" did not give its roots`, "holds no list of roots", "mcphub files DIR"}},
+		"malformed":     {answered(`{"roots":[7,{}]}`), []string{`did not give its roots`, "none of the 2 entries"}},
+		"none usable":   {answered(`{"roots":[{},{"uri":"https://x/"}]}`), []string{`none of the roots that the client "Codex" gave can be used`}},
+		"no handshake":  {func(*keeper) {}, []string{"send initialize first"}},
+	} {
+		got := refusal(tc.answer)
+		for _, w := range tc.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: %q is missing in %q", name, w, got)
+			}
+		}
+	}
+}
+
+// TestRootIsNotFollowedOut: what can write in one root puts a link in the place
+// of another that lies in it (R13). The same link by itself is the control.
+func TestRootIsNotFollowedOut(t *testing.T) {
+	base := folder(t, map[string]string{"p/in/f": "in", "out/f": "out", "p/gen": "-> ../out", "p/near": "-> in", "alias": "-> p", "p/hop": "-> ../far", "far": "-> out"})
+	for _, tc := range []struct{ roots, want []string }{
+		{[]string{"p", "p/gen"}, []string{"p"}}, {[]string{"p/gen", "p"}, []string{"p"}}, {[]string{"p", "alias/gen"}, []string{"p"}},
+		{[]string{"p", "p/hop"}, []string{"p"}}, {[]string{"p", "p/near"}, []string{"p", "p/in"}}, {[]string{"p/gen"}, []string{"out"}}, {[]string{"alias", "out"}, []string{"p", "out"}},
+	} {
+		var list []asked
+		for _, r := range tc.roots {
+			list = append(list, asked{raw: filepath.Join(base, r)})
+		}
+		b := newBounds("", list)
+		var got []string
+		for _, p := range b.paths() {
+			rel, _ := filepath.Rel(base, p)
+			got = append(got, filepath.ToSlash(rel))
+		}
+		if !slices.Equal(got, tc.want) || len(got)+len(b.skipped) != len(tc.roots) {
+			t.Errorf("%q: %q, want %q; skipped %v", tc.roots, got, tc.want, b.skipped)
+		}
+	}
+	b := newBounds("", []asked{{raw: filepath.Join(base, "out/f")}})
+	if len(b.skipped) != 1 || !strings.Contains(b.skipped[0].Reason, "a single file") {
+		t.Errorf("%v", b.skipped)
+	}
 }
 
 func TestSpellings(t *testing.T) {
@@ -238,7 +310,7 @@ func TestSessionsShareNothing(t *testing.T) {
 
 func TestWaitIsBounded(t *testing.T) {
 	k := newKeeper(nil, newBounds("", nil), 0, quiet().o.Log)
-	k.introduced(true) // nobody runs, so nobody answers
+	k.introduced("t", true) // nobody runs, so nobody answers
 	if _, _, err := k.wait(context.Background()); err == nil {
 		t.Error("a call was judged without an answer")
 	}

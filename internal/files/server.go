@@ -118,7 +118,7 @@ func (s *Server) session(out io.Writer, fail context.CancelCauseFunc) *session {
 	for _, d := range s.o.Dirs {
 		dirs = append(dirs, asked{raw: d})
 	}
-	origin := "none was given and the client has not answered with roots"
+	origin := "" // the keeper knows why
 	if len(dirs) > 0 {
 		origin = "none of the directories given can be used"
 	}
@@ -131,7 +131,7 @@ func (s *Server) session(out io.Writer, fail context.CancelCauseFunc) *session {
 
 	hooks := &server.Hooks{}
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
-		ses.keeper.introduced(r.Params.Capabilities.Roots != nil)
+		ses.keeper.introduced(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
 	})
 	ses.mcp = server.NewMCPServer(serverName, s.o.Version,
 		server.WithToolCapabilities(false), server.WithRecovery(), server.WithHooks(hooks))

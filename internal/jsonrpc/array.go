@@ -64,6 +64,8 @@ func (c *Conn) takeMember(raw []byte, g *answers) {
 		g.refuse(m.ID, CodeInvalidRequest, "a message needs a method, or an id with either a result or an error")
 	case !m.IsRequest():
 		c.dispatch(nil, m)
+	case m.LongID(c.o.IDLimit) != "":
+		g.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case c.inline(m): // 2025-03-26, lifecycle: initialize, because its answer decides whether there may be batches
 		g.refuse(m.ID, CodeInvalidRequest, m.Method+" must not be part of a batch")
 	default:

@@ -47,6 +47,7 @@ type Handler interface {
 type Options struct {
 	Strict      bool          // the peer is the client: refuse what has two readings
 	FrameLimit  int           // bytes of one line; 0: DefaultFrameLimit
+	IDLimit     int           // bytes of the id of a request of the peer; 0: DefaultIDLimit
 	MaxRequests int           // of the peer, served at a time; 0: DefaultMaxRequests
 	QueueBytes  int           // waiting to be written; 0: DefaultQueue
 	Grace       time.Duration // after the end of input, how long requests already read may go on
@@ -71,12 +72,13 @@ type Options struct {
 	Log    zerolog.Logger
 }
 
-// Stats counts what did not pass.
+// Stats counts what did not pass, and signs of life.
 type Stats struct {
 	Skipped   uint64 // lines without use: broken without an id, answers that nobody waits for
 	Broken    uint64 // lines that ended a call with a BrokenError
 	Dropped   uint64 // notifications that TryNotify had no room for
 	Cancelled uint64 // calls that ended by their context
+	Heard     uint64 // reads that brought something: it grows while the peer is heard of
 }
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.
@@ -103,7 +105,7 @@ type Conn struct {
 	mu    sync.Mutex
 	tabs  tables
 
-	skipped, broken, dropped, cancelled atomic.Uint64
+	skipped, broken, dropped, cancelled, heard atomic.Uint64
 }
 
 // served is a request of the peer under way.
@@ -233,7 +235,7 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Stats returns the counters so far.
 func (c *Conn) Stats() Stats {
-	return Stats{c.skipped.Load(), c.broken.Load(), c.dropped.Load(), c.cancelled.Load()}
+	return Stats{c.skipped.Load(), c.broken.Load(), c.dropped.Load(), c.cancelled.Load(), c.heard.Load()}
 }
 
 // failPending ends all calls: nothing will answer them.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/printable"
 )
 
 // Error codes of JSON-RPC 2.0, section 5.1.
@@ -111,7 +113,10 @@ type Error struct {
 	Data    []byte
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+// Error is a text to be read; Message is as the other side sent it.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s (code %d)", printable.Clean(e.Message), e.Code)
+}
 
 // Raw returns e as a JSON object.
 func (e *Error) Raw() []byte {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"mcphub/internal/rawio"
 )
@@ -77,6 +78,7 @@ type Reader struct {
 	grown int    // size that the last long line needed
 	wide  bool   // r has been widened
 	err   error
+	heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
 }
 
 // NewReader returns a Reader of lines of at most limit bytes (0: the default),
@@ -138,6 +140,9 @@ func (r *Reader) read() {
 		n, err := r.from.Read(r.buf[r.end:])
 		r.end += n
 		r.err = err
+		if n > 0 && r.heard != nil {
+			r.heard.Add(1)
+		}
 		if n > 0 || err != nil {
 			return
 		}

@@ -43,7 +43,7 @@ type finds struct {
 }
 
 const (
-	scanText = maxID + 2
+	scanText = DefaultIDLimit + 2
 	scanTail = 512
 	scanIDs  = 16
 )
@@ -251,7 +251,7 @@ var (
 
 // request returns the one id that a request may be refused with, or "".
 func (f finds) request() string {
-	if len(f.requests) != 1 || checkID([]byte(f.requests[0])) != nil || !wellFormed([]byte(f.requests[0])) {
+	if len(f.requests) != 1 || !recoverable(f.requests[0]) || !wellFormed([]byte(f.requests[0])) {
 		return ""
 	}
 	return f.requests[0]

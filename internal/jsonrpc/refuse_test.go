@@ -37,7 +37,7 @@ func TestStrictRefusals(t *testing.T) {
 		{"id null", `{"jsonrpc":"2.0","id":null,"method":"x"}`, "null", CodeInvalidRequest},
 		{"id bool", `{"jsonrpc":"2.0","id":true,"method":"x"}`, "null", CodeInvalidRequest},
 		{"id object", `{"jsonrpc":"2.0","id":{"a":1},"method":"x"}`, "null", CodeInvalidRequest},
-		{"id too long", `{"jsonrpc":"2.0","id":"` + strings.Repeat("i", maxID) + `","method":"x"}`, "null", CodeInvalidRequest},
+		{"id too long", `{"jsonrpc":"2.0","id":"` + strings.Repeat("i", DefaultIDLimit) + `","method":"x"}`, `"` + strings.Repeat("i", DefaultIDLimit) + `"`, CodeInvalidRequest},
 		{"duplicate in the envelope", `{"jsonrpc":"2.0","id":7,"method":"x","method":"y"}`, "7", CodeInvalidParams},
 		{"duplicate by escape", `{"jsonrpc":"2.0","id":7,"method":"x","\u006dethod":"y"}`, "7", CodeInvalidParams},
 		{"duplicate id", `{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}`, "null", CodeInvalidParams},

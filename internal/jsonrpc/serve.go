@@ -9,6 +9,7 @@ import (
 
 func (c *Conn) readLoop() error {
 	rd := NewReader(c.r, c.o.FrameLimit)
+	rd.heard = &c.heard
 	defer c.batch.flush()
 	var m Message
 	for {
@@ -36,6 +37,9 @@ func (c *Conn) readLoop() error {
 // take deals with one line.
 func (c *Conn) take(rd *Reader, line []byte, m *Message) {
 	switch err := Split(line, c.o.Strict, m); {
+	case err == nil && m.LongID(c.o.IDLimit) != "":
+		c.batch.flush()
+		c.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case err == nil:
 		c.dispatch(rd, m)
 	case err == ErrBatch && c.o.Batches != nil && c.o.Batches():
@@ -358,7 +362,7 @@ func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, te
 	}
 	e, object := envelopeOf(line)
 	var id []byte
-	if len(e.ids) == 1 && checkID([]byte(e.ids[0])) == nil {
+	if len(e.ids) == 1 && recoverable(e.ids[0]) {
 		id = []byte(e.ids[0])
 	}
 	switch {

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"unicode/utf8"
@@ -330,9 +331,6 @@ func (s *splitter) params(frame []byte, m *Message, seen *memberSet) error {
 func checkID(v []byte) error {
 	switch v[0] {
 	case '"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		if len(v) > maxID {
-			return shapeError("id is too long")
-		}
 		return nil
 	case 'n':
 		return shapeError("id must not be null")
@@ -340,8 +338,25 @@ func checkID(v []byte) error {
 	return shapeError("id must be a string or a number")
 }
 
-// maxID bounds an id, in bytes of JSON.
-const maxID = 1024
+// DefaultIDLimit bounds the id of a request, in bytes of JSON, where nothing else
+// is said; and an id that is looked for in a line that is no message.
+const DefaultIDLimit = 1 << 10
+
+// LongID says what is wrong with the id of a request that has more bytes than
+// limit, 0 for DefaultIDLimit; "" where it has not.
+func (m *Message) LongID(limit int) string {
+	if limit <= 0 {
+		limit = DefaultIDLimit
+	}
+	if !m.IsRequest() || len(m.ID) <= limit {
+		return ""
+	}
+	return fmt.Sprintf("refused: the id has %d bytes, more than %d (\"limits\": {\"id\": ...} in hub.json)", len(m.ID), limit)
+}
+
+// recoverable reports whether an id that was found in a line which is no message
+// may be answered.
+func recoverable(id string) bool { return len(id) <= DefaultIDLimit && checkID([]byte(id)) == nil }
 
 // Members calls yield for each member of the JSON object raw, in order, with
 // its decoded name and raw value (a part of raw), until yield returns false.

@@ -255,7 +255,7 @@ func (c *Conversation) result(from Party, m message, q *question, s *schema) {
 			c.questions(from, m, q)
 		case kind == "task":
 			definition, c.tasked = "Result", true
-		case kind != "complete":
+		case kind != "complete" && (kind == "" || s.methods[q.method] != ""): // a method of an extension may have types of its own
 			c.fault(from, m, "an unknown resultType")
 		}
 	}

@@ -78,6 +78,11 @@ func Versions() []string {
 	return all
 }
 
+// Methods gives the requests and notifications of a version.
+func Methods(version string) []string {
+	return slices.Sorted(maps.Keys(load(version).methods))
+}
+
 // parse reads a schema. It panics on one that it does not understand: the files are part of the program.
 func parse(version string, b []byte) *schema {
 	var top struct {

@@ -15,38 +15,6 @@ import (
 	"testing"
 )
 
-// What these rules are for: a long function, a wide struct and a struct of many
-// locks are where programs of this kind get out of hand; the average tells
-// nothing. Tables of tests may be long.
-const (
-	mostLines     = 500 // of a file
-	mostTestLines = 700 // of one with tests
-	mostFuncLines = 80  // of a function outside of tests
-	mostFields    = 16  // of a struct
-	mostMutexes   = 1   // of a struct
-)
-
-// larger are what is beyond those bounds, and by how much at the most. The list
-// is to become shorter: who needs a larger number says why in its commit.
-var larger = map[string]int{
-	// Plain data: what a report, a row or an entry of a configuration consists of.
-	"children.Spec fields": 21, "children.Status fields": 26, "cmd/mcphub.auditRow fields": 22,
-	"hub.Config fields": 20, "hub.Explanation fields": 20, "hub.rootsReport fields": 21,
-	"internal/audit.Event fields": 24, "validate.Finding fields": 24, "validate.Tool fields": 18,
-	"children/childtest.Script fields": 35, "e2e/recorder.habits fields": 18,
-
-	// Owners of a machine of state, each with one lock at the most.
-	"children.child fields": 19, "children.run fields": 19, "hub.Session fields": 26,
-	"internal/jsonrpc.Conn fields": 24, "internal/jsonrpc.Writer fields": 20, "validate.judge fields": 24,
-
-	// One for the queue, one for who is writing; one for the pipe, one for what is read.
-	"internal/audit.Log mutexes": 2, "internal/files.link mutexes": 2,
-
-	// Cases of a language, or of a suite, one after the other.
-	"validate/shell.go word lines": 100, "children/childtest/eras.go eraSuite lines": 137,
-	"children/childtest/script.go handle lines": 82, "children/childtest/suite.go Suite lines": 123,
-}
-
 // A source is one Go file.
 type source struct {
 	path string // from the root of the tree, with slashes
@@ -92,79 +60,6 @@ func eachSource(t *testing.T, each func(s source)) {
 	for _, s := range all {
 		each(s)
 	}
-}
-
-// measure holds one number to its bound. It returns the exception that it needed.
-func measure(what string, n, most int) (exception, fault string) {
-	if n <= most {
-		return "", ""
-	}
-	allowed, named := larger[what]
-	switch {
-	case !named:
-		return "", fmt.Sprintf("%s: %d, at most %d", what, n, most)
-	case n > allowed:
-		fault = fmt.Sprintf("%s: %d, at most %d", what, n, allowed)
-	}
-	return what, fault
-}
-
-// TestShape holds files, functions and structs to their bounds.
-func TestShape(t *testing.T) {
-	used := map[string]bool{}
-	hold := func(what string, n, most int) {
-		exception, fault := measure(what, n, most)
-		if fault != "" {
-			t.Error(fault)
-		}
-		used[exception] = true
-	}
-	eachSource(t, func(s source) {
-		path, set, f := s.path, s.set, s.file
-		room := filepath.ToSlash(filepath.Dir(path))
-		long := mostLines
-		if strings.HasSuffix(path, "_test.go") {
-			long = mostTestLines
-		}
-		hold(path+" lines", set.File(f.Pos()).LineCount(), long)
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if !strings.HasSuffix(path, "_test.go") {
-					hold(path+" "+d.Name.Name+" lines", set.Position(d.End()).Line-set.Position(d.Pos()).Line+1, mostFuncLines)
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if s, ok := s.(*ast.TypeSpec); ok {
-						if st, ok := s.Type.(*ast.StructType); ok {
-							fields, mutexes := countFields(st)
-							hold(room+"."+s.Name.Name+" fields", fields, mostFields)
-							hold(room+"."+s.Name.Name+" mutexes", mutexes, mostMutexes)
-						}
-					}
-				}
-			}
-		}
-	})
-	for what := range larger {
-		if !used[what] {
-			t.Errorf("%s is within its bound by now: take it out of the list", what)
-		}
-	}
-	if _, fault := measure("hub.Nobody fields", mostFields+1, mostFields); fault == "" {
-		t.Error("the control: nothing is too large")
-	}
-}
-
-func countFields(st *ast.StructType) (fields, mutexes int) {
-	for _, f := range st.Fields.List {
-		n := max(len(f.Names), 1)
-		fields += n
-		if s, ok := f.Type.(*ast.SelectorExpr); ok && (s.Sel.Name == "Mutex" || s.Sel.Name == "RWMutex") {
-			mutexes += n
-		}
-	}
-	return fields, mutexes
 }
 
 // plainMethods say all in their name.

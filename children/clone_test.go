@@ -1,0 +1,119 @@
+//go:build unix
+
+package children_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+)
+
+// A hostile clone brings programs and settings of its own, and the working
+// directory of a child is that clone. Each line runs something of it where
+// "local" is true, which is the control, and nothing of it otherwise (C4).
+func TestNothingOfAHostileCloneRuns(t *testing.T) {
+	top := dirs(t, 2)
+	clone, other := top[0].Path, top[1].Path
+	trap := filepath.Join(other, "trapped")
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(clone, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell, js := "#!/bin/sh\necho >>"+trap+"\n", `require("fs").writeFileSync(`+quote(trap)+`, "")`
+	for _, name := range []string{"x.sh", "bin/kid-server", "node_modules/.bin/kid-server"} {
+		write(name, shell)
+	}
+	for _, name := range []string{"x.js", "node_modules/evil/index.js", "dist/index.js"} {
+		write(name, js)
+	}
+	write("x.mjs", `import fs from "fs"; fs.writeFileSync(`+quote(trap)+`, "")`)
+	write("x.env", "NODE_OPTIONS=--require=./x.js\n")
+	write("src/evil.py", "open("+quote(trap)+", 'w')")
+	write("Makefile", "all:\n\t@./x.sh\n")
+	write("go.mod", "module evil\n")
+	if out, err := exec.Command("git", "init", "-q", clone).CombinedOutput(); err == nil {
+		write(".git/config", "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./x.sh\n[alias]\n\tmcp = !./x.sh\n")
+	} else {
+		t.Logf("git: %s", out)
+	}
+	good := filepath.Join(other, "good.js")
+	if err := os.WriteFile(good, []byte("setTimeout(() => {}, 50)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line string
+		env  string // NAME=VALUE of the entry
+		path bool   // the hub's PATH begins with folders of the clone
+	}{
+		{line: "node ./dist/index.js"},
+		{line: "node -r ./x.js " + good},
+		{line: "node --require=./x.js " + good},
+		{line: "node -r evil " + good},
+		{line: "node --import ./x.mjs " + good},
+		{line: "node --env-file=x.env " + good},
+		{line: "node " + good, env: "NODE_OPTIONS=--require ./x.js"},
+		{line: "env node x.js"},
+		{line: "env A=b ./x.sh"},
+		{line: "env PATH=bin kid-server"},
+		{line: "nice -n 1 ./x.sh"},
+		{line: "sh x.sh"},
+		{line: "sh -c ./x.sh"},
+		{line: "sh -c exec~./x.sh"},
+		{line: "sh -c make"},
+		{line: "make"},
+		{line: "make -f Makefile all"},
+		{line: "git status"},
+		{line: "git mcp"},
+		{line: "python3 -m evil", env: "PYTHONPATH=src"},
+		{line: "kid-server", path: true},
+		{line: "env kid-server", path: true},
+		{line: "sh -c kid-server", path: true},
+	} {
+		t.Run(strings.ReplaceAll(c.line+" "+c.env, good, "good.js"), func(t *testing.T) {
+			args := strings.Fields(c.line)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "~", " ")
+			}
+			if _, err := exec.LookPath(args[0]); err != nil && !c.path {
+				t.Skipf("SKIPPED: %s is missing", args[0])
+			}
+			search := os.Getenv("PATH")
+			if c.path {
+				search = strings.Join([]string{clone + "/bin", clone + "/node_modules/.bin", search}, ":")
+			}
+			trapped := func(local bool) (bool, error) {
+				_ = os.Remove(trap)
+				spec := children.Spec{Name: "kid", Command: args[0], Args: args[1:], Local: local}
+				if name, value, ok := strings.Cut(c.env, "="); ok {
+					spec.Env = map[string]string{name: value}
+				}
+				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Environ: []string{"PATH=" + search, "HOME=" + other}, Home: other})
+				s.Ensure(one, []rootsmgr.Root{root(clone, "")})
+				l, err := s.Acquire(t.Context(), one)
+				if err == nil {
+					l.Release()
+					t.Fatal("it is no server, and was ready")
+				}
+				_, gone := os.Stat(trap)
+				return gone == nil, err
+			}
+			if yes, err := trapped(true); !yes {
+				t.Fatalf("control: the attack does not work: %v", err)
+			}
+			if yes, err := trapped(false); yes {
+				t.Errorf("the clone's program ran: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package children_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+// TestEraOfAShared: a child that is shared has an instance for each era that it
+// speaks, and one where it speaks only one. Which that is counts as known from
+// then on, in another hub too.
+func TestEraOfAShared(t *testing.T) {
+	handshake, modern := children.Key{Child: "kid"}, children.Key{Child: "kid", Era: children.EraModern}
+	for name, test := range map[string]struct {
+		script childtest.Script
+		yields children.Key // the zero Key: none
+	}{
+		"both":   {childtest.Script{Era: "dual", Locks: true}, children.Key{}},
+		"legacy": {childtest.Script{}, modern},
+		"modern": {childtest.Script{Era: "modern"}, handshake},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				spec := childtest.Spec("kid", test.script)
+				spec.Share, spec.Start = children.ShareAll, children.StartEager
+				cache := filepath.Join(t.TempDir(), "catalogue")
+				launcher := &counting{}
+				s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Launcher: launcher, Cache: cache})
+				for _, k := range []children.Key{handshake, modern} {
+					if serial := s.Join(k); serial == 0 || s.Home(k) != k {
+						t.Fatalf("%s: serial %d, home %s before anything is known", k, serial, s.Home(k))
+					}
+					s.Ensure(k, nil)
+					<-s.Settled(k)
+					synctest.Wait()
+				}
+				other := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Cache: cache})
+				for _, k := range []children.Key{handshake, modern} {
+					home := k
+					if k == test.yields {
+						home = children.Key{Child: "kid", Era: children.EraModern - k.Era}
+					}
+					if got, again := s.Home(k), other.Home(k); got != home || again != home {
+						t.Errorf("home of %s is %s, in another hub %s, want %s", k, got, again, home)
+					}
+					l, err := s.Acquire(t.Context(), k)
+					if k != home {
+						if !errors.As(err, new(*children.UnavailableError)) {
+							t.Errorf("%s is still there: %v", k, err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					l.Release()
+					if want := test.script.Era == "modern" || test.script.Era == "dual" && k == modern; l.Modern() != want {
+						t.Errorf("%s is spoken to in %s", k, l.Offer().Protocol)
+					}
+				}
+				want := 2
+				if test.yields != (children.Key{}) {
+					want = 1
+				}
+				if all := s.Status(); len(all) != want {
+					t.Errorf("instances: %v", all)
+				}
+				if n := launcher.count(); n != 2 {
+					t.Errorf("%d runs", n)
+				}
+			})
+		})
+	}
+}
+
+// TestEraOfAnOwn: a session's own child is bridged in the place where it is.
+func TestEraOfAnOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		launcher := &counting{}
+		s := start(t, newWatcher(), children.Options{Specs: []children.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})
+		s.Ensure(modernOne, nil)
+		l := acquire(t, s, modernOne)
+		defer l.Release()
+		if s.Home(modernOne) != modernOne || l.Modern() || launcher.count() != 1 {
+			t.Errorf("home %s, %s, %d runs", s.Home(modernOne), l.Offer().Protocol, launcher.count())
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package children
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// said is a Link to a child that answers every request with one result.
+type said struct{ result []byte }
+
+func (s said) Run(ctx context.Context) error                   { <-ctx.Done(); return nil }
+func (s said) Notify(context.Context, string, ...[]byte) error { return nil }
+func (s said) Facts() Facts                                    { return Facts{} }
+func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), s.result...), '}'), false, m); err != nil {
+		return nil, err
+	}
+	return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+}
+
+// readsAll has everything read that a child's result may be read as.
+func readsAll(t testing.TB, result []byte) {
+	link := said{result}
+	_, _ = handshake(t.Context(), link, "test", []byte(`{}`))
+	for i := range lists {
+		_, _ = listPage(t.Context(), link, lists[i].method, lists[i].member, nil)
+	}
+	res, err := link.Call(t.Context(), "x")
+	if err != nil {
+		return
+	}
+	_ = sortDiscovery("2026-07-28", res, nil)
+	_ = (&shownMeta{}).check("tools/call", res)
+	_ = probeShows(res.Result, []string{"/a"})
+	_, _ = freshFor(res.Result), isPrivate(res.Result)
+	o := &Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
+	_ = hasTool(o, "x")
+	var m marked
+	_, _ = m.learn(o.Tools)
+	if back, err := decodeOffer(encodeOffer(o, "d"), "d"); err != nil || !back.equal(o) {
+		t.Errorf("an offer does not come back from the cache: %v", err)
+	}
+}
+
+func nested(open, inner, shut string, depth int) string {
+	return strings.Repeat(open, depth) + inner + strings.Repeat(shut, depth)
+}
+
+// deepest is what is said at a depth, in the shapes in which it may be.
+func deepest(depth int) []string {
+	arrays, objects := nested("[", "", "]", depth), nested(`{"a":`, "1", "}", depth)
+	schema := nested(`{"type":"object","properties":{"a":`, `{}`, "}}", depth/2)
+	return []string{
+		arrays, objects, `{"capabilities":` + objects + `,"serverInfo":` + objects + `,"protocolVersion":"2025-06-18"}`,
+		`{"tools":[{"name":"x","inputSchema":` + schema + `}],"nextCursor":` + arrays + `}`,
+		`{"tools":` + arrays + `,"supportedVersions":` + arrays + `,"ttlMs":` + arrays + `,"cacheScope":` + arrays + `,"content":` + arrays + `,"resultType":` + arrays + `}`,
+		`{"_meta":` + objects + `}`, strings.Repeat("[", depth),
+	}
+}
+
+// TestDepthOfWhatChildrenSay: nothing of a child is read by what recurses before its
+// depth was bounded: the strict reading of a frame does that, at 10,000.
+func TestDepthOfWhatChildrenSay(t *testing.T) {
+	for _, depth := range []int{9_000, 100_000} {
+		for _, text := range deepest(depth) {
+			readsAll(t, []byte(text))
+		}
+	}
+	if _, err := (said{[]byte(nested("[", "", "]", 9_000))}).Call(t.Context(), "x"); err != nil {
+		t.Errorf("control: what is not too deep is refused: %v", err)
+	}
+	if _, err := (said{[]byte(nested("[", "", "]", 100_000))}).Call(t.Context(), "x"); err == nil {
+		t.Error("a frame of any depth is taken")
+	}
+}
+
+// FuzzWhatChildrenSay wants no panic of anything that reads a child's result.
+func FuzzWhatChildrenSay(f *testing.F) {
+	for _, text := range append(deepest(50), `{}`, `null`, `{"tools":[null,7,{"name":"x","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}`) {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) { readsAll(t, result) })
+}
+
+// deepLauncher starts children that answer, ask and announce what is too deep.
+type deepLauncher struct{ deep string }
+
+func (d deepLauncher) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
+	l.wg.Go(func() {
+		defer outW.Close()
+		send := func(format string, args ...any) { _, _ = fmt.Fprintf(outW, format+"\n", args...) }
+		for sc := bufio.NewScanner(inR); sc.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(sc.Bytes(), &m)
+			switch {
+			case m.ID == nil:
+			case m.Method == "initialize":
+				send(`{"jsonrpc":"2.0","method":"notifications/message","params":%s}`, d.deep)
+				send(`{"jsonrpc":"2.0","id":"q","method":"roots/list","params":{"_meta":%s}}`, d.deep)
+				send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"deep","version":"1"}}}`, m.ID)
+			case m.Method == "tools/list":
+				send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"x"}]}}`, m.ID)
+			case m.Method == "tools/call":
+				send(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}`, m.ID, d.deep)
+			default:
+				send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no","data":%s}}`, m.ID, d.deep)
+			}
+		}
+	})
+	return l, nil
+}
+
+type deepLink struct {
+	conn   *jsonrpc.Conn
+	hangUp func()
+	wg     sync.WaitGroup
+}
+
+func (l *deepLink) Run(ctx context.Context) error {
+	err := l.conn.Run(ctx)
+	l.hangUp()
+	l.wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (l *deepLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	return l.conn.Call(ctx, method, params...)
+}
+
+func (l *deepLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	return l.conn.Notify(ctx, method, params...)
+}
+
+func (l *deepLink) Facts() Facts { return Facts{Skipped: l.conn.Stats().Skipped} }
+
+// TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
+// served as far as it can be, and ends nothing.
+func TestDeepFramesHarmNobody(t *testing.T) {
+	s := NewSupervisor(Options{Specs: []Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	k := Key{Child: "kid", Instance: "s"}
+	s.Ensure(k, nil)
+	l, err := s.Acquire(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`)); err == nil {
+		t.Error("an answer of any depth was taken")
+	}
+	if st := s.Status()[0]; st.State != Ready || st.Skipped == 0 {
+		t.Errorf("%+v", st)
+	}
+	l.Release()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

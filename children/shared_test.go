@@ -1,0 +1,83 @@
+package children_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+)
+
+// A child that many share, and that is served no roots, starts in nobody's project
+// but in an empty folder of its own, which goes with it. One of a session's own
+// starts where the hub was started, as is right for it.
+func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
+	project := dirs(t, 1)[0].Path
+	place := func(share children.Share) (cwd string, gone func() bool) {
+		spec := childtest.Spec("kid", childtest.Script{})
+		spec.Share = share
+		k := children.Key{Child: "kid"}
+		if share == children.ShareSession {
+			k = one
+		}
+		t.Run(share.String(), func(t *testing.T) {
+			s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}, Dir: project})
+			s.Ensure(k, nil)
+			l := acquire(t, s, k)
+			var env struct{ StructuredContent struct{ Cwd string } }
+			if err := json.Unmarshal([]byte(call(t, l, "env", "")), &env); err != nil {
+				t.Fatal(err)
+			}
+			cwd = env.StructuredContent.Cwd
+			if where, _ := l.Where(); where != cwd {
+				t.Errorf("it works in %s, and is judged by %s", cwd, where)
+			}
+			if share == children.ShareSession {
+				return
+			}
+			if all, err := os.ReadDir(cwd); err != nil || len(all) > 0 {
+				t.Errorf("%s holds %v, %v", cwd, all, err)
+			}
+			if fi, err := os.Stat(cwd); err != nil || fi.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s is open to others: %v %v", cwd, fi, err)
+			}
+		})
+		return cwd, func() bool { _, err := os.Stat(cwd); return errors.Is(err, os.ErrNotExist) }
+	}
+	if cwd, _ := place(children.ShareSession); cwd != project {
+		t.Errorf("control: a session's own child starts in %s", cwd)
+	}
+	for _, share := range []children.Share{children.ShareAll, children.ShareRoots} {
+		cwd, gone := place(share)
+		if cwd == project || cwd == "" || !gone() {
+			t.Errorf("%s: it started in %s, which is gone: %t", share, cwd, gone())
+		}
+	}
+}
+
+// What a shared child writes to stderr is for the operator: no error quotes it.
+func TestSharedStderrIsForTheOperator(t *testing.T) {
+	for _, share := range []children.Share{children.ShareSession, children.ShareRoots, children.ShareAll} {
+		for name, script := range map[string]childtest.Script{"starting": {Exit: 3}, "in a call": {}} {
+			spec := childtest.Spec("kid", script)
+			spec.Share = share
+			s := start(t, newWatcher(), children.Options{Specs: []children.Spec{spec}})
+			s.Ensure(one, nil)
+			l, err := s.Acquire(t.Context(), one)
+			if err == nil {
+				_, err = callErr(t.Context(), l, "exit", `{"code":7}`)
+				l.Release()
+			}
+			var down *children.UnavailableError
+			if !errors.As(err, &down) || !strings.Contains(down.Stderr, "exiting") {
+				t.Fatalf("%s, %s: %v", share, name, err)
+			}
+			if own := share == children.ShareSession; strings.Contains(err.Error(), "exiting") != own {
+				t.Errorf("%s, %s: %v", share, name, err)
+			}
+		}
+	}
+}

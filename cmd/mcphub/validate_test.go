@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "write what validate says into testdata/validate anew")
+
+// TestValidateMessages runs validate over the configurations in testdata/validate.
+// Each archive says in its comment what is wrong, and holds hub.json, what else
+// lies beside it, and under "says" all that validate writes, with its exit status.
+func TestValidateMessages(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its paths are written otherwise")
+	}
+	archives, err := filepath.Glob("testdata/validate/*.txtar")
+	if err != nil || len(archives) < 30 {
+		t.Fatalf("%d archives, %v", len(archives), err)
+	}
+	for _, path := range archives {
+		path, err := filepath.Abs(path) // the test changes the working directory
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := validated(t, a)
+			for i := range a.Files {
+				f := &a.Files[i]
+				switch {
+				case f.Name != "says" || string(f.Data) == got:
+				case *update:
+					f.Data = []byte(got)
+					if err := os.WriteFile(path, txtar.Format(a), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					t.Errorf("got:\n%s\nwant:\n%s", got, f.Data)
+				}
+			}
+		})
+	}
+}
+
+// validated is what validate writes about an archive, laid out in a folder whose
+// name it does not know. npx and node are on its PATH.
+func validated(t *testing.T, a *txtar.Archive) string {
+	t.Helper()
+	archive := *a
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bin/npx", "bin/node"} {
+		archive.Files = append(archive.Files[:len(archive.Files):len(archive.Files)], txtar.File{Name: name, Data: []byte("#!/bin/sh\nexit 1\n")})
+	}
+	for _, f := range archive.Files {
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, bytes.ReplaceAll(f.Data, []byte("$WORK"), []byte(dir)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for name, value := range map[string]string{
+		"PATH": filepath.Join(dir, "bin"), "HOME": filepath.Join(dir, "home"), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": filepath.Join(dir, "state"),
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "XDG_RUNTIME_DIR": "", "TMPDIR": dir, "MCPHUB_CONFIG": "", "MCPHUB_TEST_TOKEN": "value-of-the-variable",
+	} {
+		t.Setenv(name, value)
+	}
+	os.Unsetenv("MCPHUB_ROOTS")
+	os.Unsetenv("MCPHUB_PROJECT_ROOT")
+	known(t, filepath.Join(dir, "cache", "mcphub", "definitions"))
+	var out, said bytes.Buffer
+	began := time.Now()
+	src := sources{config: "hub.json"}
+	err = src.validate(&out, &said)
+	if took := time.Since(began); took > time.Second {
+		t.Logf("it took %s", took)
+	}
+	status := exitOK
+	if err != nil {
+		var ee *exitError
+		if status = exitUsage; errors.As(err, &ee) {
+			status = ee.Code
+		}
+		fmt.Fprintf(&said, "mcphub: %s\n", err)
+	}
+	text := strings.ReplaceAll(fmt.Sprintf("%s%sexit status %d\n", &said, &out, status), dir, "$WORK")
+	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
+}
+
+// known has an earlier run of a hub remember two tools of a server: "known", that
+// is npx with the argument pkg.
+func known(t *testing.T, folder string) {
+	t.Helper()
+	id := sha256.Sum256([]byte(`["known","","npx","pkg"]`))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, hex.EncodeToString(id[:])+".catalogue"), []byte(`{"read_file":[{}],"write_file":[{}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,551 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/spectest"
+	"mcphub/validate"
+)
+
+const (
+	skills     = `{"extensions":{"io.modelcontextprotocol/skills":{"n":12345678901234567890,"z":1.0,"a":[]}},"experimental":{"odd/channel":{"e":1e2}}}`
+	skillsOnly = `{"extensions":{"io.modelcontextprotocol/skills":{}}}`
+	chartsOnly = `{"extensions":{"com.example/charts":{}}}`
+)
+
+// offering is a child that offers more than the protocol.
+func offering(name, offers, era string) children.Spec {
+	return played(name, children.ShareSession, childtest.Script{Offers: offers, Era: era, Asks: era == "", Library: true})
+}
+
+// heard returns what a child was told of methods that the protocol does not know.
+func (c *testClient) heardOf(child, method string) []string {
+	c.t.Helper()
+	return c.noticed(child, method)
+}
+
+// TestTheProtocolsMethodsAreKnown: what a schema of any version has is never taken
+// for a method of an extension.
+func TestTheProtocolsMethodsAreKnown(t *testing.T) {
+	for _, version := range spectest.Versions() {
+		for _, method := range spectest.Methods(version) {
+			if !children.OfProtocol(method) {
+				t.Errorf("%s: %s", version, method)
+			}
+		}
+	}
+	if len(spectest.Versions()) == 0 || children.OfProtocol("skills/list") {
+		t.Error("nothing was compared")
+	}
+}
+
+func TestMethodsAndTheirExtensions(t *testing.T) {
+	for _, test := range []struct {
+		key, method string
+		want        bool
+	}{
+		{"io.modelcontextprotocol/skills", "skills/list", true},
+		{"io.modelcontextprotocol/skills", "skills", true},
+		{"io.modelcontextprotocol/skills", "notifications/skills/changed", true},
+		{"com.example.skills", "skills/list", true},
+		{"skills", "skills/list", true},
+		{"com.example/my-ext", "com.example/my-ext/do", true},
+		{"io.modelcontextprotocol/skills", "skill/list", false},
+		{"com.example/my-skills", "skills/list", false},
+		{"io.modelcontextprotocol/skills", "resources/skills", false},
+		{"io.modelcontextprotocol/skills/", "skills/list", false},
+		{"", "/list", false},
+	} {
+		if got := names(test.key, test.method); got != test.want {
+			t.Errorf("%q, %q: %t", test.key, test.method, got)
+		}
+	}
+}
+
+// TestExtensionsPass: capabilities, methods and notifications of a child of either
+// era, to a client of either era, on either front.
+func TestExtensionsPass(t *testing.T) {
+	const params = `{"z":1.0,"n":12345678901234567890,"a":{"e":1e2},"text":"\u00e9"}`
+	for _, era := range []string{"", "modern"} {
+		for _, front := range []string{"stdio", "stdio modern", "http", "http modern"} {
+			t.Run("child "+era+", "+front, func(t *testing.T) {
+				play(t, []children.Spec{offering("kid", skills, era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+					first, _ := enter(t, h) // learns what there is
+					first.handshake(`{}`)
+					first.raw("tools/list", `{}`)
+					var caps, result string
+					told := func() {}
+					note := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/skills/changed","params":%s}`, params)
+					switch front {
+					case "stdio":
+						c, _ := enter(t, h)
+						caps = string(jsonrpc.Get([]byte(c.raw("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)), "capabilities"))
+						told = func() {
+							_ = c.conn.Notify(t.Context(), "notifications/skills/changed", []byte(params))
+							synctest.Wait()
+							if got := c.heardOf("kid", "notifications/skills/changed"); len(got) != 1 || got[0] != params {
+								t.Errorf("told %q", got)
+							}
+						}
+						result = c.raw("skills/list", params)
+					case "stdio modern":
+						c, _ := enterModern(t, h, `{}`)
+						c.raw("tools/list", `{}`)
+						caps = string(jsonrpc.Get([]byte(c.raw("server/discover", `{}`)), "capabilities"))
+						result = c.raw("skills/list", params)
+						told = func() {
+							_ = c.conn.Notify(t.Context(), "notifications/skills/changed", []byte(params))
+							synctest.Wait()
+							if got, _ := text(c.raw("tools/call", call("kid__noticed", `{}`))); !strings.Contains(got, "notifications/skills/changed "+params) {
+								t.Errorf("told %q", got)
+							}
+						}
+					case "http":
+						c := bubble(t, h).initialize(`{}`)
+						r := c.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+						caps = string(jsonrpc.Get(jsonrpc.Get([]byte(body(t, r)), "result"), "capabilities"))
+						c.initialized()
+						result = string(c.frames(c.request("skills/list", params), nil).Result)
+						told = func() {
+							c.send(note)
+							synctest.Wait()
+							if got := string(c.frames(c.request("tools/call", call("kid__noticed", `{}`)), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
+								t.Errorf("told %q", got)
+							}
+							c.do("DELETE", "", headerSession, c.session)
+						}
+					case "http modern":
+						c := bubble(t, h).modern("")
+						c.request("tools/list", `{}`, nil)
+						m, _ := c.outcome(c.once("server/discover", `{}`), nil)
+						caps = string(jsonrpc.Get(m.Result, "capabilities"))
+						m, status := c.outcome(c.once("skills/list", params), nil)
+						if result = string(m.Result); status != http.StatusOK {
+							t.Errorf("status %d, %s", status, m.Error)
+						}
+						if _, status := c.outcome(c.once("skills/list/", `{"uri":"file:///x"}`), nil); status != http.StatusOK {
+							t.Errorf("a refusal has the status %d", status)
+						}
+						told = func() {
+							c.do("POST", note, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "notifications/skills/changed")
+							synctest.Wait()
+							if got := string(c.request("tools/call", call("kid__noticed", `{}`), nil).Result); !strings.Contains(got, "notifications/skills/changed") {
+								t.Errorf("told %q", got)
+							}
+						}
+					}
+					var want struct{ Extensions, Experimental json.RawMessage }
+					_ = json.Unmarshal([]byte(skills), &want)
+					if got := jsonrpc.Get([]byte(caps), "extensions"); string(got) != string(want.Extensions) {
+						t.Errorf("offered %s", caps)
+					}
+					if got := jsonrpc.Get([]byte(caps), "experimental"); string(got) != string(want.Experimental) {
+						t.Errorf("offered %s", caps)
+					}
+					sent := string(jsonrpc.Get([]byte(result), "sent"))
+					if !strings.Contains(sent, strings.TrimPrefix(strings.TrimSuffix(params, "}"), "{")) || era == "" && sent != params {
+						t.Errorf("the child was sent %s", sent)
+					}
+					if !strings.Contains(result, `"n":12345678901234567890,"z":1.0,"sent":`) || !strings.Contains(result, `"x":1e2`) {
+						t.Errorf("answered %s", result)
+					}
+					told()
+				})
+			})
+		}
+	}
+}
+
+// TestUnknownMethodsPassAsBytes holds what goes through the hub against what the
+// same child says without it: but for the id of the request nothing differs.
+func TestUnknownMethodsPassAsBytes(t *testing.T) {
+	script := childtest.Script{Offers: skills}
+	methods := []string{"skills/list", "skills/get", "odd", "a/b/c", "x.y/z", `sk\u0069lls/list`}
+	params := []string{
+		``, `,"params":{}`, `,"params":{"_meta":{"a":1.0,"b/c":[1e2]}}`, `,"params": { "z" : 1.0 , "a" : [ ] , "n":-0.0 }`,
+		`,"params":{"text":"\u00e9\/\ud83d\ude00é","n":12345678901234567890,"e":1E+2,"_meta":{"x":null}}`, `,"params":{"deep":[[[{"a":{"b":[{}]}}]]],"cursor":"c","name":"n","uri":"skill://x"}`,
+	}
+	var lines []string
+	for _, method := range methods {
+		for _, p := range params {
+			lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":"id-%d","method":"%s"%s}`, len(lines), method, p))
+		}
+	}
+	answers := func(t *testing.T, write io.Writer, read io.Reader, lines []string) map[string]string {
+		got := map[string]string{}
+		go func() {
+			for _, line := range lines {
+				_, _ = io.WriteString(write, line+"\n")
+			}
+		}()
+		in := jsonrpc.NewReader(read, 1<<20)
+		for len(got) < len(lines) {
+			line, err := in.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m jsonrpc.Message
+			if err := jsonrpc.Split(line, false, &m); err != nil {
+				t.Fatal(err)
+			}
+			if id, _ := jsonrpc.String(m.ID); strings.HasPrefix(id, "id-") {
+				got[id] = strings.Replace(string(line), `"id":`+string(m.ID), `"id":0`, 1)
+			}
+		}
+		return got
+	}
+	toChild, child := io.Pipe()
+	fromChild, out := io.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() { script.Serve(toChild, out, io.Discard, nil) })
+	direct := answers(t, child, fromChild, lines)
+	_ = child.Close()
+	wg.Wait()
+
+	h := newTestHub(t, scripted("kid", script))
+	toHub, fromClient := io.Pipe()
+	toClient, fromHub := io.Pipe()
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub) })
+	begin := []string{
+		`{"jsonrpc":"2.0","id":"id-i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+	}
+	answers(t, fromClient, toClient, begin)
+	_, _ = io.WriteString(fromClient, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	through := answers(t, fromClient, toClient, lines)
+	_ = fromClient.Close()
+	go func() { _, _ = io.Copy(io.Discard, toClient) }()
+	wg.Wait()
+	for id, want := range direct {
+		if through[id] != want {
+			t.Errorf("%s\n direct  %s\n through %s", id, want, through[id])
+		}
+	}
+	if len(direct) != len(lines) || !strings.Contains(direct["id-3"], `{ "z" : 1.0 , "a" : [ ] , "n":-0.0 }`) {
+		t.Errorf("the child did not say what it was sent: %d answers, %s", len(direct), direct["id-3"])
+	}
+}
+
+// TestParamsOfUnknownMethodsAreJudged: a path outside the roots never reaches the
+// child, in a request or a notification. The control is a child whose
+// arguments are not looked at.
+func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(t, offering("kid", skills, ""), offering("lax", chartsOnly, ""))
+		cfg.launcher = &stage{served: map[string]*actor{}}
+		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
+			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: validate.ModeOff, ModeSet: true},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Checker = checker
+		root := t.TempDir()
+		inside := filepath.Join(root, "a.txt")
+		if err := os.WriteFile(inside, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := enter(t, runHub(t, cfg), root)
+		c.handshake(`{"roots":{}}`)
+		c.raw("tools/list", `{}`)
+		for i, params := range []string{
+			`{"path":"/etc/passwd"}`, `{"deep":[{"x":"/etc/passwd"}]}`, `{"uri":"file:///etc/passwd"}`, `{"uri":"note:///etc/passwd"}`, `{"json":"{\"path\":\"/etc/passwd\"}"}`,
+			`{"/etc/passwd":true}`, `{"_Meta":{"path":"/etc/passwd"}}`, `{"files":["` + inside + `","../../../../../../../../etc/passwd"]}`,
+		} {
+			if e := c.refused("skills/get", params); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "Access denied") {
+				t.Errorf("%s: %v", params, e)
+			}
+			if got := c.raw("charts/get", params); string(jsonrpc.Get([]byte(got), "sent")) != params {
+				t.Errorf("the control: %s: %s", params, got)
+			}
+			_ = c.conn.Notify(t.Context(), "notifications/skills/open", []byte(params))
+			_ = c.conn.Notify(t.Context(), "notifications/charts/open", []byte(params))
+			synctest.Wait()
+			if got := c.heardOf("lax", "notifications/charts/open"); len(got) != i+1 {
+				t.Errorf("the control: %s: %q", params, got)
+			}
+		}
+		if got := append(c.heardOf("kid", "skills/get"), c.heardOf("kid", "notifications/skills/open")...); got != nil {
+			t.Errorf("the child got %q", got)
+		}
+		// What is inside passes, and so does what the hub says nothing about.
+		for _, params := range []string{fmt.Sprintf(`{"path":%q}`, inside), `{"uri":"skill://a/SKILL.md"}`, `{"_meta":{"cwd":"/etc"}}`} {
+			if got := c.raw("skills/get", params); string(jsonrpc.Get([]byte(got), "sent")) != params {
+				t.Errorf("%s: %s", params, got)
+			}
+			_ = c.conn.Notify(t.Context(), "notifications/skills/open", []byte(params))
+		}
+		synctest.Wait()
+		if got := c.heardOf("kid", "notifications/skills/open"); len(got) != 3 {
+			t.Errorf("told %q", got)
+		}
+		if e := c.refused("skills/get", `["/etc/passwd"]`); e.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("a list of params: %v", e)
+		}
+	})
+}
+
+// TestUnknownMethodsAreRecorded: they have lines like any other request.
+func TestUnknownMethodsAreRecorded(t *testing.T) {
+	r := newRecorded(t, Audit{}, childtest.Script{Library: true, Offers: skills})
+	r.raw("skills/list", `{}`)
+	r.refused("skills/get", `{"path":"/etc/passwd"}`)
+	r.refused("mcphub/unknown", `{}`)
+	var got []string
+	for _, d := range r.decisions(t) {
+		got = append(got, fmt.Sprint(d.Method, " ", d.Child, " ", d.Decision))
+	}
+	for _, want := range []string{"skills/list kid allow", "skills/get kid deny"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("there is no line %q: %q", want, got)
+		}
+	}
+}
+
+// TestWhoGetsAnUnknownMethod: the only owner, or that of what the params name;
+// nobody where it cannot be told.
+func TestWhoGetsAnUnknownMethod(t *testing.T) {
+	one := offering("one", skillsOnly, "")
+	two := played("two", children.ShareSession, childtest.Script{Offers: strings.Replace(skills, "{", `{"resources":{},`, 1), Replies: map[string]string{
+		"resources/list": `{"resources":[{"uri":"skill://two/SKILL.md","name":"s"},{"uri":"note://1","name":"n"}]}`,
+	}})
+	plain := played("plain", children.ShareSession, childtest.Script{Library: true})
+	charts := offering("charts", chartsOnly, "")
+	ask := func(c *testClient, method, params string) string {
+		resp, err := c.conn.Call(context.Background(), method, []byte(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := resp.Err(); e != nil {
+			return fmt.Sprint(e.Code)
+		}
+		return string(jsonrpc.Get(resp.Result, "sent"))
+	}
+	who := func(c *testClient, method string) (got []string) {
+		for _, child := range []string{"one", "two", "plain", "charts"} {
+			if c.hub.now().byName[child] != nil && c.heardOf(child, method) != nil {
+				got = append(got, child)
+			}
+		}
+		return got
+	}
+	for _, test := range []struct {
+		specs                []children.Spec
+		method, params, sent string
+		who                  string
+	}{
+		{[]children.Spec{plain, one}, "skills/list", `{}`, `{}`, "[one]"},
+		{[]children.Spec{one, charts}, "charts/draw", `{}`, `{}`, "[charts]"},
+		{[]children.Spec{plain, one}, "resources/directory/read", `{"uri":"x:y"}`, `{"uri":"x:y"}`, "[one]"},
+		{[]children.Spec{plain}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one, two}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
+		{[]children.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // nobody else lists any
+		{[]children.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
+		{[]children.Spec{one, two}, "skills/get", `{"uri":"note://1"}`, `{"uri":"note://1"}`, "[one]"},
+		{[]children.Spec{one, two}, "skills/run", `{"name":"two__echo"}`, `{"name":"echo"}`, "[two]"},
+		{[]children.Spec{one, two}, "skills/run", `{"name":"one__greet"}`, `{"name":"greet"}`, "[one]"},
+		{[]children.Spec{one, two}, "skills/run", `{"name":"plain"}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "mcphub/secret", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "rpc.discover", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "skills/" + strings.Repeat("x", longestMethod), `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "sampling/createMessage", `{}`, `-32601`, "[]"},
+		{[]children.Spec{one}, "tasks/update", `{}`, `-32601`, "[]"},
+	} {
+		play(t, test.specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			c, _ := enter(t, h)
+			c.handshake(`{}`)
+			if sent := ask(c, test.method, test.params); sent != test.sent {
+				t.Errorf("%s %s: %s, want %s", test.method, test.params, sent, test.sent)
+			}
+			if got := fmt.Sprint(who(c, test.method)); got != test.who {
+				t.Errorf("%s %s went to %s, want %s", test.method, test.params, got, test.who)
+			}
+		})
+	}
+}
+
+// TestContestedExtensions: of several with one key the first is offered, and the
+// others are named wherever the hub tells how things stand.
+func TestContestedExtensions(t *testing.T) {
+	specs := []children.Spec{offering("one", skillsOnly, ""), offering("two", skills, ""), offering("odd", `{"extensions":{"com.example/bad":7}}`, "")}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.handshake(`{}`)
+		c.raw("tools/list", `{}`)
+		want := `[{"key":"io.modelcontextprotocol/skills","server":"one","contested":["two"]},{"key":"odd/channel","experimental":true,"server":"two"}]`
+		status, _ := json.Marshal(h.Status())
+		for where, report := range map[string]string{
+			"get-roots":  string(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent")),
+			"list-tools": string(jsonrpc.Get([]byte(c.raw("tools/call", call("list-tools", `{}`))), "structuredContent")),
+			"status":     string(status),
+		} {
+			if got := string(jsonrpc.Get([]byte(report), "extensions")); got != want {
+				t.Errorf("%s: %s", where, got)
+			}
+			if where == "list-tools" && !strings.Contains(report, `"extension com.example/bad"`) {
+				t.Errorf("what is left out is not named: %s", report)
+			}
+		}
+		other, _ := enter(t, h)
+		caps := jsonrpc.Get([]byte(other.raw("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)), "capabilities")
+		if got := string(jsonrpc.Get(caps, "extensions")); got != `{"io.modelcontextprotocol/skills":{}}` {
+			t.Errorf("offered %s", got)
+		}
+	})
+}
+
+// TestAChildReachesTheClientByDeclaredExtensionsOnly: what the client did not
+// declare is refused to the child and does not reach the client. The control is
+// a client that declared it.
+func TestAChildReachesTheClientByDeclaredExtensionsOnly(t *testing.T) {
+	specs := []children.Spec{offering("kid", chartsOnly, ""), offering("other", skillsOnly, "")}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		for _, test := range []struct {
+			declared, method string
+			passes           bool
+		}{
+			{`{"extensions":{"com.example/charts":{}}}`, "charts/pick", true},
+			{`{"experimental":{"charts":{}}}`, "charts/pick", true},
+			{`{"extensions":{"com.example/other":{}}}`, "charts/pick", false},
+			{`{"experimental":{"x":{}},"sampling":{}}`, "charts/pick", false},
+			{`{}`, "charts/pick", false}, // that the child offers it is not enough
+			{`{"extensions":{"com.example/roots":{}}}`, "server/discover", false},
+			{`{"extensions":{"com.example/tools":{}}}`, "tools/call", false},
+		} {
+			c, leave := enter(t, h)
+			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
+				if !test.passes {
+					t.Errorf("%+v: the client was asked", test)
+				}
+				return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
+			}
+			c.handshake(test.declared)
+			answer := answerOf(c.raw("tools/call", asking("kid", test.method, `{}`)))
+			if passes := answer == `{"ok":true}`; passes != test.passes || !passes && !strings.Contains(answer, "-32601") {
+				t.Errorf("%+v: %s", test, answer)
+			}
+			leave()
+		}
+	})
+}
+
+// TestUnknownNotificationsOfAChild: those of an extension that the client declared
+// or the child itself offers pass, others do not.
+func TestUnknownNotificationsOfAChild(t *testing.T) {
+	specs := []children.Spec{offering("kid", chartsOnly, ""), offering("other", skillsOnly, ""), offering("plain", `{}`, "")}
+	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		for _, test := range []struct {
+			declared, child, method string
+			passes                  bool
+		}{
+			{`{}`, "kid", "notifications/charts/drawn", true},
+			{`{}`, "other", "notifications/charts/drawn", false}, // another's
+			{`{}`, "plain", "notifications/charts/drawn", false},
+			{`{"extensions":{"com.example/charts":{}}}`, "plain", "notifications/charts/drawn", true},
+			{`{"extensions":{"com.example/maps":{}}}`, "plain", "notifications/maps/drawn", true},
+			{`{}`, "kid", "notifications/maps/drawn", false}, // of two that offer anything
+			{`{}`, "plain", "notifications/elicitation/complete", true},
+		} {
+			c, leave := enter(t, h)
+			got := make(chan string, 10)
+			c.hears = func(m *jsonrpc.Message) {
+				if m.Method == test.method {
+					got <- string(m.Params)
+				}
+			}
+			c.handshake(test.declared)
+			c.raw("tools/list", `{}`)
+			c.raw("tools/call", call(test.child+"__say", fmt.Sprintf(`{"method":%q,"times":1,"params":{"z":1.0}}`, test.method)))
+			synctest.Wait()
+			if passes := len(got) == 1; passes != test.passes || passes && <-got != `{"z":1.0}` {
+				t.Errorf("%+v: %d came", test, len(got))
+			}
+			leave()
+		}
+	})
+}
+
+// TestExtensionsFollowAReload: other capabilities count from then on.
+func TestExtensionsFollowAReload(t *testing.T) {
+	play(t, []children.Spec{offering("kid", skillsOnly, "")}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enterModern(t, h, `{}`)
+		c.raw("tools/list", `{}`)
+		c.raw("skills/list", `{}`)
+		cfg := testConfig(t, offering("new", chartsOnly, ""))
+		cfg.launcher = s
+		apply(t, h, cfg)
+		c.raw("charts/list", `{}`)
+		if caps := string(jsonrpc.Get([]byte(c.raw("server/discover", `{}`)), "capabilities")); strings.Contains(caps, "skills") || !strings.Contains(caps, `"com.example/charts":{}`) {
+			t.Errorf("offered %s", caps)
+		}
+	})
+}
+
+// TestExtensionsOfALazyChild: what is remembered is offered, and the first method
+// of it starts the child.
+func TestExtensionsOfALazyChild(t *testing.T) {
+	spec := offering("kid", skills, "")
+	spec.Start = children.StartLazy
+	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		first, leave := enter(t, h)
+		first.handshake(`{}`)
+		first.raw("tools/list", `{}`)
+		leave()
+		before, _ := s.count("kid")
+		c, _ := enter(t, h)
+		caps := jsonrpc.Get([]byte(c.raw("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)), "capabilities")
+		if !strings.Contains(string(caps), `"io.modelcontextprotocol/skills":{"n":12345678901234567890,`) {
+			t.Errorf("offered %s", caps)
+		}
+		_ = c.conn.Notify(t.Context(), "notifications/initialized")
+		c.raw("tools/list", `{}`)
+		if now, _ := s.count("kid"); now != before {
+			t.Fatalf("%d started before it was needed", now-before)
+		}
+		c.raw("skills/list", `{}`)
+		if now, _ := s.count("kid"); now != before+1 {
+			t.Errorf("%d were started", now-before)
+		}
+	})
+}
+
+// TestResultsOfAnExtensionsOwnType: what the hub does not know of the type of a
+// result passes with an unknown method; what it knows keeps its meaning.
+func TestResultsOfAnExtensionsOwnType(t *testing.T) {
+	own := `{"resultType":"com.example/partial","n":12345678901234567890}`
+	spec := func(era string) children.Spec {
+		return played("kid", children.ShareSession, childtest.Script{Era: era, Offers: skills, Replies: map[string]string{
+			"skills/own": own, "skills/input": `{"resultType":"input_required","inputRequests":{},"requestState":"s"}`, "skills/task": `{"resultType":"task","taskId":"t"}`,
+		}})
+	}
+	for _, era := range []string{"", "modern"} {
+		play(t, []children.Spec{spec(era)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			c, _ := enterModern(t, h, `{}`)
+			c.raw("tools/list", `{}`)
+			if got := c.raw("skills/own", `{}`); !strings.HasPrefix(got, `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mcphub","version":"test"}},`+own[1:len(own)-1]) {
+				t.Errorf("%q: %s", era, got)
+			}
+			for _, method := range []string{"skills/input", "skills/task"} {
+				resp := c.once(method, `{}`)
+				if kind, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "resultType")); resp.Result != nil && kind != "complete" {
+					t.Errorf("%q, %s: %s", era, method, resp.Result)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// An outbox holds what a client tells children, until it was passed on: in the
+// order told, and not on the client's read loop. What there is no room for is
+// dropped: a notification promises nobody anything.
+type outbox struct {
+	passing worker // empties it
+
+	mu      sync.Mutex
+	letters []letter
+	bytes   int
+}
+
+// A letter is one notification, and how it is passed on.
+type letter struct {
+	size int
+	pass func(ctx context.Context)
+}
+
+// Bounds of what waits in one outbox.
+const (
+	mostLetters    = 64
+	maxLetterBytes = 4 << 20
+)
+
+// put takes a letter in; false where there is no room.
+func (o *outbox) put(size int, pass func(ctx context.Context)) bool {
+	o.mu.Lock()
+	room := len(o.letters) < mostLetters && o.bytes+size <= maxLetterBytes
+	if room {
+		o.letters = append(o.letters, letter{size, pass})
+		o.bytes += size
+	}
+	o.mu.Unlock()
+	if room {
+		o.passing.wake()
+	}
+	return room
+}
+
+// empty passes on what is there until nothing is left, or ctx ends.
+func (o *outbox) empty(ctx context.Context) {
+	for ctx.Err() == nil {
+		o.mu.Lock()
+		if len(o.letters) == 0 {
+			o.letters = nil
+			o.mu.Unlock()
+			return
+		}
+		l := o.letters[0]
+		o.letters = o.letters[1:]
+		o.mu.Unlock()
+		l.pass(ctx)
+		o.mu.Lock()
+		o.bytes -= l.size
+		o.mu.Unlock()
+	}
+}
+
+// carry passes a notification that the protocol does not know on to the child
+// that it belongs to.
+func (s *Session) carry(m *jsonrpc.Message) {
+	own := &jsonrpc.Message{}
+	if jsonrpc.Split(bytes.Clone(m.Frame), true, own) != nil || !own.IsNotification() {
+		return
+	}
+	ok := s.outbox.put(len(own.Frame), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(""))
+		defer cancel()
+		if a := s.extension(ctx, own); a.Error != nil {
+			s.log.Debug().Str("method", shown(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
+		}
+	})
+	if !ok {
+		s.log.Warn().Str("method", shown(own.Method, 100)).Int("bytes", len(own.Frame)).Msg("notification of the client dropped: too many wait to be passed on")
+	}
+}

@@ -1,0 +1,202 @@
+package printable
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean returns s without what is not seen and yet acts:
+//
+//   - terminal escape sequences, whole (ECMA-48: CSI, OSC and their like);
+//   - control characters but tab, line feed and the return before one;
+//   - embeddings, overrides and isolates of writing direction;
+//   - tag characters (U+E0000 to U+E007F);
+//   - joiners and other invisible characters that do not stand between two
+//     characters that show, and variation selectors behind none.
+//
+// Bad UTF-8 becomes U+FFFD. Honest text of any language stays as it is, byte
+// for byte, emoji of several parts included.
+func Clean(s string) string {
+	if !Suspect(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	last := rune(0) // the last one kept
+	for i := 0; i < len(s); {
+		if n := sequence(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
+		if keep(last, r, s[i:]) {
+			b.WriteRune(r) // bad UTF-8 is U+FFFD here
+			last = r
+		}
+	}
+	return b.String()
+}
+
+// Suspect reports that Clean may have something to remove. It is fast.
+func Suspect(s string) bool {
+	for _, r := range s {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && (r < 0xa0 || r == utf8.RuneError || invisible(r)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keep reports whether r stays behind last and before next.
+func keep(last, r rune, next string) bool {
+	switch {
+	case r == '\n', r == '\t':
+		return true
+	case r == '\r':
+		return strings.HasPrefix(next, "\n")
+	case unicode.IsControl(r), directs(r), isTag(r):
+		return false
+	case unicode.Is(unicode.Variation_Selector, r):
+		return shows(last)
+	case invisible(r):
+		after, _ := utf8.DecodeRuneInString(next)
+		return (shows(last) || unicode.Is(unicode.Variation_Selector, last)) && shows(after)
+	}
+	return true
+}
+
+// directs reports a character that sets the direction of others. The marks that
+// stand for themselves (U+200E, U+200F, U+061C) do not: honest text has them.
+func directs(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+
+func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
+
+// invisible reports a character that leaves no mark of its own, those that
+// directs and isTag know among them.
+func invisible(r rune) bool {
+	switch {
+	case r < 0x34f:
+		return false
+	case r >= 0x200b && r <= 0x200d, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r == 0x180e:
+		return true
+	}
+	return directs(r) || isTag(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// shows reports a character that leaves a mark: between two of them a joiner has
+// a meaning, and behind one a variation selector.
+func shows(r rune) bool {
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !invisible(r) && r != utf8.RuneError
+}
+
+// sequence returns the length of the escape sequence that s begins with, or 0.
+// Where none is whole, it ends before what cannot belong to it, and at the
+// latest before the end of the line.
+func sequence(s string) int {
+	kind, at := rune(0), 0
+	switch {
+	case len(s) > 1 && s[0] == 0x1b:
+		kind, at = rune(s[1])+0x40, 2 // ESC [ is CSI and so on
+	case len(s) > 0 && s[0] == 0x1b:
+		return 1
+	case len(s) > 1 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0:
+		kind, at = rune(s[1]), 2
+	default:
+		return 0
+	}
+	switch kind {
+	case 0x9b: // CSI: parameters, then one letter
+		for at < len(s) && s[at] >= 0x20 && s[at] < 0x40 {
+			at++
+		}
+		if at < len(s) && s[at] >= 0x40 && s[at] < 0x7f {
+			at++
+		}
+		return at
+	case 0x90, 0x98, 0x9d, 0x9e, 0x9f: // DCS, SOS, OSC, PM, APC: a text and its end
+		return at + stringEnd(s[at:])
+	}
+	if s[0] != 0x1b {
+		return at // another control character
+	}
+	at = 1
+	for at < len(s) && s[at] >= 0x20 && s[at] < 0x30 {
+		at++
+	}
+	if at < len(s) && s[at] >= 0x30 && s[at] < 0x7f {
+		at++
+	}
+	return at
+}
+
+// stringEnd is where the text of a control string ends, its terminator included.
+func stringEnd(s string) int {
+	for i := range len(s) {
+		switch {
+		case s[i] == '\n' || s[i] == '\r' || s[i] == 0x18 || s[i] == 0x1a:
+			return i
+		case s[i] == 0x07:
+			return i + 1
+		case s[i] == 0x1b && strings.HasPrefix(s[i+1:], `\`), s[i] == 0xc2 && strings.HasPrefix(s[i+1:], "\x9c"):
+			return i + 2
+		case s[i] == 0x1b:
+			return i // another sequence begins
+		}
+	}
+	return len(s)
+}
+
+// Escape returns at most so many characters of s on one line, each to be seen
+// as what it is: what does not print, leaves no mark or changes direction, and
+// bad UTF-8, is escaped as in Go.
+func Escape(s string, most int) string {
+	var b strings.Builder
+	n := 0
+	for i, r := range s {
+		if n++; n > most {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case Hidden(r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Hidden reports a character that does not print, or prints and leaves no mark.
+func Hidden(r rune) bool { return !unicode.IsPrint(r) || r == '\u2800' || invisible(r) }
+
+// Clip returns at most so many characters of s.
+func Clip(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// Writer returns a writer that passes on, cleaned, what each Write brings: whole
+// lines or texts, as a logger writes them.
+func Writer(w io.Writer) io.Writer { return cleaning{w} }
+
+type cleaning struct{ to io.Writer }
+
+func (c cleaning) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(c.to, Clean(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

@@ -1,0 +1,131 @@
+package printable
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// attacks are texts that say something else than they show, with what stays.
+var attacks = []struct{ in, want string }{
+	{"a\x1b[31mred\x1b[0m b", "ared b"},
+	{"a\x1b]0;title\x07b", "ab"},
+	{"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"},
+	{"a\u009b31mb", "ab"},
+	{"a\u009d0;title\u009cb", "ab"},
+	{"a\x1bPq...\x1b\\b", "ab"},
+	{"a\x1b(Bb\x1bcd", "abd"},
+	{"bell\x07 del\x7f nul\x00", "bell del nul"},
+	{"ends in \x1b", "ends in "},
+	{"ends in \x1b[3", "ends in "},
+	{"an open one \x1b]0;ends\nwith its line", "an open one \nwith its line"},
+	{"an odd one \x1b[3é", "an odd one é"},
+	{"overwrites\rwritten", "overwriteswritten"},
+	{"a\u202egpj.exe", "agpj.exe"},
+	{"a\u2066b\u2069\u202ac\u202c", "abc"},
+	{"tags\U000e0001\U000e0069\U000e0067\U000e006e\U000e007f.", "tags."},
+	{"bits\u200b\u200c\u200d\u200b\u2060\ufeff in \u200bspace", "bits in space"},
+	{"a letter\u200d\u200c\u200dbetween", "a letter\u200dbetween"},
+	{"bytes x\ufe01\ufe02\U000e0101\U000e0102.", "bytes x\ufe01."},
+	{"filler\u3164 and \u115f\u1160", "filler and "},
+	{"bad \xff UTF-8 \xed\xa0\x80", "bad \ufffd UTF-8 \ufffd\ufffd\ufffd"},
+	{"\ufeffbyte order", "byte order"},
+}
+
+// honest is text that people write: nothing of it may go.
+var honest = []string{
+	"", "plain\ttext\nwith lines\r\nof two systems", "Grüße, naïve café – “quotes” … €",
+	"می‌خواهم", "نمی‌دانم که آیا", "שלום \u200fעולם\u200e (abc)", "ภาษาไทยที่\u200bใช้", "ខ្មែរ\u200bភាសា។\u200bនេះ",
+	"क्\u200dष and क्\u200cष", "ශ්\u200dරී ලංකා", "日本語と葛\U000e0100城", "한국어", "e\u0301 \u00e9",
+	"👨‍👩‍👧‍👦 ❤️‍🔥 🏳️‍🌈 👩🏽‍💻 1️⃣ #️⃣ *️⃣ ✔️ ☎️ ‼️ ⁉️ 〰️ ©️", "∑ x² ≤ √π", "C:\\Users\\x \\u001b[31m as text", "<b>&amp;</b> `code`",
+}
+
+func TestCleanRemovesWhatActsUnseen(t *testing.T) {
+	for _, c := range attacks {
+		if got := Clean(c.in); got != c.want {
+			t.Errorf("Clean(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestCleanLeavesHonestText(t *testing.T) {
+	for _, s := range honest {
+		if got := Clean(s); got != s {
+			t.Errorf("Clean(%q) = %q", s, got)
+		}
+	}
+}
+
+func TestEscapeShowsEverything(t *testing.T) {
+	cases := []struct{ in, want string }{
+		{"/plain/päth", "/plain/päth"},
+		{"/a\nb\tc", `/a\nb\tc`},
+		{"/a\x1b[31mred", `/a\x1b[31mred`},
+		{"/a\u202egpj.exe", `/a\u202egpj.exe`},
+		{"/a\u200bb", `/a\u200bb`},
+		{"/a\u2028b", `/a\u2028b`},
+		{"/a\u3164b\u2800", `/a\u3164b\u2800`},
+		{"/a\xffb", `/a\xffb`},
+		{strings.Repeat("é", 300), strings.Repeat("é", 200) + "…"},
+	}
+	for _, c := range cases {
+		if got := Escape(c.in, 200); got != c.want {
+			t.Errorf("Escape(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestWriterCleans(t *testing.T) {
+	var b bytes.Buffer
+	if n, err := Writer(&b).Write([]byte("a\u202eb\n")); n != 6 || err != nil || b.String() != "ab\n" {
+		t.Fatal(n, err, b.String())
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	for _, c := range attacks {
+		f.Add(c.in)
+	}
+	for _, s := range honest {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Clean(s)
+		if again := Clean(got); again != got {
+			t.Fatalf("Clean(%q) = %q, and of that %q", s, got, again)
+		}
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > utf8.RuneCountInString(s) {
+			t.Fatalf("Clean(%q) = %q", s, got)
+		}
+		last := rune(0)
+		for _, r := range got {
+			if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 || directs(r) || isTag(r) || invisible(last) && invisible(r) && !shows(r) && !isVS(last) {
+				t.Fatalf("Clean(%q) = %q, with %U", s, got, r)
+			}
+			last = r
+		}
+		if !Suspect(s) && got != s {
+			t.Fatalf("%q was not suspect", s)
+		}
+		// Nothing is made up: what stays stands in s in that order.
+		rest := strings.ToValidUTF8(s, "\ufffd")
+		for _, r := range got {
+			i := strings.IndexRune(rest, r)
+			if i < 0 && r != utf8.RuneError {
+				t.Fatalf("Clean(%q) = %q", s, got)
+			}
+			rest = rest[max(i, 0):]
+		}
+		one := Escape(s, 1<<20)
+		for _, r := range one {
+			if Hidden(r) {
+				t.Fatalf("Escape(%q) = %q", s, one)
+			}
+		}
+	})
+}
+
+func isVS(r rune) bool {
+	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180f
+}

@@ -1,0 +1,203 @@
+package rootsmgr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// This file is about roots that come into being after their list was read
+// (R13, R15). Nothing watches for them: a path that would be denied is what asks
+// whether the root that it lies in is there by now.
+
+// late is what of a Snapshot was not there when it was made.
+type late struct {
+	missing *index   // nil: nothing
+	raw     []string // how each missing root was spelled
+	globs   []lateGlob
+}
+
+// lateGlob is a pattern, which more may match later.
+type lateGlob struct {
+	glob
+	given, path string // of its directory, as far as they can be told
+	skipped     int    // its number among those skipped, -1 where it has matched
+}
+
+// miss notes a root that is not there: as it was spelled, and where it would be.
+func (l *late) miss(p Platform, raw string, f found) {
+	if len(l.raw) >= maxRoots {
+		return
+	}
+	if l.missing == nil {
+		l.missing = newIndex()
+	}
+	i := int32(len(l.raw))
+	l.raw = append(l.raw, raw)
+	for _, spelling := range []string{f.given, f.path} {
+		if spelling != "" {
+			l.missing.add(p, spelling, i, true)
+		}
+	}
+}
+
+func (l *late) await(g glob, base found, skipped int) {
+	l.globs = append(l.globs, lateGlob{g, base.given, base.path, skipped})
+}
+
+func (g *lateGlob) above(p Platform, path string) (string, bool) {
+	if at, ok := g.matched(p, g.given, path); ok {
+		return at, true
+	}
+	return g.matched(p, g.path, path)
+}
+
+// Appeared reports whether one of these paths lies at or below a root that was
+// missing when the Snapshot was made, or that a pattern would match, and that is
+// there now. The paths are absolute. It looks at the disk for those only.
+func (s *Snapshot) Appeared(paths ...string) bool {
+	if s == nil {
+		return false
+	}
+	return slices.ContainsFunc(paths, s.appeared) || slices.ContainsFunc(s.behind, func(b *Snapshot) bool { return b.Appeared(paths...) })
+}
+
+func (s *Snapshot) appeared(path string) bool {
+	e := &s.Guard().eyes
+	if e.FS == nil {
+		return false
+	}
+	p := e.platform
+	path = p.Clean(path)
+	if x := s.late.missing; x != nil {
+		at, ok := x.find(p, path, true)
+		if !ok {
+			at, ok = x.findFolded(e, path, true)
+		}
+		if ok {
+			if _, err := e.canonical(s.late.raw[at.root]); !errors.Is(err, errMissing) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(s.late.globs, func(g lateGlob) bool {
+		at, ok := g.above(p, path)
+		if !ok || s.guard.holds(at) {
+			return false
+		}
+		if told, ok := s.skippedAt(at); ok && told == at {
+			return false // it is there, and no root for another reason
+		}
+		mode, err := e.mode(at)
+		return err == nil && !mode.IsRegular()
+	})
+}
+
+// SkippedAbove returns the entry that gave no root and that names one of these
+// paths, or the nearest directory above: why a path is outside that somebody
+// meant to be inside. The paths are absolute.
+func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
+	if s == nil {
+		return Skipped{}, false
+	}
+	for _, path := range paths {
+		path = s.Guard().eyes.platform.Clean(path)
+		if at, ok := s.skippedAt(path); ok {
+			return s.skipped[s.reasons[at]], true
+		}
+		for i := range s.late.globs {
+			g := &s.late.globs[i]
+			if _, ok := g.above(s.Guard().eyes.platform, path); ok && g.skipped >= 0 {
+				return s.skipped[g.skipped], true
+			}
+		}
+	}
+	for _, b := range s.behind {
+		if sk, ok := b.SkippedAbove(paths...); ok {
+			return sk, true
+		}
+	}
+	return Skipped{}, false
+}
+
+// skippedAt is the nearest path at or above this one that an entry without a
+// root names.
+func (s *Snapshot) skippedAt(path string) (string, bool) {
+	p := s.Guard().eyes.platform
+	for len(s.reasons) > 0 {
+		if _, ok := s.reasons[path]; ok {
+			return path, true
+		}
+		up := p.parent(path)
+		if up == path || up == "" {
+			break
+		}
+		path = up
+	}
+	return "", false
+}
+
+// holds reports whether a clean path lies in a root, as text.
+func (g *Guard) holds(path string) bool {
+	_, _, ok := g.find(path, false)
+	return ok
+}
+
+// relook asks Run to look again at the roots of a View.
+type relook struct {
+	of   *Snapshot
+	done chan struct{}
+}
+
+// LookAgain takes in roots that have come into being since the View was made,
+// where one of these paths lies in one (R13). It reports whether there is another
+// View now, and does nothing for paths that wait for no root. The paths are
+// absolute.
+func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {
+	if !v.Snapshot.Appeared(paths...) {
+		return false
+	}
+	r := &relook{v.Snapshot, make(chan struct{})}
+	for {
+		s := m.pub.Load()
+		if s.closed || !m.started.Load() {
+			return false
+		}
+		select {
+		case m.late <- r:
+			<-r.done // Run always answers what it has taken
+			return true
+		case <-s.changed: // Run may have ended
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// relook looks at all roots anew, for one may lie in another. Where that changes
+// nothing it is not done again for a while.
+func (l *loop) relook(r *relook, now time.Time) {
+	defer close(r.done)
+	stands := l.m.calls.stands.Load()
+	stood := stands != nil && (stands.undeclared.Snapshot == r.of || stands.waiting.Snapshot == r.of)
+	if r.of != l.view.Snapshot && !stood || now.Sub(l.inVain) < reconsiderGap {
+		return // another View is there already, or was looked for a moment ago
+	}
+	if stood {
+		l.m.calls.stands.Store(nil)
+	}
+	before := l.view.Snapshot
+	if l.asked != nil {
+		generation := l.m.generation.Add(1)
+		l.askedUnder = l.terms.settings.ceiling(l.m.fsys, generation)
+		bp := l.asked.made
+		bp.top, bp.places = l.askedUnder, l.terms.settings.places()
+		l.asked = bp.snapshot(l.m.fsys, generation, l.asked.origin)
+	}
+	l.remake()
+	if !stood && before.same(l.view.Snapshot) {
+		l.inVain = now
+	}
+	l.publish()
+}

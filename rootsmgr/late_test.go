@@ -1,0 +1,221 @@
+package rootsmgr_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// R6: an answer none of whose entries is one is malformed, and keeps what was
+// known; one with a good entry, and an empty one, replace it.
+func TestMalformedAnswer(t *testing.T) {
+	bad := []Skipped{{Raw: "7", Reason: "it is no object"}, {Raw: "{}", Reason: "it is no object"}}
+	bubble(t, setup{}, func(t *testing.T, d *desk) {
+		d.Initialized(true, true)
+		d.question().Page(Page{Skipped: bad})
+		v := d.call().judged(t, "failed").view
+		if !errors.Is(v.Err, ErrMalformed) || !strings.Contains(v.Why(), "none of its 2 entries") {
+			t.Errorf("%v: %s", v.Err, v.Why())
+		}
+	})
+	for name, tc := range map[string]struct {
+		pages []Page
+		want  string
+	}{
+		"no entry":             {[]Page{{Skipped: bad}}, "known /a stale by asked"},
+		"no entry on any page": {[]Page{{Skipped: bad, NextCursor: "1"}, {Skipped: bad}}, "known /a stale by asked"},
+		"bad among good":       {[]Page{{Skipped: bad, Entries: uris("/b")}}, "known /b by asked"},
+		"good on a later page": {[]Page{{Skipped: bad, NextCursor: "1"}, {Entries: uris("/b")}}, "known /b by asked"},
+		"empty":                {[]Page{{}}, "empty"},
+		"empty in two pages":   {[]Page{{NextCursor: "1"}, {}}, "empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, setup{}, func(t *testing.T, d *desk) {
+				d.known("file:///a")
+				d.Changed()
+				c := d.call()
+				for _, p := range tc.pages {
+					d.question().Page(p)
+				}
+				v := c.judged(t, tc.want).view
+				if reported := v.Snapshot.Skipped(); len(v.Snapshot.Paths()) > 0 && !v.Stale && len(reported) != len(bad) {
+					t.Errorf("the bad ones are not reported: %v", reported)
+				}
+			})
+		})
+	}
+}
+
+// A root that was missing counts once it is there, when a path below it would be
+// denied, and not before: nothing watches for it, and nobody makes it.
+func TestLateRoot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tree    []string
+		roots   string // of the client, or of a fallback where fallback is set
+		other   bool   // by fallback
+		ceiling string
+		path    string   // that would be denied
+		later   []string // what comes into being
+		before  string
+		after   string
+	}{
+		"missing":                 {[]string{"p/"}, "p new", false, "", "new/f", []string{"new/"}, "p", "p new"},
+		"the root itself":         {nil, "new", false, "", "new", []string{"new/"}, "", "new"},
+		"a file":                  {[]string{"p/"}, "p f", false, "", "f", []string{"f"}, "p", "p f"},
+		"another path":            {[]string{"p/"}, "p new", false, "", "newer/f", []string{"new/", "newer/"}, "p", "p"},
+		"still missing":           {[]string{"p/"}, "p new", false, "", "new/f", []string{"newer/"}, "p", "p"},
+		"a link that leads there": {[]string{"p/", "alias => new"}, "p alias", false, "", "alias/f", []string{"new/"}, "p", "p new"},
+		"below what it leads to":  {[]string{"p/", "alias => new"}, "p alias", false, "", "new/f", []string{"new/"}, "p", "p new"},
+		"a link out of a root":    {[]string{"p/", "out/"}, "p p/gen", false, "", "p/gen/f", []string{"p/gen => ../out"}, "p", "p"},
+		"a fallback":              {[]string{"p/"}, "p new", true, "", "new/f", []string{"new/"}, "p", "p new"},
+		"a fallback of one":       {nil, "new", true, "", "new/f", []string{"new/"}, "", "new"},
+		"a ceiling":               {[]string{"p/"}, "p new", false, "p new", "new/f", []string{"new/"}, "p", "p new"},
+		"a ceiling alone":         {[]string{"p/", "q/"}, "q", true, "new", "new/f", []string{"new/"}, "", ""},
+		"a pattern":               {[]string{"w/a/"}, "w/*", true, "", "w/b/f", []string{"w/b/"}, "w/a", "w/a w/b"},
+		"a pattern of nothing":    {nil, "w/*", true, "", "w/b/f", []string{"w/b/"}, "", "w/b"},
+		"not by a pattern":        {[]string{"w/a/"}, "w/a*", true, "", "w/b/f", []string{"w/b/", "w/ab/"}, "w/a", "w/a"},
+		"a file by a pattern":     {[]string{"w/a/"}, "w/*", true, "", "w/b", []string{"w/b"}, "w/a", "w/a"},
+		"called like a pattern":   {[]string{"w/a/"}, "w/[id]", true, "", "w/[id]/f", []string{"w/[id]/"}, "", "w/[id]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := rootstest.Tree(t, tc.tree...)
+			settings := DefaultSettings()
+			settings.When = When{}
+			var list []string
+			var fallback Fallback
+			for _, r := range strings.Fields(tc.roots) {
+				list = append(list, FormatURI(filepath.Join(dir, r)))
+				fallback.Entries = append(fallback.Entries, SettingEntry(OS{}, r, dir))
+			}
+			for _, r := range strings.Fields(tc.ceiling) {
+				settings.Ceiling = append(settings.Ceiling, SettingEntry(OS{}, r, dir))
+			}
+			if tc.other {
+				fallback.Origin = OriginConfig
+			} else {
+				fallback.Entries = nil
+			}
+			bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *desk) {
+				if tc.other {
+					d.Initialized(false, false)
+				} else {
+					d.known(list...)
+				}
+				paths := func() string {
+					var names []string
+					for _, r := range d.View().Snapshot.Paths() {
+						rel, _ := filepath.Rel(dir, r)
+						names = append(names, rel)
+					}
+					return strings.Join(names, " ")
+				}
+				synctest.Wait()
+				denied := filepath.Join(dir, tc.path)
+				if got := paths(); got != tc.before {
+					t.Fatalf("before: %q, want %q", got, tc.before)
+				}
+				if d.LookAgain(t.Context(), d.View(), denied) {
+					t.Error("looked again, though nothing is there")
+				}
+				if _, err := os.Lstat(denied); err == nil {
+					t.Error("what was missing has been made")
+				}
+				asked := d.client.Asked()
+				rootstest.Add(t, dir, tc.later...)
+				if got := paths(); got != tc.before {
+					t.Errorf("without a denial: %q", got)
+				}
+				old := d.View()
+				again := d.LookAgain(t.Context(), old, denied)
+				if got := paths(); got != tc.after {
+					t.Errorf("after: %q, want %q; skipped %v", got, tc.after, d.View().Snapshot.Skipped())
+				}
+				if newer := d.View().Snapshot.Generation() > old.Snapshot.Generation(); again != newer || !again && tc.before != tc.after {
+					t.Errorf("told %v, a new generation: %v", again, newer)
+				}
+				if d.client.Asked() != asked {
+					t.Error("the client was asked")
+				}
+				if d.LookAgain(t.Context(), d.View(), denied) {
+					t.Error("looked again, though nothing is missing any more")
+				}
+				d.Changed() // and it stays
+				if !tc.other {
+					d.question().Roots(list...)
+					synctest.Wait()
+				}
+				if got := paths(); got != tc.after && name != "another path" {
+					t.Errorf("after a refresh: %q, want %q", got, tc.after)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be a root is not looked at again and again.
+func TestLateRootInVain(t *testing.T) {
+	dir := rootstest.Tree(t, "p/")
+	settings := DefaultSettings()
+	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
+	bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *desk) {
+		d.Initialized(false, false)
+		synctest.Wait()
+		old := d.View()
+		rootstest.Add(t, dir, "new/")
+		if !d.LookAgain(t.Context(), old, dir+"/new/f") || !d.LookAgain(t.Context(), old, dir+"/new/f") {
+			t.Error("a call that was judged by the former View is not told of the new one")
+		}
+		if n := d.View().Snapshot.Generation() - old.Snapshot.Generation(); n != 1 {
+			t.Errorf("%d generations", n)
+		}
+	})
+}
+
+// The stand-ins for clients that give no roots are views like others.
+func TestLateRootOfAStandIn(t *testing.T) {
+	dir := rootstest.Tree(t, "p/")
+	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
+	bubble(t, setup{fallback: fallback, fsys: OS{}}, func(t *testing.T, d *desk) {
+		d.Stateless()
+		synctest.Wait()
+		for _, view := range []func() View{d.Undeclared, d.StandIn} {
+			v := view()
+			os.RemoveAll(dir + "/new")
+			time.Sleep(time.Minute)
+			if v.Snapshot.Len() == 2 { // of the round before
+				continue
+			}
+			rootstest.Add(t, dir, "new/")
+			if !d.LookAgain(t.Context(), v, dir+"/new/f") || view().Snapshot.Len() != 2 {
+				t.Errorf("%v", view().Snapshot.Paths())
+			}
+		}
+	})
+}
+
+// A denial can say which root would have contained a path, and why it is none.
+func TestSkippedAbove(t *testing.T) {
+	dir := rootstest.Tree(t, "p/", "out/", "p/gen => ../out", "w/")
+	s := NewSnapshot(OS{}, 1, OriginConfig, []Entry{
+		{URI: dir + "/p"}, {URI: dir + "/p/gen"}, {URI: dir + "/gone", Name: "Gone"}, SettingEntry(OS{}, "w/x*", dir), SettingEntry(OS{}, "n/*", dir),
+	})
+	for path, want := range map[string]string{
+		"/gone": "does not exist", "/gone/a/b": "does not exist", "/p/gen/x": "is a link inside", "/w/xy/z": "matches no directory",
+		"/n/a": "cannot be used: it does not exist", "/w/y": "", "/gon": "", "/p": "", "/out": "",
+	} {
+		got, ok := s.SkippedAbove(dir + path)
+		if ok != (want != "") || !strings.Contains(got.Reason, want) {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+	if _, ok := (*Snapshot)(nil).SkippedAbove("/x"); ok || (*Snapshot)(nil).Appeared("/x") || (&Snapshot{}).Appeared("/x") {
+		t.Error("nothing was skipped")
+	}
+}

@@ -1,0 +1,119 @@
+package rootsmgr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file keeps roots from being followed out of the places that servers may
+// write in (R13). Whoever may write in one root may put a link in the place of
+// another that lies in it; a list of roots that is looked at after that would
+// open whatever the link leads to. So a link counts only while what it leads to
+// lies in the same place. The places are the roots themselves, the ceiling, the
+// directories of Settings.Places, and folders that another user may write.
+
+// settled returns the candidates that may be roots, in their order, and skips
+// the others. A candidate is a place in this whether it turns out to be a root or
+// not, so that another entry, or a ceiling, never makes a root of what is none
+// without it.
+func (b *builder) settled() []candidate {
+	linked := func(c candidate) bool { return len(c.links) > 0 }
+	if !slices.ContainsFunc(b.candidates, linked) {
+		return b.candidates
+	}
+	grounds := b.grounds()
+	return slices.DeleteFunc(b.candidates, func(c candidate) bool {
+		why := b.leavesShared(&c.found)
+		if out := grounds.left(&b.eyes, &c.found); why == "" && out != "" {
+			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", quote(out), quote(c.path))
+		}
+		if why != "" {
+			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.given})
+		}
+		return why != ""
+	})
+}
+
+// ground are directories that links are not followed out of.
+type ground struct {
+	index *index
+	dirs  []string
+}
+
+// grounds are the places of this Snapshot.
+func (b *builder) grounds() *ground {
+	g := &ground{index: newIndex()}
+	for _, dir := range b.places {
+		g.add(&b.eyes, dir)
+	}
+	if b.top != nil {
+		for i := range b.top.roots {
+			if r := &b.top.roots[i]; !r.File {
+				g.add(&b.eyes, r.Path)
+			}
+		}
+	}
+	for i := range b.candidates {
+		if c := &b.candidates[i]; !c.file {
+			g.add(&b.eyes, c.path)
+		}
+	}
+	return g
+}
+
+func (g *ground) add(e *eyes, dir string) {
+	g.index.add(e.platform, dir, int32(len(g.dirs)), true)
+	g.dirs = append(g.dirs, dir)
+}
+
+// left is the innermost directory that a link on the way to what was found lies
+// in and that it leads out of; "" where there is none. What lies in the
+// innermost one lies in those around it too.
+func (g *ground) left(e *eyes, f *found) string {
+	for _, link := range f.links {
+		at := e.platform.parent(link)
+		in, ok := g.index.find(e.platform, at, true)
+		if folded, also := g.index.findFolded(e, at, true); also && (!ok || folded.end > in.end) {
+			in, ok = folded, true
+		}
+		if ok && !e.platform.below(f.path, g.dirs[in.root]) {
+			return g.dirs[in.root]
+		}
+	}
+	return ""
+}
+
+// leavesShared says why a path may not be followed out of a folder that another
+// user may write; "" where it may.
+func (b *builder) leavesShared(f *found) string {
+	look, ok := b.eyes.FS.(sharer)
+	if !ok {
+		return ""
+	}
+	p := b.eyes.platform
+	for _, link := range f.links {
+		dir := p.parent(link)
+		for at := dir; ; at = p.parent(at) {
+			shared, sticky, err := look.Shared(at)
+			// In a sticky folder others cannot take away what is not theirs: the
+			// folder below this one, which is ours as it was not shared.
+			if err != nil || shared && (at == dir || !sticky) {
+				if p.below(f.path, at) {
+					break
+				}
+				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", quote(at), quote(f.path))
+			}
+			if len(at) == p.rootLen(at) {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// below reports whether a clean path is dir or lies below it.
+func (p Platform) below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == p.sep() || len(dir) == p.rootLen(dir))
+}

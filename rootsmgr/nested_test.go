@@ -1,0 +1,139 @@
+package rootsmgr_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// A root that lies inside another one is not followed out of it by a link,
+// whatever the order of the list and whichever way leads there. "want" are the
+// roots; "alone" is what the last entry is without the others: the control that
+// the link leads where it is said to.
+func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tree  []string
+		roots string
+		want  string
+		alone string
+	}{
+		"honest":                     {[]string{"p/gen/"}, "p p/gen", "p p/gen", "p/gen"},
+		"a link out":                 {[]string{"p/", "out/", "p/gen => ../out"}, "p p/gen", "p", "out"},
+		"an absolute link out":       {[]string{"p/", "out/", "p/gen => $/out"}, "p p/gen", "p", "out"},
+		"the whole disk":             {[]string{"p/", "p/gen => /"}, "p p/gen", "p", "/"},
+		"above the root":             {[]string{"p/", "p/gen => .."}, "p p/gen", "p", ""},
+		"a link that stays":          {[]string{"p/in/", "p/gen => in"}, "p p/gen", "p p/in", "p/in"},
+		"below a link out":           {[]string{"p/", "out/d/", "p/gen => ../out"}, "p p/gen/d", "p", "out/d"},
+		"a link out and back":        {[]string{"p/in/", "out/", "out/back => ../p/in", "p/gen => ../out/back"}, "p p/gen", "p p/in", "p/in"},
+		"through a link to the root": {[]string{"p/", "out/", "alias => p", "p/gen => ../out"}, "p alias/gen", "p", "out"},
+		"a chain":                    {[]string{"p/a/", "out/", "far => p/a/b", "p/a/b => ../../out"}, "p far", "p", "out"},
+		"into another root":          {[]string{"p/", "q/", "p/gen => ../q"}, "p q p/gen", "p q", "q"},
+		"beside, no root around":     {[]string{"p/", "out/", "gen => out"}, "p gen", "p out", "out"},
+		"a sibling that looks alike": {[]string{"p/", "pp/", "out/", "pp/gen => ../out"}, "p pp/gen", "p out", "out"},
+		"a file":                     {[]string{"p/", "secret", "p/f => ../secret"}, "p p/f", "p", "secret"},
+		"out of a nested root":       {[]string{"p/q/", "p/in/", "p/q/gen => ../in"}, "p p/q p/q/gen", "p p/q", "p/in"},
+		// The place itself comes through a link, and one more round finds it.
+		"a root made by a link": {[]string{"real/", "out/", "p => real", "real/gen => ../out"}, "p real/gen", "real", "out"},
+		"a place that is no root itself": {
+			[]string{"a/", "b/", "c/", "out/", "la => a", "a/lb => ../b", "b/lc => ../c"},
+			"la a/lb b/lc", "a", "c",
+		},
+		// Either may be the one that was planted.
+		"two inside each other": {[]string{"x/", "y/", "x/a => ../y", "y/b => ../x"}, "x/a y/b", "", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := rootstest.Tree(t, tc.tree...)
+			list := func(names string) (out []Entry) {
+				for _, n := range strings.Fields(names) {
+					out = append(out, Entry{URI: FormatURI(filepath.Join(dir, n))})
+				}
+				return out
+			}
+			shorten := func(paths []string) string {
+				for i, p := range paths {
+					if rel, err := filepath.Rel(dir, p); err == nil && filepath.IsLocal(rel) && rel != "." {
+						paths[i] = rel
+					} else if p == dir {
+						paths[i] = ""
+					}
+				}
+				slices.Sort(paths)
+				return strings.Join(paths, " ")
+			}
+			entries := list(tc.roots)
+			if got := shorten(NewSnapshot(OS{}, 1, OriginAsked, entries[len(entries)-1:]).Paths()); got != tc.alone {
+				t.Errorf("control: by itself the last root is %q, want %q", got, tc.alone)
+			}
+			want := strings.Fields(tc.want)
+			slices.Sort(want)
+			for range 2 {
+				s := NewSnapshot(OS{}, 1, OriginAsked, entries)
+				if got := shorten(s.Paths()); got != strings.Join(want, " ") {
+					t.Errorf("roots %q, want %q; skipped %+v", got, want, s.Skipped())
+				}
+				if s.Len()+len(s.Skipped()) < len(entries)-1 {
+					t.Errorf("a root was skipped without a word: %+v", s.Skipped())
+				}
+				for _, k := range s.Skipped() {
+					if !strings.Contains(k.Reason, "link") || k.Path == "" {
+						t.Errorf("skipped: %+v", k)
+					}
+				}
+				slices.Reverse(entries)
+			}
+		})
+	}
+}
+
+// Places are roots in this: a sandbox, a grant, a directory of the policy.
+func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
+	dir := rootstest.Tree(t, "box/", "out/", "box/in/", "box/gen => ../out", "box/near => in")
+	settings := DefaultSettings()
+	view := func(places ...string) []string {
+		settings.Places = func() []string { return places }
+		f := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/box/gen"}, {URI: dir + "/box/near"}}}
+		return settings.FallbackView(OS{}, f).Snapshot.Paths()
+	}
+	if got := view(); !slices.Equal(got, []string{dir + "/out", dir + "/box/in"}) {
+		t.Errorf("control: %q", got)
+	}
+	if got := view(dir + "/box"); !slices.Equal(got, []string{dir + "/box/in"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A link in a folder where other users may write is not followed out of it.
+func TestRootInASharedFolder(t *testing.T) {
+	dir := rootstest.Tree(t, "pub/", "pub/in/", "out/", "pub/gen => ../out", "pub/near => in", "pub/mine/gen => ../../out")
+	paths := func(names ...string) []string {
+		var entries []Entry
+		for _, n := range names {
+			entries = append(entries, Entry{URI: dir + "/" + n})
+		}
+		return NewSnapshot(OS{}, 1, OriginFlag, entries).Paths()
+	}
+	all := []string{"pub/gen", "pub/near", "pub/mine/gen", "pub/in"}
+	if got := paths(all...); !slices.Equal(got, []string{dir + "/out", dir + "/pub/in"}) {
+		t.Errorf("control: %q", got)
+	}
+	for _, tc := range []struct {
+		mode os.FileMode
+		want []string
+	}{
+		{0o777, []string{dir + "/pub/in"}},
+		// In a sticky folder nobody can take the place of one of ours.
+		{0o777 | os.ModeSticky, []string{dir + "/pub/in", dir + "/out"}},
+	} {
+		if err := os.Chmod(dir+"/pub", tc.mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := paths(all...); !slices.Equal(got, tc.want) {
+			t.Errorf("%v: %q, want %q", tc.mode, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/resource"
+	"mcphub/rootsmgr"
+)
+
+// This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
+// the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
+
+// uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
+// FindingsDoc prints it.
+var uriWords = wordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
+	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
+	"repo repos repository repositories src")
+
+// uriEnds are how a word ends that has such a word in it: baseurl.
+var uriEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
+
+// uriFormats are the formats by which a schema declares a string to be a URI.
+var uriFormats = map[string]bool{"uri": true, "uri-reference": true, "iri": true, "iri-reference": true}
+
+// bind reads the prefixes of hub.json.
+func (c *Checker) bind(cfg Config) error {
+	if len(cfg.Resources) == 0 && !cfg.ClientResources {
+		return nil
+	}
+	var errs []error
+	set, bad := resource.New(cfg.Resources)
+	for i, err := range bad {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", quoteForMessage(cfg.Resources[i]), err))
+		}
+	}
+	c.resources, c.clientResources = set, cfg.ClientResources
+	return errors.Join(errs...)
+}
+
+// resources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
+// among them: nothing here calls itself.
+func (d *detector) resources() (list []Finding, err error) {
+	if d.c.resources == nil || d.tool.mode == ModeOff {
+		return nil, nil
+	}
+	formats := d.tool.schema.declaresURIs()
+	for id := range int32(len(d.t.nodes)) {
+		n := &d.t.nodes[id]
+		if n.kind != kString || n.flags&fNested != 0 {
+			continue
+		}
+		key := id
+		for key > 0 && d.t.nodes[key].kend == 0 {
+			key = d.t.nodes[key].parent // the element of a list stands under the list's name
+		}
+		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.uriAt(d.t, id)) {
+			continue
+		}
+		s := d.t.str(id)
+		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
+			continue
+		}
+		if !d.work.spend(findSteps) {
+			return nil, &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.t.pointer(id), Message: "more URIs in one call than are judged; split it"}
+		}
+		if key == 0 {
+			key = -1
+		}
+		list = append(list, Finding{Pointer: d.t.pointer(id), Raw: clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
+	}
+	return list, nil
+}
+
+func (d *detector) namesURI(key int32) bool {
+	name := d.t.name(key)
+	if len(name) > maxKey {
+		name = name[len(name)-maxKey:]
+	}
+	return slices.ContainsFunc(d.t.room.split(name), func(w []byte) bool {
+		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
+	})
+}
+
+// declaresURIs reports whether any schema of the document has a URI's format.
+func (s *schema) declaresURIs() bool {
+	if s == nil {
+		return false
+	}
+	for _, f := range s.formats {
+		if uriFormats[strings.ToLower(f)] {
+			return true
+		}
+	}
+	return false
+}
+
+// found is what the search has come to.
+func (d *detector) found() (*Scan, error) {
+	resources, err := d.resources()
+	if err != nil {
+		return nil, err
+	}
+	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources, work: *d.work}, nil
+}
+
+// bounds are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.
+func (c *Checker) bounds(v rootsmgr.View) *resource.Set {
+	if !c.clientResources || v.Snapshot == nil {
+		return c.resources
+	}
+	var theirs []string
+	for _, e := range v.Snapshot.Others() {
+		theirs = append(theirs, e.URI)
+	}
+	return c.resources.With(theirs)
+}
+
+// Resources are the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
+func (c *Checker) Resources(v rootsmgr.View) []string {
+	if c == nil || c.resources == nil {
+		return nil
+	}
+	return c.bounds(v).List("")
+}
+
+// judgeResources judges the URIs of a call. What no prefix is about is no finding.
+func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Judged) {
+	if len(findings) == 0 {
+		return nil
+	}
+	set := c.bounds(v)
+	for _, f := range findings {
+		r := set.Check(f.Value)
+		if !r.Bound {
+			continue
+		}
+		out := Judged{Finding: f, Decision: Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.clientResources}
+		if !r.Inside() {
+			out.Decision, out.Code, out.Outside, out.Hint = Deny, CodeOutsideResource, true, resourceHint(r.Grant)
+			out.bounds = set.List(r.Scheme)
+		}
+		out.Readings = []Reading{{Text: clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
+		list = append(list, out)
+	}
+	return list
+}
+
+// resourceHint is the line of hub.json that would let a URI be named.
+func resourceHint(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	quoted, err := jsontext.AppendQuote(nil, prefix)
+	if err != nil {
+		return ""
+	}
+	return `"roots": { "resources": [` + string(quoted) + `] }`
+}
+
+const whyResource = "Of this scheme only what lies at or below these prefixes may be named (roots.resources in hub.json)."

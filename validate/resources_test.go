@@ -1,0 +1,189 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/rootsmgr"
+)
+
+// bound is a Checker with prefixes of URIs.
+func (w *world) bound(byClient bool, prefixes ...string) *Checker {
+	w.t.Helper()
+	c, err := NewChecker(Config{
+		Children: []ChildConfig{
+			{Name: "child", Command: "some-server"}, {Name: "off", Command: "x", Mode: ModeOff, ModeSet: true}, {Name: "far", URL: "https://far.example/mcp"},
+			{Name: "none", Command: "x", Args: map[string]map[string]ArgRule{"*": {"/url": {Role: RoleNone}}}},
+		},
+		Protected: []string{w.hub}, Home: w.home, Getenv: w.getenv, Resources: prefixes, ClientResources: byClient,
+	})
+	w.must(err)
+	return c
+}
+
+const uriTool = `{"name":"fetch","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"target":{"type":"string","format":"uri"},"list":{"type":"array","items":{"anyOf":[{"type":"string","format":"iri-reference"},{"type":"null"}]}}}}}`
+
+// TestResources: which values are held to the prefixes. The control is the same call without a prefix.
+func TestResources(t *testing.T) {
+	w := newWorld(t)
+	with, without := w.bound(false, "https://api.example.com/v1/"), w.bound(false, "note://notes/")
+	for _, e := range []struct {
+		args string
+		want Decision
+	}{
+		{`{"url":"https://api.example.com/v1/x"}`, Allow},
+		{`{"url":"https://evil.example/"}`, Deny},
+		{`{"baseURL":"https://evil.example/"}`, Deny},
+		{`{"imageurl":"https://evil.example/"}`, Deny},
+		{`{"webhook_endpoint":"https://evil.example/"}`, Deny},
+		{`{"href":"https://evil.example/"}`, Deny},
+		{`{"repo":"https://evil.example/x.git"}`, Deny},
+		{`{"urls":["https://api.example.com/v1/x","https://evil.example/"]}`, Deny},
+		{`{"urls":["https://api.example.com/v1/x","https://api.example.com/v1/y"]}`, Allow},
+		{`{"requests":[{"url":"https://evil.example/"}]}`, Deny},
+		{`{"links":{"next":"x","url":"https://evil.example/"}}`, Deny},
+		{`{"url":"{\"url\":\"https://evil.example/\"}"}`, Deny},
+		{`{"options":"{\"url\":\"https://evil.example/\"}"}`, Deny},
+		{`{"target":"https://evil.example/"}`, Deny},
+		{`{"list":[null,"https://evil.example/"]}`, Deny},
+		{`{"url":"\u0068ttps:\/\/evil.example"}`, Deny},
+		{`{"url":"https://api.example.com/v1/../x"}`, Deny},
+		{`{"url":"//evil.example/"}`, Deny},
+		{`{"url":"https://api.example.com/v1/x","path":"a.txt"}`, Allow},
+		{`{"url":"https://evil.example/","path":"a.txt"}`, Deny},
+
+		{`{"url":"http://evil.example/"}`, Allow},
+		{`{"url":"ftp://evil.example/"}`, Allow},
+		{`{"q":"https://evil.example/"}`, Allow},
+		{`{"text":"https://evil.example/"}`, Allow},
+		{`{"url":"see https://evil.example/ for more"}`, Deny}, // a list, to some
+		{`{"url":"page.html"}`, Allow},
+		{`{"url":7}`, Allow},
+		{`{"curlies":"https://evil.example/"}`, Allow},
+	} {
+		_, v := w.call(with, w.tool(with, "", uriTool), e.args)
+		if v.Decision != e.want {
+			t.Errorf("%s: %v by %q, want %v", e.args, v.Decision, v.Rule, e.want)
+		}
+		if e.want == Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
+			t.Errorf("%s: %+v", e.args, v)
+		}
+		if strings.Contains(e.args, `"//`) {
+			continue // a path too
+		}
+		if _, v := w.call(without, w.tool(without, "", uriTool), e.args); v.Decision != Allow {
+			t.Errorf("%s: denied without a prefix: %+v", e.args, v.First)
+		}
+	}
+}
+
+// A server's mode and declarations: URIs are held in strict and declared mode, and where an argument is declared to be
+// no path; not where nothing is looked at.
+func TestResourcesByMode(t *testing.T) {
+	w := newWorld(t)
+	c := w.bound(false, "https://api.example.com/v1/")
+	for child, want := range map[string]Decision{"child": Deny, "far": Deny, "none": Deny, "off": Allow} {
+		tool, err := c.Tool(child, "", []byte(uriTool))
+		w.must(err)
+		if _, v := w.call(c, tool, `{"url":"https://evil.example/"}`); v.Decision != want {
+			t.Errorf("%s: %v, want %v", child, v.Decision, want)
+		}
+	}
+}
+
+// The URIs of resources are held likewise; the variables of a template are judged as paths are.
+func TestResourcesThatAreRead(t *testing.T) {
+	w := newWorld(t)
+	c := w.bound(false, "https://api.example.com/v1/", "note://notes/")
+	for uri, want := range map[string]Decision{
+		"https://api.example.com/v1/x": Allow, "https://evil.example/": Deny, "note://notes/1": Allow, "note://other/1": Deny, "note:1": Deny,
+		"test://x": Allow, "http://evil.example/": Allow, rootsmgr.FormatURI(w.project + "/a.txt"): Allow, rootsmgr.FormatURI(w.outside + "/secret.txt"): Deny,
+	} {
+		s, err := c.ScanURI("child", uri)
+		w.must(err)
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
+			t.Errorf("%s: %v, want %v: %+v", uri, v.Decision, want, v.First)
+		}
+	}
+}
+
+// A client's roots of other schemes bind and open where hub.json says so, and nothing where it does not.
+func TestResourcesOfTheClient(t *testing.T) {
+	w := newWorld(t)
+	snap := rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: rootsmgr.FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
+	view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
+	for _, e := range []struct {
+		byClient bool
+		uri      string
+		want     Decision
+		needs    bool
+	}{
+		{true, "https://client.example/x/1", Allow, true},
+		{true, "https://client.example/y", Deny, true},
+		{true, "https://api.example.com/v1/", Allow, true},
+		{true, "note://mine/1", Allow, true},
+		{true, "note://yours/1", Deny, true},
+		{true, "http://evil.example/", Allow, true},
+		{false, "https://client.example/x/1", Deny, false},
+		{false, "https://api.example.com/v1/", Allow, false},
+		{false, "note://yours/1", Allow, false},
+	} {
+		c := w.bound(e.byClient, "https://api.example.com/v1/")
+		s, err := c.Scan(w.tool(c, "", uriTool), fmt.Appendf(nil, `{"url":%q}`, e.uri))
+		w.must(err)
+		v := c.Judge(s, w.where(), view)
+		if v.Decision != e.want || s.NeedsBoundary() != e.needs {
+			t.Errorf("%v %s: %v, needs %v, want %v: %+v", e.byClient, e.uri, v.Decision, s.NeedsBoundary(), e.want, v.First)
+		}
+		if v.RootsMatter() != (e.want == Deny && e.byClient) {
+			t.Errorf("%v %s: other roots matter: %v", e.byClient, e.uri, v.RootsMatter())
+		}
+	}
+	c := w.bound(true, "https://api.example.com/v1/")
+	if got := c.Resources(view); !slices.Equal(got, []string{"https://api.example.com/v1/", "https://client.example/x/", "note://mine/"}) {
+		t.Errorf("in force: %q", got)
+	}
+	if got := w.bound(false).Resources(view); got != nil {
+		t.Errorf("in force without any: %q", got)
+	}
+}
+
+// Rules of the policy are about paths and calls: none opens a URI, and those about calls hold beside it.
+func TestResourcesAndRules(t *testing.T) {
+	w := newWorld(t)
+	for _, e := range []struct {
+		name  string
+		rules []Rule
+		args  string
+		want  Decision
+		rule  string
+	}{
+		{"none", nil, `{"url":"https://api.example.com/v1/x"}`, Allow, RuleInside},
+		{"a call that is denied", []Rule{{Name: "r", Then: Deny}}, `{"url":"https://api.example.com/v1/x"}`, Deny, "r"},
+		{"a call that is asked about", []Rule{{Name: "r", Then: Escalate}}, `{"url":"https://api.example.com/v1/x"}`, Escalate, "r"},
+		{"nobody is asked in vain", []Rule{{Name: "r", Then: Escalate}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
+		{"a call that is allowed", []Rule{{Name: "r", Then: Allow}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
+		{"paths that are allowed", []Rule{{Name: "r", Then: Allow, Paths: &PathRule{}}}, `{"url":"https://evil.example/"}`, Deny, RuleBoundary},
+		{"paths that are denied", []Rule{{Name: "r", Then: Deny, Paths: &PathRule{}}}, `{"url":"https://api.example.com/v1/x"}`, Allow, RuleInside},
+		{"a path that is asked about", []Rule{{Name: "r", Then: Escalate, Paths: &PathRule{Outside: true}}}, `{"url":"https://evil.example/","path":"{outside}/secret.txt"}`, Deny, RuleBoundary},
+	} {
+		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Policy: Policy{Rules: e.rules}, Resources: []string{"https://api.example.com/v1/"}})
+		w.must(err)
+		s, v := w.call(c, w.tool(c, "", uriTool), e.args)
+		if v.Decision != e.want || v.Rule != e.rule || !s.NeedsJudge() {
+			t.Errorf("%s: %v by %q, want %v by %q", e.name, v.Decision, v.Rule, e.want, e.rule)
+		}
+	}
+	// Where no boundary of directories is known, and everything may pass, this one holds.
+	c := w.bound(false, "https://api.example.com/v1/")
+	s, err := c.Scan(w.tool(c, "", uriTool), []byte(`{"url":"https://evil.example/"}`))
+	w.must(err)
+	if v := c.Judge(s, w.where(), rootsmgr.View{Open: true, Case: rootsmgr.CaseUnsupported}); v.Decision != Deny {
+		t.Errorf("%v by %q", v.Decision, v.Rule)
+	}
+	if _, err := NewChecker(Config{Resources: []string{"https://ok.example/", "file:///x", "nothing"}}); err == nil || strings.Count(err.Error(), "is no prefix") != 2 {
+		t.Errorf("bad prefixes: %v", err)
+	}
+}
