@@ -67,7 +67,7 @@ func denial(v *validate.Verdict, at string) string {
 	}
 	path := first.Raw
 	switch first.How {
-	case validate.HowShell, validate.HowSQL, validate.HowList, validate.HowTail:
+	case validate.HowShell, validate.HowLiteral, validate.HowList, validate.HowTail:
 		path = first.Value // a word of a longer text
 	}
 	var b strings.Builder
@@ -80,7 +80,7 @@ func denial(v *validate.Verdict, at string) string {
 		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", shown(path, 200), rootList(v.Roots))
 	}
 	if first.Code != "" {
-		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Role, first.Code)
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Does(), first.Code)
 	}
 	if leads := first.Leads; leads != "" && leads != path {
 		fmt.Fprintf(&b, " It leads to '%s'.", shown(leads, 200))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +16,7 @@ import (
 const (
 	DefaultDepth = 128      // nesting, strings that hold JSON counted in
 	DefaultSize  = 64 << 20 // bytes of arguments
-	maxNodes     = 1 << 20  // values in one call
+	maxNodes     = 1 << 19  // values in one call
 	maxNested    = 4        // JSON in strings in JSON in strings ...
 	maxPooled    = 1 << 14  // nodes a pooled tree may keep
 )
@@ -256,6 +257,10 @@ func (w *walker) add(k kind, off, end int32) (int32, error) {
 	}
 	if k == kString && bytes.IndexByte(t.docs[w.doc][off:end], '\\') >= 0 {
 		n.flags |= fValueEscaped
+	}
+	if len(t.nodes) == cap(t.nodes) && len(t.nodes) > maxPooled/4 { // room for as many to every byte as there were so far
+		doc := len(t.docs[w.doc])
+		t.nodes = slices.Grow(t.nodes, min(len(t.nodes)*(doc-int(off))/(int(off)+1)+1024, doc/2+1, maxNodes))
 	}
 	id := int32(len(t.nodes))
 	if w.last > 0 {

@@ -222,8 +222,6 @@ func TestFurtherHonestCalls(t *testing.T) {
 		`{"command":"bin/tool --help | tee out.txt"}`,
 		`{"argv":["bin/tool","inner","a.txt","-Lbuild/lib"]}`,
 		`{"query":"import x from '../../../y'"}`,
-		`{"query":"from os import path  # '/etc/passwd'"}`,
-		`{"query":"with open('/etc/passwd') as f: pass"}`,
 		`{"query":"use crate::x; // '/etc'"}`,
 		`{"path":"src/main.go:12:3"}`,
 		`{"path":"docs/a (1)@2x#3.md"}`,
@@ -245,7 +243,9 @@ func TestFurtherHonestCalls(t *testing.T) {
 	for _, args := range []string{
 		`{"query":"WITH x AS (SELECT * FROM read_csv('/etc/passwd')) TABLE x"}`,
 		`{"query":"FROM '/etc/passwd'"}`,
-		`{"query":"IMPORT DATABASE '/etc'"}`,
+		`{"query":"IMPORT DATABASE '{outside}'"}`,
+		`{"query":"from os import path  # '/etc/passwd'"}`,
+		`{"query":"with open('/etc/passwd') as f: pass"}`,
 		`{"query":"USE db; SELECT load_file('/etc/passwd')"}`,
 		`{"command":"awk '/foo/{print}' /etc/passwd"}`,
 	} {

@@ -143,7 +143,7 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), listed: maxListed - 20}
+	j := &judge{c: c, work: newBudget(0), w: w.where(), v: w.view(), listed: maxListed - 20}
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {
@@ -214,9 +214,9 @@ var argumentAttacks = map[string][]string{
 	},
 	"SQL": {
 		`{"sql":"select * from 'link/secret.txt'"}`, `{"sql":"ATTACH 'link/x.db' AS x"}`, `{"sql":"COPY t TO 'link/new.csv'"}`, `{"sql":"VACUUM INTO 'flink'"}`,
-		`{"query":"BACKUP DATABASE x TO DISK='/etc/x'"}`, `{"query":"RESTORE DATABASE x FROM DISK=N'/etc/x'"}`, `{"query":"BULK INSERT t FROM '/etc/passwd'"}`, `{"query":"CHECKPOINT; COPY t TO '/etc/x'"}`,
-		`{"query":"PIVOT '/etc/passwd' ON x"}`, `{"query":".read /etc/passwd"}`, `{"query":".import /etc/passwd t"}`, `{"query":".open /etc/x"}`, `{"query":"\\copy t from '/etc/passwd'"}`, `{"query":"\\i /etc/passwd"}`,
-		`{"sql":"COPY t TO '{outside}/n1/n2/new.db'"}`, `{"sql":"select * from [/etc/passwd]"}`, `{"sql":"source /etc/passwd"}`, `{"sql":"@/etc/passwd"}`, `{"sql":"START /etc/passwd"}`,
+		`{"query":"BACKUP DATABASE x TO DISK='{outside}/x'"}`, `{"query":"RESTORE DATABASE x FROM DISK=N'{outside}/x'"}`, `{"query":"BULK INSERT t FROM '/etc/passwd'"}`, `{"query":"CHECKPOINT; COPY t TO '{outside}/x'"}`,
+		`{"query":"PIVOT '/etc/passwd' ON x"}`, `{"query":".read /etc/passwd"}`, `{"query":".import /etc/passwd t"}`, `{"query":".open {outside}/x"}`, `{"query":"\\copy t from '/etc/passwd'"}`, `{"query":"\\i /etc/passwd"}`,
+		`{"sql":"COPY t TO '{outside}/sub/new.db'"}`, `{"sql":"select * from [/etc/passwd]"}`, `{"sql":"source /etc/passwd"}`, `{"sql":"@/etc/passwd"}`, `{"sql":"START /etc/passwd"}`,
 	},
 	"values behind a blank": {
 		`{"x":"opt= /etc/passwd"}`, `{"x":"opt =  ../outside/secret.txt"}`, `{"x":"x==  /etc/passwd"}`, `{"path":"opt= link/secret.txt"}`, `{"x":"x=[/etc/passwd]"}`,

@@ -315,14 +315,20 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// TestManyDocuments: more JSON strings in one call than sixteen bits can number.
+// TestManyDocuments: more JSON strings in one call than may be judged refuse it; the last of fewer is found.
 func TestManyDocuments(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
-	args := `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, 70_000) + `"{\"a\":\"/etc/passwd\"}"]}`
-	_, v := w.call(c, w.tool(c, "", anyTool), args)
-	if v.Decision != Deny || v.First.Pointer != "/list/70000/a" || v.First.Value != "/etc/passwd" {
+	tool := w.tool(c, "", anyTool)
+	list := func(n int) string {
+		return `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, n) + `"{\"a\":\"/etc/passwd\"}"]}`
+	}
+	if _, v := w.call(c, tool, list(5_000)); v.Decision != Deny || v.First.Pointer != "/list/5000/a" || v.First.Value != "/etc/passwd" {
 		t.Errorf("%v at %+v", v.Decision, v.First)
+	}
+	var e *ArgumentsError
+	if _, err := c.Scan(tool, []byte(list(70_000))); !errors.As(err, &e) || e.Code != CodeArgsTooLarge {
+		t.Errorf("70,000 documents: %v", err)
 	}
 }
 

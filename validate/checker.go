@@ -242,7 +242,8 @@ type Scan struct {
 	findings  []Finding
 	resources []Finding // URIs of bound schemes; where byClient holds, of any
 	byClient  bool
-	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	work      budget // what judging it may cost
+	value     any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -279,22 +280,28 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	work := newBudget(len(tr.docs[0]))
 	if t.schema != nil && !t.schema.plainly(tr) {
-		if err := t.schema.validate(tr.value(0)); err != nil {
+		if err := t.schema.validate(tr.value(0), work); err != nil {
 			return nil, err
 		}
 	}
-	s, err := c.search(t, tr)
+	s, err := c.search(t, tr, work)
 	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
 		s.value = tr.value(0)
 	}
 	return s, err
 }
 
-func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
-	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
+	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
 	if err := d.run(); err != nil {
 		return nil, err
+	}
+	if len(t.defaults) > 0 {
+		if err := d.missing(); err != nil {
+			return nil, err
+		}
 	}
 	return d.found()
 }
@@ -316,14 +323,16 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		out.settle(s.tool, w, v)
 		return out
 	}
-	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
+	work := s.work // a scan may be judged more than once
+	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = c.inside(w.Cwd, j.container, &j.secret)
+	j.c = c.through(j.work).inside(w.Cwd, j.container, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 		j.sandbox()
+		j.guard = j.guard.Through(j.c.fs)
 	}
 	j.watch()
 	out.Findings = append(j.all(s.findings), resources...)
@@ -369,6 +378,9 @@ func (j *judge) watch() {
 // all judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) all(findings []Finding) []Judged {
 	list := j.readings(findings)
+	if j.work.spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
+		list = append(list, j.overspent(&findings[0]))
+	}
 	if j.ruling != nil {
 		for i := range list {
 			j.rule(&list[i])
@@ -382,15 +394,19 @@ func (j *judge) all(findings []Finding) []Judged {
 func (j *judge) readings(findings []Finding) []Judged {
 	list := make([]Judged, 0, len(findings))
 	var again []int
-	j.looked.elsewhere = j.worksElsewhere(findings)
+	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
+		if j.work.spent() {
+			return append(list, j.overspent(&findings[i]))
+		}
 		if !ok {
 			if findings[i].relative() {
 				again = append(again, -i-1)
 			}
 			continue
 		}
+		j.work.spend(judgeSteps)
 		list = append(list, out)
 		f := &findings[i]
 		if f.form != formURI && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value) {
@@ -433,8 +449,12 @@ func (j *judge) readings(findings []Finding) []Judged {
 // count so far.
 func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
 	for i, at := range again {
+		if j.work.spent() {
+			return append(list, j.overspent(&findings[0]))
+		}
 		if at < 0 {
 			if out, ok := j.finding(&findings[-at-1]); ok {
+				out.borrowed = true
 				list = append(list, out)
 				again[i] = len(list) - 1
 				j.keepDirs(&out)
@@ -446,6 +466,7 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 			continue
 		}
 		j.keepDirs(&more)
+		list[at].borrowed = list[at].borrowed || list[at].Decision == Allow && more.Decision != Allow
 		list[at].join(&more)
 		for _, r := range more.Readings {
 			d := Allow
@@ -456,6 +477,11 @@ func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judge
 		}
 	}
 	return list
+}
+
+// overspent denies a call that costs more to judge than its budget.
+func (j *judge) overspent(f *Finding) Judged {
+	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
 }
 
 // maxHinted bounds the directories that are kept only because a name happens to be one.

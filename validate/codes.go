@@ -77,10 +77,10 @@ var Codes = []CodeInfo{
 	{CodeArgsTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
 	{CodeArgsNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
 	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
-	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema took too long (its patterns, or its references), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
+	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
 	{CodeInsideResource, "allowed", "Every reading of the URI lies at or below a prefix of roots.resources.", `{"url": "https://api.example.com/v1/users"} with the prefix https://api.example.com/v1/`, "Nothing to do."},
-	{CodeNullDevice, "allowed", "/dev/null is always inside.", `{"output": "/dev/null"}`, "Nothing to do."},
+	{CodeNullDevice, "allowed", "A device that is always inside: /dev/null; /dev/stderr to write; /dev/zero, /dev/random and /dev/urandom to read.", `{"output": "/dev/null"}`, "Nothing to do."},
 	{CodeOpen, "allowed", "The path is outside, but no boundary is known and the operator lets that pass (roots.when in hub.json).", `{"path": "/etc/hosts"} from a client without roots`, "To have a boundary, use a client that gives roots, or set --roots or roots.fallback."},
 	{CodeRuleAllow, "allowed", "The policy's first rule for this path allows it: every reading of the path matches the rule.", `{"path": "~/Documents/a.txt"} with a rule that allows reading within ~/Documents`, "Nothing to do. To close it, change the rule, or put one that denies before it."},
 	{CodeGranted, "allowed", "The policy's first rule for this path escalates it, and what a human has allowed in this session covers it.", `{"path": "/etc/hosts"} after the question about it was accepted`, "Nothing to do: get-roots lists what was granted, and it ends with the session."},
@@ -124,6 +124,9 @@ var hows = []struct{ how, meaning string }{
 	{HowProfile, "the built-in profile of the server declares it"},
 	{HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
 	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
+	{HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
+	{HowDefault, "it is absent, and the schema's default for it is a path"},
+	{HowHeader, "the header of a patch names it"},
 	{HowMember, "a member name below a path-like argument, or one that is a path itself"},
 	{HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
 	{HowHome, "it starts from a home folder: ~, ~user, $HOME"},
@@ -135,7 +138,7 @@ var hows = []struct{ how, meaning string }{
 	{HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
 	{HowList, "one part of a joined list is a path"},
 	{HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
-	{HowSQL, "a literal of an SQL string; it counts only where it leads outside and exists or could be created"},
+	{HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
 	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
 	{HowURI, "the URI of a resource, or a variable of its template"},
 	{HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
@@ -181,9 +184,16 @@ func FindingsDoc() string {
 	list("Path words (alone, or the end of a word)", pathWords)
 	list("End like a path word and are none", sorted(notPathWords))
 	list("Free text, as the last word: its strings are exempt, objects below it are not", sorted(contentWords))
+	list("Code, likewise exempt", sorted(codeWords))
+	list("What text is matched by, likewise exempt", sorted(matchWords))
+	list("Free text beside a key that ends with replace, replacement or new, and the new one beside them", sorted(replacedWords))
+	list("Free text before string or str (old_string)", sorted(editWords))
+	list("Free text before source where it has several lines (cell_source)", sorted(cellWords))
+	list("Queries, as the last word: only words that name something outside count, whole values included", sorted(queryWords))
+	list("A whole value that is a program of the system is none", sorted(programKeys))
+	list("Texts of patches: the paths in their headers count", sorted(patchWords))
 	list("Stop words, as the last word: the name alone makes no path", sorted(stopWords))
 	list("Shell strings, as the last word", sorted(shellWords))
-	list("SQL strings, as the last word (and `query` that begins with an SQL verb)", sorted(sqlWords))
 	list("Argument vectors, as the last word", sorted(vectorWords))
 	list("URIs that roots.resources is about, any word", sorted(uriWords))
 	list("The same, as the end of a word", uriEnds)

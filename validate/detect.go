@@ -2,20 +2,15 @@ package validate
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
-	maxFindings = 1 << 16
-	maxRaw      = 4 << 10 // of a string, kept for the report
-	maxCheap    = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
-	maxPerValue = 1 << 12 // findings in one string
-	maxNames    = 1 << 15 // relative names in one string that are looked up
-	maxTail     = 1 << 12 // a longer path cannot be opened
-	wholeTails  = 64      // tails of one string that are tried to its very end; the others end with their word
+	maxRaw   = 4 << 10 // of a string, kept for the report
+	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
+	maxTail  = 1 << 12 // a longer path cannot be opened
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
@@ -23,6 +18,7 @@ type detector struct {
 	t             *tree
 	c             *Checker
 	tool          *Tool
+	work          *budget // of the call
 	findings      []Finding
 	roleKey       int32 // memo of role
 	roleSeen      Role
@@ -32,6 +28,7 @@ type detector struct {
 	inWords       bool            // the words of a shell string are looked at
 	vector0       int32           // the vector that vectorDeletes is about
 	vectorDeletes bool
+	mentions      []mention
 	writes        bool   // the word stands after a redirection
 	name0         string // the command that the word belongs to
 }
@@ -42,8 +39,6 @@ type seat struct {
 	member                bool
 	raw, pointer, declare string
 	seen                  map[string]bool
-	names                 int  // relative names among them
-	full                  bool // more than can be judged
 }
 
 // place is what holds for a value because of where it stands.
@@ -69,15 +64,14 @@ func (d *detector) run() error {
 	if err := d.visit(0, p); err != nil {
 		return err
 	}
+	d.flush()
 	return d.overflow()
 }
 
 // overflow refuses a call with more paths than can be judged in reasonable time.
 func (d *detector) overflow() error {
-	if d.at.full || len(d.findings) > maxFindings {
-		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer,
-			Message: fmt.Sprintf("more than %d paths, %d relative names or %d bytes of a list in one string, or %d paths in one call; split it",
-				maxPerValue, maxNames, maxCheap, maxFindings)}
+	if d.work.spent() {
+		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
 	}
 	return nil
 }
@@ -99,6 +93,9 @@ func (d *detector) visit(id int32, p place) error {
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
+			if p.class == keyContent && d.t.nodes[id].kend == 0 && d.t.nodes[c].kind == kString {
+				q.class = keyOther // in a list of lists
+			}
 			q.after = d.after(last)
 			last = c
 			if err := d.visit(c, q); err != nil {
@@ -132,7 +129,7 @@ func (d *detector) object(id int32, p place) error {
 	}
 	var classes [32]keyClass
 	beside := d.classesOf(id, classes[:])
-	i := -1
+	i, edit := -1, editUnknown
 	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
 		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
 		if p.rule != nil && p.rule.Role == RoleNone {
@@ -153,6 +150,9 @@ func (d *detector) object(id int32, p place) error {
 		q.bare = beside || p.class == keyPath || p.class == keySource
 		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
 			q.class = keyOther
+		}
+		if q.class == keyEdit {
+			q.class = d.editClass(id, c, &edit)
 		}
 		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
 			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
@@ -252,7 +252,7 @@ func (d *detector) classOf(id int32) keyClass {
 	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
 	folded := foldName(name)
 	switch declared := d.tool.folded[folded]; declared {
-	case keyOther, keyContent, keyQuery:
+	case keyOther, keyContent, keyQuery, keyEdit:
 	default:
 		return declared
 	}
@@ -316,8 +316,8 @@ func (d *detector) str(id int32, p place) error {
 	raw := t.raw(id)
 	content := p.class == keyContent || p.class == keyQuery
 	if p.rule == nil || p.rule.Role == RoleNone {
-		if content && p.class != keyQuery && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
-			return nil
+		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[lastWord(t, p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
+			return nil // neither a path nor a patch
 		}
 		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
@@ -326,6 +326,9 @@ func (d *detector) str(id int32, p place) error {
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
 		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
+			if !d.work.spend(len(raw)/byteSteps + findSteps) {
+				return d.overflow()
+			}
 			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
 			if err != nil {
 				return err
@@ -344,9 +347,6 @@ func (d *detector) str(id int32, p place) error {
 	}
 	s := t.str(id)
 	d.value(id, s, p)
-	if inner := unquoted(s); inner != "" {
-		d.value(id, inner, p)
-	}
 	return nil
 }
 
@@ -415,23 +415,28 @@ func (d *detector) value(id int32, s string, p place) {
 		return
 	}
 	if d.tool.mode == ModeDeclared && !p.under {
-		if p.class != keyContent && p.class != keyQuery {
+		if p.class == keyContent {
+			d.prose(id, s, p)
+		} else {
 			d.uris(id, s, p, false)
 		}
 		return
 	}
-	if d.tool.pathFormats && p.class != keyPath && d.tool.schema.hintsAt(d.t, id).path {
-		d.asPath(id, s, p, HowFormat, false)
-		return
+	if d.tool.pathFormats && p.class != keyPath {
+		if !d.work.spend(findSteps) {
+			return
+		}
+		if how := d.tool.schema.pathAt(d.t, id); how != "" && !d.tool.schema.hintsAt(d.t, id).enum {
+			d.asPath(id, s, p, how, false)
+			return
+		}
 	}
 	switch p.class {
 	case keyContent:
+		d.prose(id, s, p)
 	case keyQuery:
-		if isSQL(s) || dotCommand.MatchString(s[:min(len(s), 256)]) {
-			d.sql(id, s, p)
-		}
-	case keySQL:
-		d.sql(id, s, p)
+		d.uris(id, s, p, false)
+		d.literals(id, s, p)
 	case keyShell:
 		d.shell(id, s, p)
 	case keyWords:
@@ -446,15 +451,26 @@ func (d *detector) value(id int32, s string, p place) {
 			return
 		}
 		d.asPath(id, s, p, HowKey, false)
+		if strings.ContainsAny(s, quotes) {
+			d.literals(id, s, p) // u'x', ("x")
+		}
 	default:
 		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
+			return
+		}
+		if p.key >= 0 && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
+			return
+		}
+		if p.key >= 0 && mayBePatch(s) && lastWord(d.t, p.key) == "input" && isPatch(s) {
+			d.patch(id, s, p)
 			return
 		}
 		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
+		d.literals(id, s, p)
 		if p.bare && len(s) < 256 {
 			d.name(id, s, p, false)
 		}
@@ -473,7 +489,7 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 		return false
 	}
 	for _, w := range d.t.room.split(d.t.name(key)) {
-		if codeWords[string(w)] {
+		if cellWords[string(w)] {
 			return true
 		}
 	}

@@ -64,15 +64,6 @@ func (c *Checker) opens(p string) bool {
 	return err == nil && c.parent(dir) != c.parent(c.parent(dir))
 }
 
-// isNoFile reports an absolute name of at most one component that is a directory or not there.
-func (c *Checker) isNoFile(v string) bool {
-	if v[0] != '/' {
-		return true
-	}
-	info, err := c.fs.Lstat(path.Clean(v))
-	return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
-}
-
 func (c *Checker) nameExists(first, rest string) bool {
 	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
 		return false
@@ -102,11 +93,13 @@ func (c *Checker) spelledSo(first string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first })
 }
 
-func (c *Checker) list(dir string) ([]fs.DirEntry, error) {
-	if l, ok := c.fs.(lister); ok {
+func (c *Checker) list(dir string) ([]fs.DirEntry, error) { return readDir(c.fs, dir) }
+
+func readDir(fsys rootsmgr.FS, dir string) ([]fs.DirEntry, error) {
+	if l, ok := fsys.(lister); ok {
 		return l.ReadDir(dir)
 	}
-	if _, ok := c.fs.(rootsmgr.OS); ok {
+	if _, ok := fsys.(rootsmgr.OS); ok {
 		return os.ReadDir(dir)
 	}
 	return nil, errors.ErrUnsupported
@@ -202,11 +195,13 @@ func (c *Checker) parent(p string) string {
 	return path.Dir(p)
 }
 
-func (c *Checker) mayWrite(dir string) bool {
-	if w, ok := c.fs.(writer); ok {
+func (c *Checker) mayWrite(dir string) bool { return writable(c.fs, dir) }
+
+func writable(fsys rootsmgr.FS, dir string) bool {
+	if w, ok := fsys.(writer); ok {
 		return w.Writable(dir)
 	}
-	if _, ok := c.fs.(rootsmgr.OS); ok {
+	if _, ok := fsys.(rootsmgr.OS); ok {
 		return mayWrite(dir)
 	}
 	return true

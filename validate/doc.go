@@ -67,6 +67,22 @@
 // what its name says (no function, no alias, no sudo -u before it) and nothing in the string runs or reads what it prints.
 // TestAgainstTheShell holds all of it against what a real shell prints.
 //
+// # Words inside other strings
+//
+// Every string that is neither prose nor one path is read for words that name something outside (rule 8 of the
+// contract), whatever its language: no statement, verb or dialect is recognised. A word ends at quotes, brackets, commas
+// and blanks, and counts where it has two components or more and leads outside to what is there, or could be made because its
+// directory is there and may be written to. Keys of queries are judged by that alone. The strings of content keys
+// are exempt, but for whole file: URIs, "@" and a path, and the headers of patches.
+//
+// # Depth and work
+//
+// Whatever recurses here reads only what was counted before by something that does not: the strict walk counts the
+// arguments, and what only some parsers take for JSON is counted while it is made standard. A schema that nests too
+// deeply quarantines its tool. One budget, of work and not of time, pays for every string that is kept, every way to read it,
+// every look at the disk and every schema applied to a value; where it is spent the call is refused. Its arguments may
+// be as long as they like where they are content. Within a call each place on disk is looked at once.
+//
 // # Routes
 //
 // The path of a JSON patch or beside an HTTP method is judged like the value of any other argument: it is a path where its

@@ -71,7 +71,7 @@ func TestEverydayCalls(t *testing.T) {
 		{gh, "get_file_contents", `{"owner":"o","repo":"r","path":"usr/../x","ref":"refs/heads/main"}`},
 		{gh, "search_code", `{"query":"path:/etc language:go"}`},
 		{gh, "create_issue", `{"owner":"o","repo":"r","title":"/home is broken","body":"see /etc/passwd and ../x"}`},
-		{gh, "push_files", `{"files":[{"path":"../x","content":"file:///etc"}],"message":"/etc"}`},
+		{gh, "push_files", `{"files":[{"path":"../x","content":"see file:///etc"}],"message":"/etc"}`},
 		{"mcp-fetch", "fetch", `{"url":"https://example.com/usr/bin/../x","max_length":5000,"start_index":0,"raw":false}`},
 		{"Context7", "resolve-library-id", `{"libraryName":"next.js","query":"/app router"}`},
 		{"Context7", "query-docs", `{"libraryId":"/vercel/next.js/v15.1.8","query":"../x"}`},

@@ -76,25 +76,28 @@ func ParseMode(s string) (Mode, error) {
 
 // How a string was recognised. The values are stable: audit lines and explain print them.
 const (
-	HowDeclared = "declared" // by the operator in hub.json
-	HowProfile  = "profile"  // by the built-in profile of the server
-	HowFormat   = "format"   // by a format in the tool's schema
-	HowKey      = "key"      // the name of the argument (rule 1)
-	HowMember   = "member"   // a member name below a path-like key, or one that is a path itself
-	HowAbsolute = "absolute" // rule 2
-	HowHome     = "home"     // ~, ~user, $HOME
-	HowDrive    = "drive"    // C:\x
-	HowUNC      = "unc"      // \\host\share
-	HowClimbs   = "climbs"   // a ".." segment
-	HowFileURI  = "file-uri" // a file: URI, whole or inside other text
-	HowScheme   = "scheme"   // sqlite:, unix:, jar:, vscode://file ...
-	HowTail     = "tail"     // after "=", "@", a ref's colon or a short flag
-	HowList     = "list"     // one part of a joined list
-	HowShell    = "shell"    // a word of a shell string (rule 4)
-	HowSQL      = "sql"      // a literal of an SQL string (rule 4)
-	HowLink     = "link"     // a relative name that a symlink leads out (rule 2)
-	HowURI      = "uri"      // the URI of a resource (V7)
-	HowResource = "resource" // a URI of a scheme that has prefixes (R16)
+	HowDeclared    = "declared"    // by the operator in hub.json
+	HowProfile     = "profile"     // by the built-in profile of the server
+	HowFormat      = "format"      // by a format in the tool's schema
+	HowKey         = "key"         // the name of the argument (rule 1)
+	HowDescription = "description" // the schema's words about it (rule 10)
+	HowDefault     = "default"     // the schema's default for an argument that is absent
+	HowHeader      = "header"      // the header of a patch (rule 5)
+	HowMember      = "member"      // a member name below a path-like key, or one that is a path itself
+	HowAbsolute    = "absolute"    // rule 2
+	HowHome        = "home"        // ~, ~user, $HOME
+	HowDrive       = "drive"       // C:\x
+	HowUNC         = "unc"         // \\host\share
+	HowClimbs      = "climbs"      // a ".." segment
+	HowFileURI     = "file-uri"    // a file: URI, whole or inside other text
+	HowScheme      = "scheme"      // sqlite:, unix:, jar:, vscode://file ...
+	HowTail        = "tail"        // after "=", "@", a ref's colon or a short flag
+	HowList        = "list"        // one part of a joined list
+	HowShell       = "shell"       // a word of a shell string (rule 4)
+	HowLiteral     = "literal"     // a word inside a longer string (rule 8)
+	HowLink        = "link"        // a relative name that a symlink leads out (rule 2)
+	HowURI         = "uri"         // the URI of a resource (V7)
+	HowResource    = "resource"    // a URI of a scheme that has prefixes (R16)
 )
 
 // Finding is one string, or part of one, that was taken for a path.
@@ -115,6 +118,7 @@ type Finding struct {
 	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
 	assumed bool     // the role is only guessed
 	written bool     // it stands after a redirection
+	weak    bool     // it counts only for what is there
 	inShell bool     // it is a word of a command
 	operand bool     // it is a word that a program is given: of a command, a vector or SQL
 	makes   bool     // it names what need not be there yet
@@ -129,13 +133,28 @@ type Finding struct {
 type form uint8
 
 const (
-	formPath form = iota
-	formURI       // a file: URI
-	formWord      // a word: counts only where it leads outside and exists or could be created
-	formLink      // a relative name: counts only where a symlink leads it outside
-	formName      // a name without a slash: counts only where it is such a symlink itself
-	formGlob      // a pattern of a shell string: counts only where it matches such a symlink
+	formPath    form = iota
+	formURI          // a file: URI
+	formWord         // a word: counts only where it leads outside and exists or could be created
+	formLiteral      // a word of a longer string: counts only where it names something outside (rule 8)
+	formText         // a file: URI in a longer string: likewise, and one component is enough
+	formLink         // a relative name: counts only where a symlink leads it outside
+	formName         // a name without a slash: counts only where it is such a symlink itself
+	formGlob         // a pattern of a shell string: counts only where it matches such a symlink
 )
+
+// Does is what the call does with the path, for people: a word of a command that is neither written to nor made is read,
+// and where nothing says what a tool does it may be either.
+func (f *Finding) Does() string {
+	switch {
+	case f.Role != RoleWrite || f.written || f.makes:
+	case f.inShell:
+		return "read"
+	case f.assumed:
+		return "read or write"
+	}
+	return f.Role.String()
+}
 
 // Conditional reports whether the finding counts only under a condition that Judge looks up.
 func (f *Finding) Conditional() bool { return f.form >= formWord }
@@ -146,7 +165,7 @@ func (f *Finding) relative() bool { return f.form >= formLink }
 // plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) plausible() bool {
 	switch f.How {
-	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowShell, HowSQL:
+	case HowDeclared, HowProfile, HowFileURI, HowURI, HowScheme, HowDefault:
 		return false
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")

@@ -10,26 +10,40 @@ const maxBraces = 64
 // hasMeta reports characters that a glob gives a meaning to.
 func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
-// expandBraces writes out {a,b} alternatives as shells and glob libraries do; ok is false where there are too many.
+// expandBraces writes out {a,b} alternatives as shells and glob libraries do; ok is false where there are too many, or
+// where they nest too deeply.
 func expandBraces(s string) (list []string, ok bool) {
+	depth := 0
+	for i := range len(s) { // it recurses, so this is counted first
+		switch s[i] {
+		case '{':
+			if depth++; depth > maxBraces {
+				return nil, false
+			}
+		case '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return expanded(s)
+}
+
+func expanded(s string) (list []string, ok bool) {
 	list = []string{""}
-	for s != "" {
-		open := strings.IndexByte(s, '{')
+	for at := 0; at < len(s); {
+		open := strings.IndexByte(s[at:], '{')
 		if open < 0 {
 			break
 		}
+		open += at
 		length, parts := braceParts(s[open:])
 		if length == 0 {
-			for i := range list {
-				list[i] += s[:open+1]
-			}
-			s = s[open+1:]
+			at = open + 1
 			continue
 		}
 		var alternatives []string
 		for _, p := range parts {
-			inner, ok := expandBraces(p)
-			if !ok {
+			inner, ok := expanded(p)
+			if !ok || len(alternatives)+len(inner) > maxBraces {
 				return nil, false
 			}
 			alternatives = append(alternatives, inner...)
@@ -43,7 +57,7 @@ func expandBraces(s string) (list []string, ok bool) {
 				next = append(next, head+s[:open]+alt)
 			}
 		}
-		list, s = next, s[open+length:]
+		list, s, at = next, s[open+length:], 0
 	}
 	for i := range list {
 		list[i] += s
@@ -188,7 +202,10 @@ func shortRange(s string) string {
 
 // patterns judges what a value stands for as a glob: its alternatives, written out.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
-	if len(s) > maxTail || hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
+	if hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
+		return
+	}
+	if !d.work.spend(len(s)/byteSteps + findSteps) {
 		return
 	}
 	alternatives, ok := writtenOut(s)

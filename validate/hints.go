@@ -1,15 +1,48 @@
 package validate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// pathFormats are the formats by which a schema declares a string to be a path on the child's machine.
-var pathFormats = map[string]bool{
-	"path": true, "file-path": true, "filepath": true, "directory-path": true, "file": true, "directory": true,
+// pathFormats are the formats by which a schema declares a string to be a path on the child's machine, in lower case and
+// without what stands between their words.
+var pathFormats = wordSet("path paths filepath filepaths file files filename directory directorypath directoryname dir dirpath dirname folder folderpath " +
+	"foldername fileuri fileurl fileordirectory absolutepath abspath relativepath relpath localpath ospath fspath systempath filesystempath posixpath " +
+	"workspacepath newpath pathlike")
+
+// isPathFormat reports such a format, in any letter case.
+func isPathFormat(format string) bool {
+	return pathFormats[strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == ' ' || r == '.' {
+			return -1
+		}
+		return foldRune(r)
+	}, format)]
+}
+
+// formatsOf are the formats of paths and URIs that a schema names, as it spells them.
+func formatsOf(doc any) []string {
+	var list []string
+	for todo := []any{doc}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		switch at := at.(type) {
+		case map[string]any:
+			if f, ok := at["format"].(string); ok && (isPathFormat(f) || uriFormats[strings.ToLower(f)]) && !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+			for _, v := range at {
+				todo = append(todo, v)
+			}
+		case []any:
+			todo = append(todo, at...)
+		}
+	}
+	return list
 }
 
 // wordFormats are formats of strings that no program takes for a path.
@@ -20,8 +53,6 @@ const hintSteps = 64
 // hint is what a schema says about one argument.
 type hint struct {
 	enum     bool // only listed constants are accepted
-	path     bool // declared as a path
-	uri      bool // declared as a URI
 	word     bool // declared as something that is never a path
 	declared bool // the schema names this member
 	object   bool // an object or an array is accepted too
@@ -60,10 +91,6 @@ func (s *schema) hintsAt(t *tree, id int32) hint {
 		spoke = true
 		steps = hintSteps
 		h.enum = h.enum && constantsOnly(sub, &steps)
-		steps = hintSteps
-		h.path = h.path || s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] })
-		steps = hintSteps
-		h.uri = h.uri || s.anyFormat(sub, &steps, func(f string) bool { return uriFormats[strings.ToLower(f)] })
 		h.word = h.word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.enum, h.word = h.enum && spoke, h.word && spoke
@@ -202,27 +229,178 @@ func admitsObject(s *jsonschema.Schema, steps *int) bool {
 	return true
 }
 
-func (s *schema) anyFormat(sub *jsonschema.Schema, steps *int, match func(string) bool) bool {
-	if *steps--; *steps < 0 || sub == nil {
-		return false
+// pathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
+// applies a schema to it (rule 10). Where there is more to look at than anybody looks at, it is one.
+func (s *schema) pathAt(t *tree, id int32) (how string) {
+	at, all := s.applied(t, id)
+	if !all {
+		return HowFormat
 	}
-	if match(s.formats[sub]) {
-		return true
+	for sub := range at {
+		if h := s.declares(sub); h == HowFormat || h != "" && how == "" {
+			how = h
+		}
 	}
-	found := false
-	inPlace(sub, func(in *jsonschema.Schema) { found = found || s.anyFormat(in, steps, match) })
-	return found
+	return how
 }
 
-// declaresPaths reports whether any schema of the document has a path format, so that most tools skip the question.
-func (s *schema) declaresPaths() bool {
-	if s == nil {
-		return false
+// uriAt reports whether the schema declares a value to be a URI.
+func (s *schema) uriAt(t *tree, id int32) bool {
+	at, all := s.applied(t, id)
+	for sub := range at {
+		all = all && !uriFormats[strings.ToLower(s.formats[sub])]
 	}
-	for _, f := range s.formats {
-		if pathFormats[f] {
+	return !all
+}
+
+// applied are the schemas that may apply to a value; all is false where they are too many.
+func (s *schema) applied(t *tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+	if s == nil {
+		return nil, true
+	}
+	var tokens []int32
+	for n := id; n > 0; n = t.nodes[n].parent {
+		if t.nodes[n].doc != 0 {
+			return nil, true // inside a string the schema is silent
+		}
+		tokens = append(tokens, n)
+	}
+	at = map[*jsonschema.Schema]bool{s.hints: true}
+	for i := len(tokens); ; i-- {
+		if !everywhere(at) {
+			return nil, false
+		}
+		if i == 0 {
+			return at, true
+		}
+		next := map[*jsonschema.Schema]bool{}
+		for sub := range at {
+			governs(t, sub, tokens[i-1], func(in *jsonschema.Schema) { next[in] = true })
+		}
+		at = next
+	}
+}
+
+// pathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
+func (s *schema) pathBelow(sub *jsonschema.Schema) bool {
+	at := map[*jsonschema.Schema]bool{sub: true}
+	if !everywhere(at) {
+		return true
+	}
+	for in := range at {
+		if s.declares(in) != "" {
 			return true
 		}
 	}
 	return false
+}
+
+// declares reports how one schema says that its value is a path.
+func (s *schema) declares(sub *jsonschema.Schema) string {
+	switch {
+	case isPathFormat(s.formats[sub]):
+		return HowFormat
+	case describesPath(sub.Description), describesPath(sub.Title):
+		return HowDescription
+	}
+	return ""
+}
+
+const maxGoverning = 1 << 10
+
+// everywhere adds the schemas that may apply to the same value: unlike inPlace, under every keyword that does so. It is
+// false where they are too many.
+func everywhere(at map[*jsonschema.Schema]bool) bool {
+	var todo []*jsonschema.Schema
+	for sub := range at {
+		todo = append(todo, sub)
+	}
+	for len(todo) > 0 {
+		sub := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		add := func(in *jsonschema.Schema) {
+			if in != nil && !at[in] {
+				at[in] = true
+				todo = append(todo, in)
+			}
+		}
+		inPlace(sub, add)
+		add(sub.If)
+		add(sub.Not)
+		for _, in := range sub.DependentSchemas {
+			add(in)
+		}
+		for _, in := range sub.Dependencies {
+			if in, ok := in.(*jsonschema.Schema); ok {
+				add(in)
+			}
+		}
+		if len(at) > maxGoverning {
+			return false
+		}
+	}
+	return true
+}
+
+// governs yields the schemas that may apply to a member or an element of what s applies to.
+func governs(t *tree, s *jsonschema.Schema, id int32, yield func(*jsonschema.Schema)) {
+	one := func(v any) {
+		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
+			yield(sub)
+		}
+	}
+	if t.nodes[id].kend > 0 {
+		one(s.Properties[t.name(id)])
+		one(s.AdditionalProperties)
+		one(s.UnevaluatedProperties)
+		for _, sub := range s.PatternProperties { // whichever it matches
+			one(sub)
+		}
+		return
+	}
+	for _, sub := range itemSchemas(s, int(t.nodes[id].index)) {
+		one(sub)
+	}
+	one(s.AdditionalItems)
+	one(s.UnevaluatedItems)
+	one(s.Contains)
+}
+
+// firstWords are what a description calls a path by: "Absolute path to ...", "The directory path ...", or "The path to
+// the workspace directory", where the sentence says what is there.
+var (
+	leadWords  = `^\W*(?:(?:optional|required|the|a|an|this|your|full|complete|output|input|target|source|destination|base|list of|array of|comma-separated)\W+)*`
+	pathWords1 = regexp.MustCompile(`(?i)` + leadWords + `(?:absolute|relative|local|file|files|filesystem|file system|directory|folder|disk)\W+(?:(?:absolute|relative|local|file|filesystem|system|directory|folder|or|and|output|input)\W+)*(?:path|paths|filepath|pathname)\b(?:\W*$|\W+([a-z]+))`)
+	pathWords2 = regexp.MustCompile(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)
+	fileWords  = regexp.MustCompile(`(?i)\b(?:files?|director(?:y|ies)|folders?|workspace|disk|filesystem)\b`)
+	otherWords = regexp.MustCompile(`(?i)\b(?:urls?|uris?|endpoint|routes?|http|https|api|propert(?:y|ies)|fields?|keys?|bucket|vault|repo|repository|branch|element|node|section|heading|request)\b`)
+	matchers   = wordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
+)
+
+// describesPath reports a description whose first sentence begins by calling its argument the path of a file or directory.
+func describesPath(text string) bool {
+	if len(text) > 512 {
+		text = text[:512]
+	}
+	first := text
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] == '\n' || text[i] == '.' && (text[i+1] == ' ' || text[i+1] == '\n') {
+			first = text[:i]
+			break
+		}
+	}
+	if m := pathWords1.FindStringSubmatch(first); m != nil {
+		return !matchers[strings.ToLower(m[1])]
+	}
+	return pathWords2.MatchString(first) && fileWords.MatchString(first) && !otherWords.MatchString(first)
+}
+
+// declaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
+func (s *schema) declaresPaths() bool {
+	if s == nil {
+		return false
+	}
+	found := false
+	s.each(func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
+	return found
 }

@@ -36,10 +36,6 @@ var readerAttacks = map[string][]string{
 		`{"op":"replace","path":"/etc/passwd"}`, `{"op":"add","path":"link/x"}`, `{"op":"copy","from":"/etc/passwd","path":"x"}`, `{"method":"GET","path":"/etc/passwd"}`,
 		`{"method":"GET","path":"../outside/secret.txt"}`, `{"method":"GET","path":"/nope/../etc/passwd"}`, `{"method":"read","path":"/nowhere/x"}`,
 	},
-	"SQL": {
-		`{"sql":"select * from glob('/')"}`, `{"sql":"select pg_ls_dir('/')"}`, `{"sql":"select p from (values ('/root')) v(p), lateral pg_ls_dir(p)"}`, `{"sql":"copy t to '/home'"}`,
-		`{"query":"select * from '/home'"}`, `{"sql":"exec xp_dirtree '/'"}`, `{"sql":"attach '/' as x"}`,
-	},
 }
 
 // nestedHonest are shell strings of every day that were refused.

@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	maxChecks  = 100_000 // what one call can make the hub look up on disk
-	maxLookups = 1 << 20 // and how many names without a slash, each with one Lstat
-	maxValue   = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	maxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
 )
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c         *Checker
+	work      *budget // of the call
 	w         Where
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
 	container *Container
-	first     bool     // of the directories that the child is served, the first is where its relative paths start
-	own       []string // directories among the call's own arguments
-	starts    []string // memo of bases
-	looked    lookups
+	first     bool              // of the directories that the child is served, the first is where its relative paths start
+	own       []string          // directories among the call's own arguments
+	starts    []string          // memo of bases
+	elsewhere bool              // the call says itself which directory inside the boundary it works in
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
@@ -41,14 +40,6 @@ type judge struct {
 	late   map[*compiled]string // memo of lateArea
 	odd    map[string]*oddRoot  // memo of oddRootOf
 	named  map[string]bool      // directories beside the roots that the call itself names
-}
-
-// lookups is what one call has made the hub look up.
-type lookups struct {
-	checks int
-	names  int // for being a symlink
-	// It says itself which directory inside it works in.
-	elsewhere bool
 }
 
 // bases are the directories that a relative path may start from.
@@ -120,6 +111,9 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			return
 		}
 		var u unit
+		if !j.work.spend(readSteps) {
+			return
+		}
 		r, d, counts := j.reading(f, s, &u)
 		if !counts {
 			return
@@ -134,7 +128,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 	switch {
 	case len(f.Value) > maxValue:
 		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
-	case f.form == formURI:
+	case f.form == formURI, f.form == formText:
 		j.uri(f, each)
 	case f.form == formGlob:
 		j.globWord(f, each)
@@ -155,7 +149,11 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
-	for _, text := range j.c.variants(f) {
+	texts, all := j.c.variants(f)
+	if !all {
+		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+	}
+	for _, text := range texts {
 		j.absolutes(f, text, yield)
 		j.globs(f, text, yield)
 	}
@@ -165,20 +163,31 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 // its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
 // a path; one that is named again further on counts.
 func (j *judge) beginsRoot(f *Finding) bool {
-	if f.How != HowList || f.form != formPath || j.v.Snapshot == nil || !j.c.platform.IsAbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
 		return false
 	}
-	whole := trimEdges(f.Raw)
-	rest, ok := strings.CutPrefix(whole, f.Value)
-	if !ok || rest == "" || isSlash(rest[0]) || strings.Contains(rest, f.Value) {
+	whole, part := trimEdges(f.Raw), f.Value
+	if f.form == formText {
+		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
+	}
+	rest, ok := strings.CutPrefix(whole, part)
+	if !ok || rest == "" || !j.c.platform.IsAbs(part) || isSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
 			_, within := below(dir, whole)
-			return within && len(dir) > len(f.Value)
+			return within && len(dir) > len(part)
 		})
 	})
+}
+
+// pathOf is the path of a file URI, "" where it is none.
+func (j *judge) pathOf(uri string) string {
+	if paths, err := j.c.platform.ReadURI(uri); err == nil && len(paths) > 0 {
+		return paths[0]
+	}
+	return ""
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
@@ -221,7 +230,8 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 			continue
 		}
 		again := Finding{Value: p}
-		for i, text := range j.c.variants(&again) {
+		texts, _ := j.c.variants(&again)
+		for i, text := range texts {
 			if i == 0 || j.c.platform.IsAbs(text) {
 				j.absolute(text, text, "", yield)
 				j.globs(f, text, yield)
@@ -233,10 +243,6 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 // unread decides what needs no look at where a path leads: done.
 func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, counts, done bool) {
 	if f.form == formName {
-		if j.looked.names++; j.looked.names > maxLookups {
-			r.Code, r.Err = CodeBudget, "too many names and directories to combine"
-			return Deny, true, true
-		}
 		if !j.counts(f, s) {
 			return Allow, false, true
 		}
@@ -249,14 +255,10 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 		}
 		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text), true
 	}
-	if j.looked.checks++; j.looked.checks > maxChecks {
-		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
-		return Deny, true, true
-	}
-	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
-		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true
+	if dev := j.c.platform.Clean(s.path); !j.c.windows && harmless(f, dev) {
+		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.hard, u.known = false, true
-		u.place = rootsmgr.Place{Path: "/dev/null", Exists: true, Readings: rootsmgr.Readings{Lexical: "/dev/null", Physical: "/dev/null", Cleaned: "/dev/null"}}
+		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return Allow, !f.relative(), true
 	}
 	return Deny, true, false
@@ -358,12 +360,15 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
 		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return f.form == formWord || stuck.Cause == rootsmgr.CauseMagic
+			return !f.relative() || stuck.Cause == rootsmgr.CauseMagic
 		}
 		return false // nothing can be opened there
 	}
 	if f.relative() {
 		return j.linkLeads(f, s, where, err)
+	}
+	if f.form == formLiteral || f.form == formText {
+		return j.names(f, s, where.Path, where.Exists)
 	}
 	if s.glob != "" {
 		return where.Exists && j.c.matches(where.Path, s.glob)

@@ -352,7 +352,7 @@ func TestFindingsOfACall(t *testing.T) {
 	if v.Decision != Deny || v.First.Pointer != "/list/1" || v.First.Code != CodeOutsideLink || v.First.Leads != w.outside+"/secret.txt" {
 		t.Errorf("verdict %+v", v.First)
 	}
-	if want := `"paths": { "args": { "read_thing": { "/list/*": "none" } } }`; v.First.Hint != want {
+	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.First.Hint != want {
 		t.Errorf("hint %s, want %s", v.First.Hint, want)
 	}
 	if len(v.Roots) != 1 || v.Rule != RuleBoundary || v.Why == "" || v.Generation != 1 {

@@ -2,50 +2,103 @@ package validate
 
 import (
 	"bytes"
-	"errors"
-	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tailscale/hujson"
 )
 
-// standardJSON writes what only some parsers take for JSON as JSON: comments and trailing commas (JSON5, JSONC), NaN,
-// Infinity and the like (Python), and several documents one after the other (as one array). It is nil for anything else.
-func standardJSON(s string) []byte {
-	text := bareWords([]byte(s))
-	if !json5.MatchString(s) {
-	} else if other := fromJSON5(s); other != nil {
-		text = bareWords(other)
+// standardJSON yields what a text may be that only some parsers take for JSON: comments and trailing commas (JSONC), NaN,
+// Infinity and the like (Python) and several documents one after the other, as one array; then with quotes of the other
+// kind and names without (JSON5, the literals of Python and JavaScript). depth is how deep it nests. Nothing here
+// recurses, so that the caller can refuse it before a parser does. plain is nil where it can be none of that.
+func standardJSON(s string, yield func(plain []byte, depth int) bool) {
+	if plain, depth := oneDocument(bareWords([]byte(s))); !yield(plain, depth) {
+		return
 	}
-	if plain, err := hujson.Standardize(bytes.Clone(text)); err == nil {
-		if plain = bytes.TrimSpace(plain); len(plain) > 0 && (plain[0] == '{' || plain[0] == '[') {
-			return plain
-		}
-		return nil
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient...)
-	list := []byte{'['}
-	for n := 0; ; n++ {
-		v, err := dec.ReadValue()
-		if errors.Is(err, io.EOF) && n > 1 {
-			return append(list, ']')
-		}
-		if err != nil {
-			return nil
-		}
-		if n > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, v...)
+	if other := fromJSON5(s); other != nil {
+		plain, depth := oneDocument(bareWords(other))
+		yield(plain, depth)
 	}
 }
 
-// json5 is what JSON5 and the literals of Python and JavaScript have beyond JSON: quotes of the other kind, names without.
-var json5 = regexp.MustCompile(`[{,\[:(]\s*(?:[ubrUBR]{0,2}'|[A-Za-z_$][\w$]*\s*:)`)
+// oneDocument blanks the comments and trailing commas of a JSON text and puts several documents into one array. Anything
+// else that is wrong with it stays, for the strict walk to find.
+func oneDocument(text []byte) (plain []byte, depth int) {
+	plain = append(make([]byte, 0, len(text)+16), '[')
+	open, comma, documents := 0, -1, 0
+	begin := func() {
+		if open == 0 {
+			if documents++; documents > 1 {
+				plain = append(plain, ',')
+			}
+		}
+		comma = -1
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"':
+			begin()
+			end := i + 1
+			for end < len(text) && text[end] != '"' {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(text) {
+				return nil, depth
+			}
+			plain = append(plain, text[i:end+1]...)
+			i = end
+			continue
+		case c == '/' && i+1 < len(text) && text[i+1] == '/':
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+			continue
+		case c == '/' && i+1 < len(text) && text[i+1] == '*':
+			end := bytes.Index(text[i+2:], []byte("*/"))
+			if end < 0 {
+				return nil, depth
+			}
+			i += end + 3
+			continue
+		case c == '{' || c == '[':
+			begin()
+			open++
+			depth = max(depth, open)
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				plain[comma] = ' '
+			}
+			comma, open = -1, open-1
+			if open < 0 {
+				return nil, depth
+			}
+		case c == ',':
+			if open == 0 {
+				return nil, depth // a list of words, not of documents
+			}
+			comma = len(plain)
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+		case open == 0 && (len(plain) == 0 || i == 0 || strings.IndexByte(" \t\r\n}]\"", text[i-1]) >= 0):
+			begin() // a number, or a word
+		default:
+			comma = -1
+		}
+		plain = append(plain, c)
+	}
+	if open != 0 || documents == 0 {
+		return nil, depth
+	}
+	if documents == 1 {
+		return bytes.TrimSpace(plain[1:]), depth
+	}
+	return append(plain, ']'), depth + 1
+}
 
 // fromJSON5 writes strings in single quotes and bare names as JSON has them; nil where a string does not end.
 func fromJSON5(s string) []byte {
@@ -100,38 +153,6 @@ func fromJSON5(s string) []byte {
 		}
 	}
 	return out
-}
-
-// unquoted is what a string says that is itself a string of JSON, JavaScript or Python, with escapes in it or in
-// parentheses; "" for any other.
-func unquoted(s string) string {
-	text := strings.TrimFunc(s, isStripped)
-	if len(text) < 3 || len(text) > maxTail {
-		return ""
-	}
-	bare := text
-	if text[0] == '(' {
-		bare = strings.TrimFunc(strings.Trim(text, "()"), isStripped)
-	}
-	for range 2 { // u'x', rb'x'
-		if len(bare) > 2 && strings.IndexByte("uUrRbB", bare[0]) >= 0 && strings.IndexByte("uUrRbB'\"", bare[1]) >= 0 {
-			bare = bare[1:]
-		}
-	}
-	if len(bare) < 3 || bare == text && strings.IndexByte(bare, '\\') < 0 {
-		return ""
-	}
-	switch bare[0] {
-	case '"':
-		if inner, err := jsontext.AppendUnquote(nil, bare); err == nil {
-			return string(inner)
-		}
-	case '\'':
-		if inner, n := singleQuoted(bare); n == len(bare) {
-			return inner
-		}
-	}
-	return ""
 }
 
 // singleQuoted reads a string in single quotes and returns how much of s it took, 0 where it does not end.

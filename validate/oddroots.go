@@ -66,7 +66,11 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	for _, text := range j.c.variants(&Finding{Value: dir + tail}) {
+	texts, all := j.c.variants(&Finding{Value: dir + tail})
+	if !all {
+		return nil
+	}
+	for _, text := range texts {
 		text = strings.TrimSuffix(text, tail)
 		alternatives, ok := writtenOut(text)
 		if !ok {
@@ -138,7 +142,7 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 
 // atRoot splits a text, or one that stands for it, at the odd root that it begins with.
 func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
-	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowSQL {
+	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowLiteral {
 		return "", "", false
 	}
 	if o := j.oddRootOf(text); o != nil {
@@ -162,15 +166,15 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 // withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
 // of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
 func (j *judge) withinRootName(f *Finding) bool {
-	if f.How != HowList && f.How != HowTail || f.form != formPath || j.v.Snapshot == nil || climbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
 	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
 		return false
 	}
-	free := true
-	for _, text := range j.c.variants(f) {
+	texts, free := j.c.variants(f)
+	for _, text := range texts {
 		j.absolutes(f, text, func(s spelled) {
 			place, err := rootsmgr.Resolve(j.c.fs, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == RoleRead || !j.c.creatable(place.Path, true))
@@ -220,7 +224,11 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
 		j.absolute(dir, dir, "", yield)
 		return
 	}
-	for _, text := range j.c.variants(&Finding{Value: rest}) {
+	texts, all := j.c.variants(&Finding{Value: rest})
+	if !all {
+		yield(spelled{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+	}
+	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
 			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue

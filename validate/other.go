@@ -41,7 +41,8 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := tr.parse(object(uri, vars), c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	work := newBudget(len(uri))
+	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
 	if t.mode != ModeOff {
 		id := tr.child(0, "uri")
 		if local || !isForeignFile(uri) {
@@ -91,7 +92,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := tr.parse(raw, c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: c, tool: t, roleKey: -1, findings: s.findings}
+	d := detector{t: tr, c: c.through(&s.work), tool: t, roleKey: -1, work: &s.work, findings: s.findings}
 	if err := d.run(); err != nil {
 		return nil, err
 	}
@@ -220,10 +221,12 @@ func MatchesTemplate(template, uri string) bool {
 	return ok
 }
 
+const maxURI = 4 << 10 // of a template, or of a URI that is held against one: regular expressions cost their product
+
 // matchTemplate reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
 // variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
 func matchTemplate(template, uri string) (map[string]string, bool) {
-	if len(template) > 4096 || len(uri) > 1<<16 {
+	if len(template) > maxURI || len(uri) > maxURI {
 		return nil, false
 	}
 	for _, wide := range []bool{false, true} {

@@ -114,7 +114,7 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
 		d.sit(id, member)
-		d.at.full = true
+		d.work.spend(-1) // a list that nobody reads to its end in reasonable time
 	}
 	return ""
 }
@@ -134,15 +134,16 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 	v := trimEdges(s)
-	if len(v) > maxRaw {
-		return
+	if len(v) > maxTail {
+		v = cleaned(v)
 	}
-	tried := 0
-	for i := 1; i < len(v) && tried < 16; i++ {
+	for i := 1; i < len(v); i++ {
 		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && isDrive(v) {
 			continue
 		}
-		tried++
+		if !d.work.spend(i/byteSteps + 1) {
+			return
+		}
 		switch head := v[:i]; {
 		case strings.IndexByte(head, '/') >= 0:
 			d.link(id, head, p, member)
@@ -198,9 +199,6 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 			return HowAbsolute, true
 		}
 	}
-	if len(v) > maxTail {
-		return "", false
-	}
 	// What a child may make of it before it opens anything counts too.
 	if dec := decodePercent(v); dec != v && dec != "" {
 		return d.look(dec, true)
@@ -226,7 +224,7 @@ func stripped(v string) (string, bool) {
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
 func (d *detector) variable(v string) (string, bool) {
 	name, _, n := dollarName(v)
-	if n == 0 || len(v) > maxTail {
+	if n == 0 {
 		return "", false
 	}
 	if rest := v[n:]; name == "PWD" && (rest == "" || isSlash(rest[0])) {
@@ -289,7 +287,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
 		d.cutAtNUL(id, s, decodePercent(v), p, member)
 	}
-	if how, ok := d.broadly(v); ok {
+	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
+		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
+	} else if ok {
 		f := Finding{Value: v, How: how, Member: member, seat: id}
 		if v != s {
 			f.alts = []string{s}
@@ -301,7 +301,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	if short == "" {
 		return
 	}
-	if !isMarkup(short) {
+	if !hasBlank(v) {
 		d.tails(id, short, p, member)
 	}
 	d.broadList(id, short, p, member)
@@ -312,6 +312,11 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		d.positions(id, v, p, member, false)
 	}
+}
+
+// isText reports a value with blanks or quotes in it that does not begin as a path does.
+func isText(v string) bool {
+	return strings.IndexByte("./~\\$", v[0]) < 0 && (hasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
 // urlWords, as the last word of a key, say that a URL is what it looks like.
@@ -350,43 +355,16 @@ func (d *detector) onlyRelative(from int) bool {
 	return true
 }
 
-// isMarkup reports text with tags in it, whose attributes are links.
-func isMarkup(s string) bool {
-	i := strings.IndexByte(s, '<')
-	return i >= 0 && i+2 < len(s) && (isLetter(s[i+1]) || s[i+1] == '/' || s[i+1] == '!') && strings.IndexByte(s[i:], '>') > 0 && hasBlank(s)
-}
-
-// broadList reads a joined list under a key that says nothing. Prose has commas too, so a part must be a path by rule 2,
-// and blanks separate only where every word looks like one.
+// broadList reads a joined list under a key that says nothing: a part must be a path by rule 2. A text with blanks is
+// read by its words.
 func (d *detector) broadList(id int32, s string, p place, member bool) {
-	if !hasBlank(s) {
-		d.parts(id, s, p, member, ",;|", d.broadly)
-		if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
-			d.parts(id, s, p, member, ":", d.broadly)
-		}
+	if hasBlank(s) {
 		return
 	}
-	if strings.ContainsAny(s, "\n\r") && oneWordLines(s) {
-		d.parts(id, s, p, member, ",;|\n\r", d.broadly)
-		return
+	d.parts(id, s, p, member, ",;|", d.broadly)
+	if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
+		d.parts(id, s, p, member, ":", d.broadly)
 	}
-	for _, w := range strings.FieldsFunc(s, isBlank) {
-		w = strings.TrimLeft(w, "\"'`<(")
-		if w == "" || !strings.ContainsRune("/~.-$", rune(w[0])) && !strings.HasPrefix(strings.ToLower(w), "file:") {
-			return
-		}
-	}
-	d.parts(id, s, p, member, ",;|\n\r", d.broadly)
-}
-
-// oneWordLines reports a text of several lines without a blank in any of them: a list, not prose.
-func oneWordLines(s string) bool {
-	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if hasBlank(strings.TrimFunc(line, isBlank)) {
-			return false
-		}
-	}
-	return true
 }
 
 // parts judges the parts of a joined list; blanks always separate.
@@ -411,19 +389,26 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := trimEdges(s)
-	if v != "" && len(v) <= maxRaw && !strings.ContainsAny(v, "\n\r\x00") {
+	if len(v) > maxTail {
+		v = cleaned(v)
+	}
+	if v != "" && len(v) <= maxTail && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
 	}
 }
 
 // uris judges every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
+	form := formText
 	if kind, texts := readScheme(s); kind == schemeFile {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		if !hasBlank(trimEdges(s)) && p.class != keyQuery {
+			form = formURI
+		}
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, seat: id}, p)
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
 	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, seat: id}, p)
 	})
 	if len(s) > maxTail {
 		return
@@ -441,9 +426,13 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 
 // exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
 func (d *detector) exempted(id int32, s string, p place) {
-	d.uris(id, s, p, false)
+	if p.class == keyContent {
+		d.prose(id, s, p)
+	} else {
+		d.uris(id, s, p, false)
+	}
 	v := trimEdges(s)
-	if !strings.HasPrefix(v, "-") {
+	if len(v) < 3 || v[0] != '-' || isBlank(rune(v[1])) || v[1] == '-' && !isLetter(v[2]) {
 		return
 	}
 	if v = d.whole(id, v, false); v == "" {

@@ -96,7 +96,7 @@ func TestClassOf(t *testing.T) {
 		"file_text": keyContent, "file_content": keyContent, "fileContents": keyContent, "content": keyContent, "oldText": keyContent, "newText": keyContent,
 		"commit_message": keyContent, "observations": keyContent, "thought": keyContent, "xpath": keyContent, "old_string": keyContent, "sourceCode": keyContent,
 		"query": keyQuery, "sqlQuery": keyQuery, "command": keyShell, "shell_command": keyShell, "cmd": keyShell, "script": keyShell, "initScript": keyShell,
-		"sql": keySQL, "args": keyWords, "argv": keyWords, "extra_flags": keyWords, "scriptPath": keyPath, "sql_file": keyPath, "commandFile": keyPath,
+		"sql": keyQuery, "args": keyWords, "argv": keyWords, "extra_flags": keyWords, "scriptPath": keyPath, "sql_file": keyPath, "commandFile": keyPath,
 	} {
 		if got := classOf(key); got != want {
 			t.Errorf("%q: class %d, want %d", key, got, want)

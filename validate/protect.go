@@ -45,9 +45,9 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 }
 
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
-// tool works (cwd, projectRoot) and a word of a shell string do so only where something is deleted.
+// tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.operand && f.relative() {
+	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
 		return f.Role == RoleDelete
 	}
 	return f.Role >= RoleWrite
@@ -71,4 +71,27 @@ func (c *Checker) sameFile(a, b fs.FileInfo) bool {
 		return s.SameFile(a, b)
 	}
 	return os.SameFile(a, b)
+}
+
+// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
+// they are what a child speaks by.
+var devices = map[string]Role{"/dev/null": RoleNone, "/dev/stderr": RoleWrite, "/dev/zero": RoleRead, "/dev/random": RoleRead, "/dev/urandom": RoleRead}
+
+func isDevice(p string) bool {
+	_, ok := devices[p]
+	return ok
+}
+
+// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
+// word is: a target of a redirection or a file to make is written, any other is read.
+func harmless(f *Finding, dev string) bool {
+	role, ok := devices[dev]
+	if !ok || role == RoleNone {
+		return ok
+	}
+	if f.inShell || f.assumed {
+		writes := f.written || f.makes
+		return writes == (role == RoleWrite) || !f.inShell && !writes
+	}
+	return f.Role == role
 }

@@ -100,7 +100,7 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			quick := s.plainly(tr)
-			err := s.validate(tr.value(0))
+			err := s.validate(tr.value(0), newBudget(0))
 			tr.free()
 			raw, _ := json.Marshal(doc)
 			switch {
@@ -123,7 +123,7 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 func TestQuickKnowsEverydayCalls(t *testing.T) {
 	doc := `{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","properties":{"path":{"type":"string"},"mode":{"type":"string","enum":["r","w"]},
 		"head":{"type":"number"},"lines":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"deep":{"type":["string","null"]}},"additionalProperties":false}},"required":["path"],"additionalProperties":false}`
-	v, err := readSchema([]byte(doc))
+	v, err := readSchema([]byte(doc), DefaultDepth)
 	if err != nil {
 		t.Fatal(err)
 	}

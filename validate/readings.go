@@ -17,15 +17,21 @@ const (
 
 // variants are the spellings of one value that some child may arrive at before it opens anything: as sent, trimmed,
 // with backslashes for slashes, percent-decoded, with look-alike dots and slashes made ASCII, with variables expanded
-// (V5). The first is the value itself. Nearly every honest value has no other.
-func (c *Checker) variants(f *Finding) []string {
-	list := append(make([]string, 0, 4), f.Value)
+// (V5). The first is the value itself. Nearly every honest value has no other. all is false where there are more than
+// anybody looks at.
+func (c *Checker) variants(f *Finding) (list []string, all bool) {
+	list = append(make([]string, 0, 4), f.Value)
 	list = append(list, f.alts...)
 	if len(list) == 1 && isPlainText(f.Value) && strings.IndexByte(f.Value, '[') < 0 && !strings.Contains(f.Value, "...") {
-		return list
+		return list, true
 	}
+	more := false
 	add := func(s string) {
-		if s != "" && len(list) < maxVariants && !slices.Contains(list, s) {
+		switch {
+		case s == "" || slices.Contains(list, s):
+		case len(list) == maxVariants:
+			more = true
+		default:
 			list = append(list, s)
 		}
 	}
@@ -44,6 +50,8 @@ func (c *Checker) variants(f *Finding) []string {
 				decodes++
 				add(d)
 			}
+		} else if decodePercent(s) != s {
+			more = true
 		}
 		add(compatible(s))
 		if t, ok := stripped(s); ok {
@@ -55,8 +63,24 @@ func (c *Checker) variants(f *Finding) []string {
 		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
 			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
+		more = more || unread(s)
 	}
-	return list
+	return list, !more
+}
+
+// unread reports a variable with more in its braces than is read.
+func unread(s string) bool {
+	for i := 0; ; i += 2 {
+		j := strings.Index(s[i:], "${")
+		if j < 0 {
+			return false
+		}
+		if i += j; len(s)-i > maxDollar {
+			if _, _, n := dollarName(s[i:]); n == 0 {
+				return true
+			}
+		}
+	}
 }
 
 // isPlainText reports a value that has one spelling only.
@@ -83,8 +107,8 @@ func (c *Checker) expand(s string) []string {
 		if e, ok := c.expandDollar(s, true); ok {
 			out = append(out, e)
 		}
-		if strings.Contains(s, "${") {
-			if e, ok := c.expandDollar(s, false); ok { // the defaults, whatever is set
+		if strings.Contains(s, "${") { // the defaults, whatever is set; once, or nested ones double at each level
+			if e, ok := c.expandDollar(s, false); ok && (len(out) == 0 || e != out[0]) {
 				out = append(out, e)
 			}
 		}
@@ -226,7 +250,7 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 
 // absolute yields p itself, or what a container's mounts make of it.
 func (j *judge) absolute(text, p, base string, yield func(spelled)) {
-	if j.container == nil || path.Clean(p) == "/dev/null" { // every container has its own
+	if j.container == nil || isDevice(path.Clean(p)) { // every container has its own
 		yield(spelled{text: text, path: p, base: base})
 		return
 	}
@@ -261,7 +285,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
-			s.weak = j.looked.elsewhere && !f.written && !f.makes // what is only read has to be there
+			s.weak = j.elsewhere && !f.written && !f.makes // what is only read has to be there
 			yield(s)
 		})
 	}

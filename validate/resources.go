@@ -59,14 +59,14 @@ func (d *detector) resources() (list []Finding, err error) {
 		for key > 0 && d.t.nodes[key].kend == 0 {
 			key = d.t.nodes[key].parent // the element of a list stands under the list's name
 		}
-		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.hintsAt(d.t, id).uri) {
+		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.uriAt(d.t, id)) {
 			continue
 		}
 		s := d.t.str(id)
 		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
 			continue
 		}
-		if len(list) == maxFindings {
+		if !d.work.spend(findSteps) {
 			return nil, &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.t.pointer(id), Message: "more URIs in one call than are judged; split it"}
 		}
 		if key == 0 {
@@ -106,7 +106,7 @@ func (d *detector) found() (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources}, nil
+	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources, work: *d.work}, nil
 }
 
 // bounds are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.

@@ -108,12 +108,12 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if len(list) == 0 {
 		return
 	}
-	trial, misfit := j.asSent(s, list), s.misfit(list)
+	trial, misfit := j.asSent(s, list), s.misfit(list, j.work)
 	if trial.Decision != Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
-		trial, misfit = j.asSent(s, list), s.misfit(list)
+		trial, misfit = j.asSent(s, list), s.misfit(list, j.work)
 	}
 	switch {
 	case trial.Decision != Allow:
@@ -145,7 +145,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 }
 
 // misfit holds the call with these strings in it against the tool's schema.
-func (s *Scan) misfit(list []respelled) error {
+func (s *Scan) misfit(list []respelled, work *budget) error {
 	if s.value == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *Scan) misfit(list []respelled) error {
 	for i := range list {
 		value = replaced(value, list[i].f.Pointer, list[i].to)
 	}
-	return s.tool.schema.validate(value)
+	return s.tool.schema.validate(value, work)
 }
 
 // replaced is v with another string at pointer; v itself stays as it is.
@@ -358,7 +358,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out
@@ -379,7 +379,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	if how == HowFileURI {
 		how = HowKey
 	}
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1}
+	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work}
 	d.asPath(tr.nodes[0].first, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err

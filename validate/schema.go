@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
 // be made to cost anything; past a limit the call is denied, never let through unchecked.
 const (
-	schemaDepth    = 256
 	schemaNodes    = 1 << 16
+	schemaFrames   = 1 << 12                // of the stack, while a value is held against a schema
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
@@ -34,32 +35,54 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("argument %s: %s", quoteForMessage(e.Pointer), e.Message)
 }
 
-// schemaBudget bounds one call's whole validation; a test shortens it.
-var schemaBudget = 2 * time.Second
-
 var errBudget = errors.New("budget spent")
 
-// meter is what one validation may still spend. It belongs to one instance.
+// meter is what one validation may still spend: steps of the call's budget, and time of regular expressions, which
+// nobody can count the work of. It belongs to one instance.
 type meter struct {
-	deadline time.Time
-	regex    time.Duration
-	steps    int
-	spent    bool
+	work  *budget
+	regex time.Duration
+	steps int
+	spent bool
 }
 
-func (m *meter) reset() {
-	*m = meter{deadline: time.Now().Add(schemaBudget), regex: regexBudget}
+func (m *meter) reset(work *budget) {
+	*m = meter{work: work, regex: regexBudget}
 }
 
 // step is called once for every schema that is applied to a value. It stops the validator by a panic that validate
-// recovers: the library has no other way to be interrupted.
-func (m *meter) step(any) error {
+// recovers: the library has no other way to be interrupted, and none to say how deep it is.
+func (m *meter) step(steps int) error {
 	m.steps++
-	if m.spent || m.steps&0x3f == 0 && time.Now().After(m.deadline) {
+	deep := m.steps&0xff == 0 && runtime.Callers(schemaFrames, make([]uintptr, 1)) > 0
+	if m.spent || deep || !m.work.spend(steps) {
 		m.spent = true
 		panic(errBudget)
 	}
 	return nil
+}
+
+// charge is the format that stands in the place of a schema's own: it takes what applying the schema to a value costs.
+func (m *meter) charge(s *jsonschema.Schema) *jsonschema.Format {
+	each := 2 + choices(s)/16
+	subschemas(s, func(sub *jsonschema.Schema) { each += choices(sub) / 16 })
+	return &jsonschema.Format{Name: "budget", Validate: func(v any) error {
+		switch v := v.(type) {
+		case []any:
+			return m.step(each * (1 + len(v)))
+		case map[string]any:
+			return m.step(each * (1 + len(v)))
+		}
+		return m.step(each)
+	}}
+}
+
+// choices is how many values a schema lists.
+func choices(s *jsonschema.Schema) int {
+	if s.Enum == nil {
+		return 0
+	}
+	return len(s.Enum.Values)
 }
 
 // instance is one compiled copy of a schema with the meter its regular expressions and steps are charged to.
@@ -80,12 +103,12 @@ type schema struct {
 }
 
 // readSchema decodes an inputSchema. nil, null and true accept every object, and give nil.
-func readSchema(raw []byte) (doc any, err error) {
+func readSchema(raw []byte, depth int) (doc any, err error) {
 	raw = trimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
-	return schemaDocument(raw)
+	return schemaDocument(raw, depth)
 }
 
 // load compiles the first copy.
@@ -107,8 +130,8 @@ func (s *schema) load() error {
 
 // schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur
 // twice are refused because two programs would read two schemas.
-func schemaDocument(raw []byte) (any, error) {
-	t := newTree(schemaDepth)
+func schemaDocument(raw []byte, depth int) (any, error) {
+	t := newTree(depth)
 	defer t.free()
 	if err := t.walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
 		var e *ArgumentsError
@@ -131,6 +154,9 @@ func costly(doc any) bool {
 	switch v := doc.(type) {
 	case map[string]any:
 		for k, sub := range v {
+			if list, ok := sub.([]any); ok && k == "enum" && len(list) > 64 {
+				return true
+			}
 			switch k {
 			case "pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not",
 				"if", "dependencies", "dependentSchemas", "contains", "unevaluatedItems", "unevaluatedProperties", "uniqueItems":
@@ -167,13 +193,12 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 		}
 	}()
 	m := &meter{}
-	m.reset()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuseLoader{})
 	c.UseRegexpEngine(m.engine)
 	c.AssertFormat() // so that the compiled schema keeps formats; takeFormats turns them into annotations
-	for name := range pathFormats {
+	for _, name := range formatsOf(s.doc) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
 	if err := c.AddResource(schemaURL, s.doc); err != nil {
@@ -184,17 +209,17 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
 	formats = make(map[*jsonschema.Schema]string)
-	var charge *jsonschema.Format
 	if costly(s.doc) {
-		charge = &jsonschema.Format{Name: "budget", Validate: m.step}
+		takeFormats(root, m.charge, formats)
+	} else {
+		takeFormats(root, func(*jsonschema.Schema) *jsonschema.Format { return nil }, formats)
 	}
-	takeFormats(root, charge, formats)
 	return &instance{root: root, meter: m}, formats, nil
 }
 
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
-func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map[*jsonschema.Schema]string) {
+func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		s := todo[len(todo)-1]
@@ -202,7 +227,7 @@ func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
-		s.Format = charge
+		s.Format = charge(s)
 		subschemas(s, func(sub *jsonschema.Schema) {
 			if !seen[sub] {
 				seen[sub] = true
@@ -212,15 +237,13 @@ func takeFormats(root *jsonschema.Schema, charge *jsonschema.Format, formats map
 	}
 }
 
-// eachName yields the name of every member that the schema declares, at any depth.
-func (s *schema) eachName(yield func(string)) {
+// each yields every schema of the document once.
+func (s *schema) each(yield func(*jsonschema.Schema)) {
 	seen := map[*jsonschema.Schema]bool{s.hints: true}
 	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for name := range at.Properties {
-			yield(name)
-		}
+		yield(at)
 		subschemas(at, func(sub *jsonschema.Schema) {
 			if !seen[sub] {
 				seen[sub] = true
@@ -272,7 +295,7 @@ func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 }
 
 // validate judges decoded arguments.
-func (s *schema) validate(v any) error {
+func (s *schema) validate(v any, work *budget) error {
 	if s == nil {
 		return nil
 	}
@@ -288,7 +311,7 @@ func (s *schema) validate(v any) error {
 			return &SchemaError{Code: CodeSchemaBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
-	in.meter.reset()
+	in.meter.reset(work)
 	err := runSchema(in, v)
 	select {
 	case s.spare <- in:
@@ -298,7 +321,7 @@ func (s *schema) validate(v any) error {
 }
 
 func runSchema(in *instance, v any) (err error) {
-	spent := &SchemaError{Code: CodeSchemaBudget, Message: "checking the arguments against the tool's schema took too long, so the call was not made; send smaller arguments"}
+	spent := &SchemaError{Code: CodeSchemaBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
 	defer func() {
 		if r := recover(); r != nil {
 			// Any panic of the library denies the call; only that of step is expected.

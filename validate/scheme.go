@@ -41,6 +41,12 @@ func readScheme(s string) (schemeKind, []string) {
 		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
 	}
 	for wrappers := range maxWrappers {
+		if inner, ok := archived(s); ok {
+			if s = inner; !hasScheme(s) && !strings.HasPrefix(s, "/vsi") {
+				return schemePath, []string{s}
+			}
+			continue
+		}
 		name, rest, ok := cutScheme(s)
 		if !ok {
 			return schemeNone, nil
@@ -54,6 +60,16 @@ func readScheme(s string) (schemeKind, []string) {
 			return schemeFile, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
 		case last == "file":
 			return schemeFile, []string{"file:" + jarEntry(rest)}
+		case chained(name, rest) != "":
+			if s = chained(name, rest); !hasScheme(s) {
+				return schemePath, []string{s}
+			}
+			continue
+		case name == "php" && strings.Contains(rest, "resource="):
+			if _, s, _ = strings.Cut(rest, "resource="); !hasScheme(s) {
+				return schemePath, []string{s}
+			}
+			continue
 		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
 			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || climbs(s)) {
 				return schemePath, []string{s}
@@ -90,6 +106,40 @@ func readScheme(s string) (schemeKind, []string) {
 		return schemeNone, nil
 	}
 	return schemeFile, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
+}
+
+// chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
+func chained(name, rest string) string {
+	i := strings.LastIndex(":"+rest, "::")
+	if i < 0 || plainSchemes[name] || name == "file" {
+		return ""
+	}
+	last := rest[i+1:]
+	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || rootedHome(last) || climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
+		return last
+	}
+	return ""
+}
+
+// archives are the virtual file systems of GDAL that read a file of this machine.
+var archives = wordSet("vsizip vsigzip vsitar vsi7z vsirar vsisparse vsisubfile vsicrypt vsicached vsicurl")
+
+// archived is the file in /vsizip/x.zip/y, with braces or without.
+func archived(s string) (inner string, ok bool) {
+	if !strings.HasPrefix(s, "/vsi") {
+		return "", false
+	}
+	name, rest, ok := strings.Cut(s[1:], "/")
+	if !ok || !archives[name] || rest == "" {
+		return "", false
+	}
+	if name == "vsisubfile" {
+		_, rest, _ = strings.Cut(rest, ",")
+	}
+	if strings.HasPrefix(rest, "{") {
+		rest, _, _ = strings.Cut(rest[1:], "}")
+	}
+	return rest, rest != ""
 }
 
 // cutScheme splits s at the colon of a scheme of two letters or more; one letter is a drive.

@@ -5,15 +5,15 @@ import "strings"
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
 	d.sit(f.seat, f.Member)
-	if d.at.full {
-		return
-	}
 	key := f.Value
 	if f.written {
 		key += "\x00>"
 	}
-	if f.form == formURI {
+	if f.form == formURI || f.form == formText {
 		key += "\x00:"
+	}
+	if f.weak {
+		key += "\x00?"
 	}
 	if f.runs {
 		key += "\x00!"
@@ -31,11 +31,7 @@ func (d *detector) add(f Finding, p place) {
 	if again && (before || f.relative()) {
 		return
 	}
-	if f.relative() {
-		d.at.names++
-	}
-	if len(d.at.seen)-d.at.names >= maxPerValue || d.at.names > maxNames {
-		d.at.full = true
+	if !d.work.spend(findSteps) {
 		return
 	}
 	if d.at.seen == nil {
@@ -61,7 +57,7 @@ func (d *detector) add(f Finding, p place) {
 	if f.inShell = d.name0 != ""; deleteCommands[d.name0] || !f.inShell && !f.Member && p.class == keyWords && d.deletes(f.seat, p) {
 		f.Role = RoleDelete
 	}
-	f.operand = f.inShell || f.How == HowSQL || p.class == keyWords || p.class == keySQL || p.class == keyQuery
+	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
 	f.makes = f.written || d.writes || makers[d.name0] && !strings.HasPrefix(f.Value, "-")
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)
@@ -108,7 +104,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id), full: d.at.full}
+	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
 }
 
 func (d *detector) role(key int32) Role {

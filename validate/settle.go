@@ -36,7 +36,7 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 			continue
 		}
 		shielded := f.Code == CodeProtected || f.Code == CodeProtectedAbove
-		if v.First == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected {
+		if v.First == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected || v.First.borrowed && !f.borrowed && f.Decision == v.Decision {
 			v.First, v.Fired = f, f.fired
 			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
 			if f.fired != nil {
@@ -93,7 +93,7 @@ func ruleOf(code string) string {
 	return RuleUnresolvable
 }
 
-// hintFor writes what an operator would add to the child's entry in hub.json to declare that the argument is no path.
+// hintFor writes what an operator would add to hub.json to declare that the argument is no path.
 func hintFor(t *Tool, f *Judged) string {
 	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.plausible() || t.uri || f.Member {
 		return ""
@@ -105,7 +105,7 @@ func hintFor(t *Tool, f *Judged) string {
 		}
 		return string(b)
 	}
-	return fmt.Sprintf(`"paths": { "args": { %s: { %s: "none" } } }`, quote(t.name), quote(f.declare))
+	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quote(t.child.Name), quote(t.name), quote(f.declare))
 }
 
 // RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.

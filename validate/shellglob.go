@@ -45,6 +45,10 @@ func matchable(part string) string {
 		b.WriteString(plainMatch.Replace(part[at : at+m[0]]))
 		class := part[at+m[0]+1 : at+m[1]-1]
 		at += m[1]
+		if strings.TrimLeft(class, "!^") == "" { // [] and [!] stand for themselves
+			b.WriteString(`\[` + class + `\]`)
+			continue
+		}
 		if strings.Contains(class, "[:") || strings.Contains(class, "[.") || strings.Contains(class, "[=") {
 			b.WriteByte('?')
 			continue

@@ -114,17 +114,14 @@ func resolveDots(s string) string {
 	return name + ":" + host + "/" + strings.Join(out, "/") + tail
 }
 
-const (
-	maxSlices = 24 // places in a URI where a server may begin to read a path
-	maxEnds   = 4  // and where it may end
-)
+const maxEnds = 4 // components that a server may cut off the path of a URI
 
 // sliced judges what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
 // every slice counts only where something is there. The schemes of the web count only where the child itself says by a
 // template that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
 	p := place{key: -1}
-	if len(spellings[0]) > maxValue && len(templates) > 0 {
+	if len(spellings[0]) > maxURI && len(templates) > 0 {
 		d.add(Finding{Value: spellings[0], How: HowURI, seat: id}, p) // longer than what templates are held against
 		return
 	}
@@ -135,7 +132,7 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		}
 		rest = strings.TrimPrefix(rest, "//")
 		begin := 0
-		for n := range maxSlices {
+		for n := 0; d.work.spend(findSteps); n++ {
 			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
 				if _, err := d.c.fs.Lstat("/" + rest[begin:]); err == nil {
 					d.slice(id, "/"+rest[begin:], p)

@@ -8,12 +8,10 @@ import (
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
-	inURL, tried, word, end := false, 0, 0, 0
-	first := strings.IndexByte(s, '=')
-	oneName := first > 0 && !hasBlank(strings.TrimFunc(s[:first], isBlank)) // name = value
+	inURL, word, end := false, 0, 0
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
 	d.pathspec(id, s, p, member)
-	for i := 0; i+1 < len(s) && !d.at.full; i++ {
+	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
 		c := s[i]
 		if isBlank(rune(c)) {
 			inURL, word = false, i+1
@@ -32,12 +30,13 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			}
 		}
 		after := s[i+1:]
-		if c == '=' && (i == first || i > 0 && s[i-1] == '=') && oneName {
-			after = strings.TrimLeft(after, " \t[(") // as ini files and argument lists are read
+		if c == '@' && (after == "/*" || after == "/**") {
+			continue // an alias: "@/*": ["./src/*"]
 		}
-		if d.tail(id, after, p, member, tried < wholeTails) {
-			tried++
+		if c == '=' {
+			after = strings.TrimLeft(after, "[(")
 		}
+		d.tail(id, after, p, member)
 		if c == '=' && flag {
 			d.link(id, s[i+1:], p, member)
 		}
@@ -53,14 +52,14 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		}
 	}
 	if s = strings.TrimLeftFunc(s, isEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
-		d.tail(id, s[2:], p, member, true)
+		d.tail(id, s[2:], p, member)
 		if strings.IndexByte(s[2:], '/') > 0 {
 			d.link(id, s[2:], p, member)
 		} else {
 			d.name(id, s[2:], p, member)
 		}
 		if i := bundle(s); i > 2 {
-			d.tail(id, s[i:], p, member, true)
+			d.tail(id, s[i:], p, member)
 		}
 	}
 	if flag {
@@ -163,23 +162,23 @@ var tailEnds = func() (ends [256]bool) {
 	return ends
 }()
 
-// tail judges one of them; it reports whether it was worth a look.
-func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
-	if most := maxTail; len(s) > most {
-		if !whole {
-			most = 256 // enough to see what it begins with
-		}
-		s = s[:most]
-	}
-	rest := strings.TrimLeft(s, "\"'`<")
+// tail judges one of them.
+func (d *detector) tail(id int32, s string, p place, member bool) {
+	rest := strings.TrimLeft(s[:min(len(s), maxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !isDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
-		return false
+		return
+	}
+	if !d.work.spend(len(rest)/byteSteps + 4) {
+		return
 	}
 	try := func(v string) {
 		v = trimEdges(v)
 		if kind, texts := readScheme(v); kind == schemeFile {
 			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
 			return
+		}
+		if len(v) > maxTail {
+			v = cleaned(v)
 		}
 		if _, ok := d.broadly(v); ok {
 			d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
@@ -189,14 +188,8 @@ func (d *detector) tail(id int32, s string, p place, member, whole bool) bool {
 	for end < len(rest) && !tailEnds[rest[end]] {
 		end++
 	}
-	if end == len(rest) {
-		end = -1
-	}
-	if whole || end < 0 {
-		try(rest)
-	}
-	if end > 0 {
+	try(rest)
+	if end > 0 && end < len(rest) {
 		try(rest[:end])
 	}
-	return true
 }

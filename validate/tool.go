@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
@@ -19,6 +21,8 @@ type Tool struct {
 	profile     *Profile
 	ruling      *ruling
 	pathFormats bool
+	defaults    []absent // of arguments that are paths
+	takesPaths  bool     // the schema or a declaration names an argument that is a path
 	rewrite     respelling
 	first       bool  // relative paths start in the first directory that the server is served
 	uri         bool  // not a tool: the URI of a resource
@@ -53,11 +57,11 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", quoteForMessage(child))
 	}
-	d, err := readDefinition(def)
+	d, err := readDefinition(def, c.depth)
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	doc, err := readSchema(d.schema)
+	doc, err := readSchema(d.schema, c.depth)
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +94,22 @@ func (t *Tool) compile(s *schema) error {
 	for p, sub := range s.hints.Properties {
 		class := classOf(p)
 		t.classes[p] = class
-		steps := hintSteps
-		if t.pathFormats && s.anyFormat(sub, &steps, func(f string) bool { return pathFormats[f] }) {
+		if t.pathFormats && s.pathBelow(sub) {
 			class = keyPath
 		}
+		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
 		if class != keyOther {
 			t.folded[foldName(p)] = class
 		}
 	}
-	s.eachName(func(p string) {
-		if folded := foldName(p); t.folded[folded] == keyOther {
-			t.folded[folded] = classOf(p)
+	if err := t.takeDefaults(s); err != nil {
+		return err
+	}
+	s.each(func(at *jsonschema.Schema) {
+		for p := range at.Properties {
+			if folded := foldName(p); t.folded[folded] == keyOther {
+				t.folded[folded] = classOf(p)
+			}
 		}
 	})
 	return nil
@@ -151,9 +160,9 @@ func tightening(rules map[string]ArgRule) map[string]ArgRule {
 }
 
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
-func readDefinition(def []byte) (definition, error) {
+func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
-	t := newTree(schemaDepth + 4)
+	t := newTree(depth + 4)
 	defer t.free()
 	if err := t.walk(def, -1, 0, lenient...); err != nil {
 		return d, err

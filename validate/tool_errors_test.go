@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestToolErrors(t *testing.T) {
@@ -56,8 +55,6 @@ func TestToolErrors(t *testing.T) {
 }
 
 func TestSchemaStage(t *testing.T) {
-	defer func(d time.Duration) { schemaBudget = d }(schemaBudget)
-	schemaBudget = 200 * time.Millisecond
 	w := newWorld(t)
 	c := w.checker()
 	deep := strings.Repeat("a", 40) + "!"
@@ -72,10 +69,10 @@ func TestSchemaStage(t *testing.T) {
 		{"anyOf", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, CodeSchemaViolation, "/a", "got number"},
 		{"big number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740992}`, CodeSchemaViolation, "/a", ""},
 		{"false schema", `false`, `{}`, CodeSchemaViolation, "", ""},
-		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
-		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "too long"},
+		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "costs more"},
+		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "costs more"},
 		{"exponential references", `{"$defs":{"n":{"items":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
-			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, CodeSchemaBudget, "", "too long"},
+			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, CodeSchemaBudget, "", "costs more"},
 		{"format is an annotation", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"email"},"b":{"format":"regex"}}}`, `{"a":"no","b":"("}`, "", "", ""},
 		{"content is an annotation", `{"properties":{"a":{"contentEncoding":"base64","contentMediaType":"application/json"}}}`, `{"a":"***"}`, "", "", ""},
 		{"exact number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740993}`, "", "", ""},

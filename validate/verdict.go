@@ -62,6 +62,7 @@ type Judged struct {
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
+	borrowed bool // it is denied only from a directory that another argument names
 	fired    *Rule
 	tally    *tally   // nil where no rule is about the tool
 	bounds   []string // of a URI that is outside: the prefixes of its scheme

@@ -18,7 +18,7 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	j := &judge{c: c, ruling: c.policy.ruling(child, tool)}
+	j := &judge{c: c, work: newBudget(0), ruling: c.policy.ruling(child, tool)}
 	if j.ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}

@@ -13,11 +13,11 @@ const (
 	keyOther   keyClass = iota
 	keyPath             // rule 1
 	keySource           // rule 1, but text of several lines is source code
-	keyContent          // rule 5
-	keyQuery            // content, unless it begins with an SQL verb
+	keyContent          // rule 5: prose
+	keyQuery            // rule 8 alone: SQL and other queries
 	keyShell            // rule 4: a string for a shell
-	keySQL              // rule 4: a string for a database
 	keyWords            // rule 4: an argument vector
+	keyEdit             // old, new or search: prose where the object says what is replaced by what
 )
 
 // The lists below are part of the documentation: FindingsDoc prints them.
@@ -33,30 +33,43 @@ var pathWords = []string{
 var notPathWords = wordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
 	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
 
-// contentWords, as the last word of a key, make its strings free text.
-var contentWords = wordSet("content contents text texts message messages body bodies data html markdown md code comment comments " +
-	"thought thoughts observation observations query queries regex regexp xpath jsonpath jq prompt prompts description descriptions " +
-	"instruction instructions question questions keyword keywords needle replacement replacements latex summary snippet snippets javascript js css expression expressions diff patch function prose selector selectors locator")
+// contentWords, codeWords and matchWords, as the last word of a key, make its strings free text: prose, code, and what
+// text is matched by.
+var (
+	contentWords = wordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
+		"note notes reason reasons thought thoughts observation observations prompt prompts description descriptions instruction instructions " +
+		"question questions keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
+	codeWords  = wordSet("code function javascript js css latex")
+	matchWords = wordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
+)
+
+// queryWords, as the last word of a key, say that a string is of some language that asks for data.
+var queryWords = wordSet("query queries q search sql statement statements expression expressions expr filter filters")
+
+// patchWords are the keys of content whose headers name files.
+var patchWords = wordSet("diff patch")
 
 // stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
 var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
 	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
-	"hash hashes sha checksum digest version versions status state index line lines column columns title titles label labels tag tags " +
-	"url urls uri uris href link links pattern patterns glob globs filter filters color colour owner permission permissions " +
+	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
+	"url urls uri uris href link links pattern patterns glob globs color colour owner permission permissions " +
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
 	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
 	shellTails     = wordSet("line lines string str text content code body value") // commandLine, scriptContent
-	sqlWords       = wordSet("sql statement statements")
-	queryWords     = wordSet("query queries search q")
 	vectorWords    = wordSet("args argv flags arguments")
 	innerPaths     = wordSet("key json x property field attribute element")
 	programWords   = wordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
 	separatorWords = wordSet("sep separator separators delimiter delimiters delim op operator char character")
-	codeWords      = wordSet("cell code notebook new old")
+	programKeys    = wordSet("shell interpreter executable program")
+	cellWords      = wordSet("cell code notebook new old")
 	segmentWords   = wordSet("segments parts components")
-	editWords      = wordSet("old new search find replace replacement")
+	editWords      = wordSet("old new search find replace replacement") // before "string"
+	replacedWords  = wordSet("search old")                              // beside newWords
+	newWords       = wordSet("replace replacement new")
+	editKeys       = wordSet("search old new")
 )
 
 func wordSet(list string) map[string]bool {
@@ -114,7 +127,7 @@ var lastWords = func() map[string]keyClass {
 	for _, l := range []struct {
 		set   map[string]bool
 		class keyClass
-	}{{stopWords, keyOther}, {vectorWords, keyWords}, {sqlWords, keySQL}, {shellWords, keyShell}, {contentWords, keyContent}, {queryWords, keyQuery}} {
+	}{{stopWords, keyOther}, {vectorWords, keyWords}, {shellWords, keyShell}, {contentWords, keyContent}, {codeWords, keyContent}, {matchWords, keyContent}, {queryWords, keyQuery}, {editKeys, keyEdit}} {
 		for w := range l.set {
 			m[w] = l.class
 		}

@@ -1,0 +1,87 @@
+package validate
+
+import (
+	"encoding/json"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A server takes the default of its schema for an argument that is absent, so a default that is a path is judged like
+// one that was sent (rule 10).
+
+// absent is an argument with such a default.
+type absent struct {
+	name  string
+	value json.RawMessage
+}
+
+// takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
+func (t *Tool) takeDefaults(s *schema) error {
+	at := map[*jsonschema.Schema]bool{s.hints: true}
+	everywhere(at)
+	for top := range at {
+		for name, sub := range top.Properties {
+			value := defaultOf(sub)
+			if value == nil {
+				continue
+			}
+			declared := false
+			if t.rules != nil {
+				r := best(step([]position{{node: t.rules}}, name))
+				declared = r != nil && r.Role != RoleNone
+			}
+			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.pathBelow(sub) {
+				continue
+			}
+			raw, err := json.Marshal(value)
+			if err != nil {
+				return err
+			}
+			t.defaults = append(t.defaults, absent{name, raw})
+		}
+	}
+	return nil
+}
+
+// defaultOf is the default of a value, nil where there is none.
+func defaultOf(sub *jsonschema.Schema) any {
+	at := map[*jsonschema.Schema]bool{sub: true}
+	everywhere(at)
+	for in := range at {
+		if in.Default != nil {
+			return *in.Default
+		}
+	}
+	return nil
+}
+
+// missing searches the defaults of the arguments that a call leaves out.
+func (d *detector) missing() error {
+	raw := []byte{'{'}
+	for _, a := range d.tool.defaults {
+		if d.t.child(0, a.name) > 0 {
+			continue
+		}
+		if len(raw) > 1 {
+			raw = append(raw, ',')
+		}
+		raw = append(append(append(raw, quoteJSON(a.name)...), ':'), a.value...)
+	}
+	if len(raw) == 1 {
+		return nil
+	}
+	t := newTree(d.c.depth)
+	defer t.free()
+	if err := t.parse(append(raw, '}'), d.c.size); err != nil {
+		return err
+	}
+	in := detector{t: t, c: d.c, tool: d.tool, roleKey: -1, work: d.work}
+	if err := in.run(); err != nil {
+		return err
+	}
+	for _, f := range in.findings {
+		f.How, f.spot = HowDefault, spot{}
+		d.findings = append(d.findings, f)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package validate
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// judgeAll holds calls of one tool against what each should become.
+func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want Decision, list ...string) {
+	t.Helper()
+	for _, args := range list {
+		s, err := c.Scan(tool, []byte(w.fill(args)))
+		if err != nil {
+			t.Errorf("%.300s: %v", args, err)
+			continue
+		}
+		if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
+			why := ""
+			if v.First != nil {
+				why = v.First.Pointer + " " + v.First.Value + " " + v.First.How + " " + v.First.Code
+			}
+			t.Errorf("%.300s: %v %s", args, v.Decision, why)
+		}
+	}
+}
+
+// TestContentKeys is rule 5: prose is exempt whatever it holds, and what is never exempt.
+func TestContentKeys(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Allow,
+		`{"title":"/etc/passwd is world-readable"}`, `{"title":"/etc/passwd"}`, `{"note":"~/.ssh"}`, `{"notes":["/etc/hosts"]}`, `{"reason":"see file:///etc/passwd"}`,
+		`{"search":"/etc/passwd","replace":"/etc/hosts"}`, `{"old":"/etc/passwd","new":"/etc/hosts"}`, `{"search":"../x","replacement":"/etc"}`, `{"find":"/etc/x","replace":"/etc/y"}`,
+		`{"text":"file:///x"}`, `{"prompt":"Summarise file:///etc/passwd"}`, `{"code":"open('/etc/passwd')"}`, `{"javascript":"fetch('/etc/passwd')"}`, `{"css":"url('/etc/passwd')"}`,
+		`{"xpath":"/etc/passwd"}`, `{"jq":"select(.p == \"/etc/passwd\")"}`, `{"selector":"a[href='/etc/passwd']"}`, `{"regex":"/etc/.*"}`, `{"body":"@/etc is the alias"}`,
+		`{"path":"{project}/a.txt","message":"@/etc/passwd"}`, `{"repo_path":"{project}","body":"@/etc/passwd"}`,
+	)
+	judgeAll(t, w, c, tool, Deny,
+		`{"text":"file:///etc/passwd"}`, `{"content":"file:///etc"}`, `{"message":["file:///etc/passwd"]}`, `{"query":"file:///etc/passwd"}`, `{"q":"FILE:///etc/passwd"}`, `{"search":"file:///etc/passwd"}`,
+		`{"selector":"file:///etc/passwd"}`, `{"body":"@/etc/passwd"}`, `{"data":"@/etc/passwd"}`, `{"data":"@{outside}/secret.txt"}`, `{"data":"@file:///etc/passwd"}`, `{"text":" @~/outside/secret.txt "}`,
+		`{"content":{"x":"/etc/passwd"}}`, `{"content":[["/etc/passwd"]]}`, `{"content":[{"path":"/etc/passwd"}]}`, `{"old":"/etc/passwd"}`, `{"search":"/etc/passwd"}`,
+		`{"pattern":"/etc/passwd"}`, `{"glob":"/etc/pass*"}`,
+	)
+	move := w.tool(c, "", `{"name":"rename_file"}`)
+	judgeAll(t, w, c, move, Deny, `{"old":"/etc/passwd","new":"x"}`, `{"old":"a.txt","new":"{outside}/x"}`)
+
+	remote, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Mode: ModeDeclared, ModeSet: true}}, Home: w.home, Getenv: w.getenv})
+	w.must(err)
+	tool = w.tool(remote, "", anyTool)
+	judgeAll(t, w, remote, tool, Deny, `{"q":"file:///etc/passwd"}`, `{"query":"file:///etc/passwd"}`, `{"search":"file:///etc/passwd"}`, `{"text":"file:///etc/passwd"}`, `{"x":"file:///etc/passwd"}`, `{"body":"@/etc/passwd"}`)
+	judgeAll(t, w, remote, tool, Allow, `{"q":"/etc/passwd"}`, `{"text":"see file:///etc/passwd"}`, `{"q":"https://x/etc"}`, `{"x":"/etc/passwd"}`)
+}
+
+// TestPatchHeaders: the paths in the headers of a patch are findings, its body is not.
+func TestPatchHeaders(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	attacks := []string{
+		`--- a/a.txt\n+++ /etc/passwd\n@@ -1 +1 @@\n-a\n+b\n`, `--- /etc/passwd\n+++ b/a.txt\n`, `--- a/x\n+++ b/../../outside/secret.txt\n@@ -1 +1 @@\n-a\n+b\n`,
+		`diff --git a/../../outside/secret.txt b/x\n`, `diff --git a/a.txt b/a.txt\nrename from a.txt\nrename to ../outside/new.txt\n`, `diff --git a/x b/x\ncopy to ../outside/new.txt\n`,
+		`*** Begin Patch\n*** Update File: /etc/passwd\n@@\n-a\n+b\n*** End Patch`, `*** Begin Patch\n*** Add File: ../outside/x\n+b\n*** End Patch`, `*** Begin Patch\n*** Delete File: link/secret.txt\n*** End Patch`,
+		`*** Begin Patch\n*** Update File: a.txt\n*** Move to: /etc/x\n*** End Patch`, `Index: ../outside/secret.txt\n===\n`, `*** /etc/passwd\tdate\n--- a.txt\tdate\n`,
+		`--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n--- a/b\n+++ /etc/passwd\n`, `--- a/a.txt\r\n+++ /etc/passwd\r\n`, `+++ \"/etc/pass\\167d\"\n`, `--- a/x\n+++ link/secret.txt\n`,
+		`--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n+++ /etc/passwd\n`, `--- a\n+++ b\n@@ -1,900 +1,900 @@\n x\ndiff --git a/x b/x\n--- a/x\n+++ /etc/passwd\n`,
+	}
+	for _, a := range attacks {
+		for _, key := range []string{"patch", "diff", "content", "input"} {
+			judgeAll(t, w, c, tool, Deny, `{"`+key+`":"`+a+`"}`)
+		}
+		inside := strings.NewReplacer("../../outside/secret.txt", "src/main.go", "../outside/secret.txt", "src/main.go", `/etc/pass\\167d`, "src/x", "/etc/passwd", "src/main.go", "../outside/new.txt", "src/n", "../outside/x", "src/x", "link/secret.txt", "src/x", "/etc/x", "src/x").Replace(a)
+		judgeAll(t, w, c, tool, Allow, `{"patch":"`+inside+`"}`)
+	}
+	judgeAll(t, w, c, tool, Allow,
+		`{"patch":"--- a/README.md\n+++ b/README.md\n@@ -1,2 +1,2 @@\n--- /etc/hosts\n--- /etc/hosts\n+++ /etc/passwd\n+++ /etc/passwd\n"}`,
+		`{"patch":"--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n x\n--- /etc/old comment\n y\n"}`, `{"diff":"--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+/etc/passwd\n"}`,
+		`{"content":"--- \ntitle: x\n---\n/etc/passwd"}`, `{"content":"text\n+++ /etc/passwd\n"}`, `{"patch":"[{\"op\":\"add\",\"path\":\"/home/x\",\"value\":1}]"}`,
+	)
+}
+
+// TestSchemaPaths is rule 10.
+func TestSchemaPaths(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	define := func(schema string) *Tool {
+		t.Helper()
+		return w.tool(c, "", `{"name":"do_it","inputSchema":`+schema+`}`)
+	}
+	path := `{"type":"string","format":"path"}`
+	for _, schema := range []string{
+		`{"properties":{"zz":` + path + `}}`, `{"additionalProperties":` + path + `}`, `{"unevaluatedProperties":` + path + `}`, `{"patternProperties":{"^z":` + path + `}}`,
+		`{"dependentSchemas":{"zz":{"properties":{"zz":` + path + `}}}}`, `{"if":{"properties":{"zz":` + path + `}},"then":{}}`, `{"if":{},"then":{"properties":{"zz":` + path + `}}}`,
+		`{"not":{"required":["no"],"properties":{"zz":` + path + `}}}`, `{"allOf":[{"anyOf":[{"oneOf":[{"properties":{"zz":` + path + `}}]}]}]}`,
+		`{"$defs":{"p":` + path + `},"properties":{"zz":{"$ref":"#/$defs/p"}}}`, `{"properties":{"zz":{"anyOf":[{"type":"null"},` + path + `]}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"zz":{"properties":{"zz":` + path + `}}}}`,
+		`{"properties":{"zz":{"format":"PATH"}}}`, `{"properties":{"zz":{"format":"File-Path"}}}`, `{"properties":{"zz":{"format":"directory"}}}`, `{"properties":{"zz":{"format":"file-uri"}}}`,
+		`{"properties":{"zz":{"format":"filename"}}}`, `{"properties":{"zz":{"description":"Absolute path to the file to read"}}}`, `{"properties":{"zz":{"title":"File path"}}}`,
+		`{"properties":{"zz":{"description":"The path to the workspace directory. Must exist."}}}`, `{"properties":{"zz":{"description":"Optional directory path"}}}`,
+	} {
+		tool := define(schema)
+		// "src/../passwd" is a link to a file outside without a slash that rule 2 would look at.
+		judgeAll(t, w, c, tool, Deny, `{"zz":"passwd"}`)
+		judgeAll(t, w, c, tool, Allow, `{"zz":"a.txt"}`)
+	}
+	for _, schema := range []string{`{"items":` + path + `}`, `{"contains":` + path + `}`, `{"prefixItems":[` + path + `]}`, `{"unevaluatedItems":` + path + `}`} {
+		tool := define(`{"properties":{"zz":` + schema + `}}`)
+		judgeAll(t, w, c, tool, Deny, `{"zz":["passwd"]}`)
+		judgeAll(t, w, c, tool, Allow, `{"zz":["a.txt"]}`)
+	}
+	for _, words := range []string{"The path of the URL", "Path to the API endpoint", "A name", "File path pattern to match", "JSON path of the field", "The title. Absolute path to nothing", "Path to the property in the document"} {
+		judgeAll(t, w, c, define(`{"properties":{"zz":{"description":"`+words+`"}}}`), Allow, `{"zz":"passwd"}`)
+	}
+	for args, want := range map[string]Decision{`{}`: Deny, `{"dir":"src"}`: Allow, `{"other":1}`: Deny} {
+		judgeAll(t, w, c, define(`{"properties":{"dir":{"type":"string","default":"/etc"}}}`), want, args)
+		judgeAll(t, w, c, define(`{"properties":{"dir":{"type":"string","default":"."}}}`), Allow, args)
+		judgeAll(t, w, c, define(`{"properties":{"name":{"type":"string","default":"/etc"}}}`), Allow, args)
+	}
+	s, err := c.Scan(define(`{"properties":{"dir":{"default":"/etc"}}}`), []byte(`{}`))
+	w.must(err)
+	if v := c.Judge(s, w.where(), w.view()); v.First.How != HowDefault || v.First.Pointer != "/dir" {
+		t.Errorf("%+v", v.First)
+	}
+}
+
+// TestDevices is rule 7.
+func TestDevices(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	read, write := w.tool(c, "", `{"name":"read_file"}`), w.tool(c, "", `{"name":"write_file"}`)
+	judgeAll(t, w, c, read, Allow, `{"path":"/dev/null"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/random"}`, `{"path":"/dev/urandom"}`, `{"command":"head -c 8 /dev/urandom"}`)
+	judgeAll(t, w, c, read, Deny, `{"path":"/dev/stderr"}`, `{"path":"/dev/stdin"}`, `{"path":"/dev/fd/0"}`, `{"path":"/dev/mem"}`)
+	judgeAll(t, w, c, write, Allow, `{"path":"/dev/null"}`, `{"path":"/dev/stderr"}`, `{"command":"echo x > /dev/stderr"}`)
+	judgeAll(t, w, c, write, Deny, `{"path":"/dev/stdout"}`, `{"path":"/dev/zero"}`, `{"path":"/dev/fd/1"}`, `{"path":"/dev/sda"}`)
+}
+
+// TestProgramsAsSettings: a program of the system is no path under a key that says so.
+func TestProgramsAsSettings(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Allow, `{"shell":"/bin/sh"}`, `{"default_shell":"/bin/sh"}`, `{"interpreter":"/bin/sh"}`, `{"executable":"/bin/sh"}`, `{"program":"/bin/sh"}`)
+	judgeAll(t, w, c, tool, Deny, `{"interpreter":"{outside}/tool"}`, `{"program":"/etc/passwd"}`, `{"executable":"/bin/../etc/passwd"}`, `{"name":"/bin/sh"}`)
+}
+
+// TestLongPaths: a path longer than any that can be opened is one all the same where cleaning shortens it.
+func TestLongPaths(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	dots := strings.Repeat("./", 4000)
+	for _, key := range []string{"x", "path", "query", "files"} {
+		judgeAll(t, w, c, tool, Deny, `{"`+key+`":"/etc/`+dots+`passwd"}`, `{"`+key+`":"link/`+dots+`secret.txt"}`, `{"`+key+`":"a 'link/`+dots+`secret.txt'"}`, `{"`+key+`":"x=/etc/`+dots+`passwd"}`)
+		if key == "x" || key == "query" {
+			judgeAll(t, w, c, tool, Allow, `{"`+key+`":"src/`+dots+`main.go"}`)
+		}
+	}
+}
+
+// TestWrappedURIs is rule 6: the inside of a wrapper counts.
+func TestWrappedURIs(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Deny, `{"x":"zip://a::file:///etc/passwd"}`, `{"x":"zip://a::/etc/passwd"}`, `{"url":"simplecache::zip://x::file:///etc/passwd"}`, `{"x":"filecache::file:///etc/passwd"}`,
+		`{"x":"php://filter/read=x/resource=/etc/passwd"}`, `{"x":"php://filter/resource=file:///etc/passwd"}`, `{"x":"/vsizip//etc/passwd/y"}`, `{"x":"/vsigzip//etc/passwd"}`,
+		`{"x":"/vsizip/{/etc/passwd}/y"}`, `{"x":"/vsicurl/file:///etc/passwd"}`, `{"path":"zip://a::/etc/passwd"}`, `{"x":"jdbc:sqlite:/etc/passwd"}`, `{"x":"tar://a::/etc/passwd"}`, `{"query":"select * from read_csv('zip://a::/etc/passwd')"}`,
+		`{"x":"libarchive://x::{outside}/secret.txt"}`, `{"x":"dir::file:///etc"}`)
+	judgeAll(t, w, c, tool, Allow, `{"x":"zip://a::https://example.com/x.zip"}`, `{"x":"zip://a::{project}/a.zip"}`, `{"x":"php://memory"}`, `{"x":"php://filter/resource=https://x/y"}`, `{"x":"std::vector"}`, `{"x":"Foo::Bar::baz/x"}`,
+		`{"x":"/vsizip/{project}/a.zip"}`, `{"x":"/vsimem/x.tif"}`, `{"x":"/vsicurl/https://x/y"}`)
+}
+
+// TestBlamedArgument: the denial names the argument that leads out, not one that is read from there.
+func TestBlamedArgument(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", `{"name":"search_files"}`)
+	for args, want := range map[string]string{
+		`{"path":".","pattern":"/etc"}`:                          "/pattern",
+		`{"pattern":"/etc","path":"."}`:                          "/pattern",
+		`{"path":"src","directory":"{outside}"}`:                 "/directory",
+		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`: "/dir",
+	} {
+		_, v := w.call(c, tool, args)
+		if v.Decision != Deny || v.First.Pointer != want {
+			t.Errorf("%s: %v at %+v, want %s", args, v.Decision, v.First, want)
+		}
+		if !strings.HasPrefix(v.First.Hint, `"mcpServers": { "child": { "paths": { "args": { "search_files": { "`+want+`"`) {
+			t.Errorf("%s: hint %s", args, v.First.Hint)
+		}
+	}
+	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"cat /etc/passwd"}`); v.First == nil || v.First.Does() != "read" ||
+		v.First.Hint != `"mcpServers": { "child": { "paths": { "args": { "run": { "/command": "none" } } } } }` {
+		t.Errorf("a shell string: %+v", v.First)
+	}
+	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"echo x > {outside}/new"}`); v.First == nil || v.First.Does() != "write" {
+		t.Errorf("a redirection: %+v", v.First)
+	}
+}
+
+// TestListsAreGenerated: every key that the code reads is in docs/findings.md.
+func TestListsAreGenerated(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "findings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	for _, set := range []map[string]bool{contentWords, codeWords, matchWords, queryWords, replacedWords, newWords, editWords, cellWords, patchWords, programKeys, stopWords, shellWords, vectorWords} {
+		for w := range set {
+			if !strings.Contains(text, " "+w+",") && !strings.Contains(text, " "+w+".") {
+				t.Errorf("docs/findings.md does not list %q", w)
+			}
+		}
+	}
+	threats, err := os.ReadFile(filepath.Join("..", "docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(threats), "content keys") || !strings.Contains(string(threats), "findings.md") {
+		t.Error("docs/threat-model.md does not name the exemption of content keys")
+	}
+	for _, class := range lastWords {
+		if !slices.Contains([]keyClass{keyOther, keyContent, keyQuery, keyShell, keyWords, keyEdit}, class) {
+			t.Errorf("class %d has no list", class)
+		}
+	}
+}
+
+// TestEmptyClass: a class of nothing is text to a shell.
+func TestEmptyClass(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	judgeAll(t, w, c, tool, Allow, `{"command":"ls []"}`, `{"command":"ls [!] a[]b*"}`, `{"command":"echo [] {} ()"}`, `{"args":["ls []*"]}`)
+}
