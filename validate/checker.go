@@ -242,6 +242,7 @@ type Scan struct {
 	findings  []Finding
 	resources []Finding // URIs of bound schemes; where byClient holds, of any
 	byClient  bool
+	work      budget // what judging it may cost
 	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
@@ -292,7 +293,7 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 }
 
 func (c *Checker) search(t *Tool, tr *tree) (*Scan, error) {
-	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1, work: newBudget(len(tr.docs[0]))}
 	if err := d.run(); err != nil {
 		return nil, err
 	}
@@ -316,7 +317,8 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		out.settle(s.tool, w, v)
 		return out
 	}
-	j := &judge{c: c, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
+	work := s.work // a scan may be judged more than once
+	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}

@@ -23,6 +23,7 @@ type detector struct {
 	t             *tree
 	c             *Checker
 	tool          *Tool
+	work          *budget // of the call
 	findings      []Finding
 	roleKey       int32 // memo of role
 	roleSeen      Role

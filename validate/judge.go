@@ -18,6 +18,7 @@ const (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c         *Checker
+	work      *budget // of the call
 	w         Where
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard

@@ -41,7 +41,7 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := tr.parse(object(uri, vars), c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: c, tool: t, roleKey: -1}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1, work: newBudget(len(uri))}
 	if t.mode != ModeOff {
 		id := tr.child(0, "uri")
 		if local || !isForeignFile(uri) {
@@ -91,7 +91,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := tr.parse(raw, c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: c, tool: t, roleKey: -1, findings: s.findings}
+	d := detector{t: tr, c: c, tool: t, roleKey: -1, work: &s.work, findings: s.findings}
 	if err := d.run(); err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (d *detector) found() (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources}, nil
+	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources, work: *d.work}, nil
 }
 
 // bounds are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.

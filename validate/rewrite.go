@@ -379,7 +379,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	if how == HowFileURI {
 		how = HowKey
 	}
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1}
+	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work}
 	d.asPath(tr.nodes[0].first, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err
