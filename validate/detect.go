@@ -20,21 +20,22 @@ const (
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
-	t             *tree
-	c             *Checker
-	tool          *Tool
-	work          *budget // of the call
-	findings      []Finding
-	roleKey       int32 // memo of role
-	roleSeen      Role
-	at            seat
-	course        course          // where cd went before the word that is looked at
-	variables     *shellVariables // of the shell string that it stands in, nil in none
-	inWords       bool            // the words of a shell string are looked at
-	vector0       int32           // the vector that vectorDeletes is about
-	vectorDeletes bool
-	writes        bool   // the word stands after a redirection
-	name0         string // the command that the word belongs to
+	t         *tree
+	c         *Checker
+	tool      *Tool
+	work      *budget // of the call
+	findings  []Finding
+	roleKey   int32 // memo of role
+	roleSeen  Role
+	at        seat
+	course    course          // where cd went before the word that is looked at
+	variables *shellVariables // of the shell string that it stands in, nil in none
+	inWords   bool            // the words of a shell string are looked at
+	argv      vector          // the latest array of words
+	writes    bool            // the word stands after a redirection
+	inShell   bool            // it belongs to a command
+	cmd       use             // what that makes of it
+	refused   error           // why the call is
 }
 
 // seat is the string that the latest findings came from.
@@ -75,6 +76,9 @@ func (d *detector) run() error {
 
 // overflow refuses a call with more paths than can be judged in reasonable time.
 func (d *detector) overflow() error {
+	if d.refused != nil {
+		return d.refused
+	}
 	if d.at.full || len(d.findings) > maxFindings {
 		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer,
 			Message: fmt.Sprintf("more than %d paths, %d relative names or %d bytes of a list in one string, or %d paths in one call; split it",

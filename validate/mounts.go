@@ -16,69 +16,30 @@ type Container struct {
 	Workdir string // in the container, "" where the image decides
 }
 
-// containerBools are options of "run" that take no value; every other one without "=" takes the next word.
-var containerBools = wordSet("-i -t -d -it -ti -dit -itd -P -q --rm --init --privileged --read-only --interactive --tty --detach " +
-	"--no-healthcheck --oom-kill-disable --publish-all --sig-proxy --disable-content-trust --quiet --help --replace --rmi --tls-verify")
-
 // ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command (V5). It is nil
 // for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	switch baseName(command) {
-	case "docker", "podman", "nerdctl":
-	default:
-		return nil
+	words := []argument{{text: baseName(command)}}
+	for _, a := range args {
+		words = append(words, argument{text: a})
 	}
-	for len(args) > 0 && (strings.HasPrefix(args[0], "-") || args[0] == "container") {
-		if !strings.Contains(args[0], "=") && (args[0] == "--context" || args[0] == "-c" || args[0] == "--host" || args[0] == "-H" || args[0] == "--config" || args[0] == "--log-level" || args[0] == "-l") && len(args) > 1 {
-			args = args[1:]
-		}
-		args = args[1:]
-	}
-	if len(args) == 0 || args[0] != "run" && args[0] != "exec" && args[0] != "create" {
+	u := usage{uses: make([]use, len(words)), trusted: true}
+	if u.command(words, u.uses, 1); !u.program.box {
 		return nil
 	}
 	c := &Container{}
-	for i := 1; i < len(args); i++ {
-		a := args[i]
-		if !strings.HasPrefix(a, "-") || a == "--" {
-			break // the image
-		}
-		name, value, has := shortFlag(a)
-		if !has {
-			name, value, has = strings.Cut(a, "=")
-		}
-		if !has {
-			if containerBools[a] {
-				continue
-			}
-			if i+1 < len(args) {
-				i++
-				value = args[i]
-			}
-		}
-		switch {
-		case name == "-v", name == "--volume", len(name) > 2 && name[1] != '-' && strings.HasSuffix(name, "v"): // -itv
+	for i, use := range u.uses {
+		value := words[i].text[min(use.at, len(words[i].text)):]
+		switch use.kind {
+		case useVolume:
 			c.volume(value)
-		case name == "--mount":
+		case useMount:
 			c.mount(value)
-		case name == "-w", name == "--workdir":
+		case useWorkdir:
 			c.Workdir = value
 		}
 	}
 	return c
-}
-
-// shortFlag reads -itv/host:/x and -v=/host:/x, a short flag with its value behind it.
-func shortFlag(a string) (name, value string, ok bool) {
-	if len(a) < 3 || a[1] == '-' {
-		return "", "", false
-	}
-	for i := 1; i+1 < len(a); i++ {
-		if !containerBools["-"+a[i:i+1]] {
-			return "-" + a[i:i+1], strings.TrimPrefix(a[i+1:], "="), true
-		}
-	}
-	return "", "", false
 }
 
 // volume reads HOST:CONTAINER[:OPTIONS].

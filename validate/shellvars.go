@@ -80,16 +80,3 @@ func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, 
 	}
 	return out, true
 }
-
-var (
-	blankVariable = regexp.MustCompile(`\$\{IFS[^}]*\}(?:\$[0-9@*])?|\$IFS\b(?:\$[0-9@*])?`)
-	aboveHere     = regexp.MustCompile(`\$\{PWD(?:%|/|:)[^}]*\}|\$\(\s*dirname\s+(?:--\s+)?"?(?:\$PWD|\$\{PWD\}|\$\(pwd\)|` + "`pwd`" + `)"?\s*\)`)
-)
-
-// otherSpelling writes out what stands for a blank and for the directory above.
-func otherSpelling(s string) string {
-	if strings.IndexByte(s, '$') < 0 {
-		return s
-	}
-	return aboveHere.ReplaceAllString(blankVariable.ReplaceAllString(s, " "), "..")
-}

@@ -1,0 +1,702 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	maxScript  = 1 << 17 // bytes of a shell string that are parsed: Linux starts no program with a longer argument
+	maxNesting = 1 << 24 // bytes of stack that parsing one may take
+	maxShells  = 8       // shells in shells: bash -c "..."
+	wordSteps  = 128     // what one word costs
+)
+
+// What the parser may take of its stack for each word or sign by which it can be made to call itself. The bounds are
+// upper ones, whatever stands around it: quoted or not, closed or not.
+const (
+	bracketStack = 4 << 10 // of what opens something, and of "?" in arithmetic
+	chainStack   = 512     // of signs that stand one after the other: - - - 1, a = b = c, ! ! !, [[ a && b && c ]]
+)
+
+// nesting is an upper bound of the stack that parsing s takes. It reads s once and does not call itself.
+func nesting(s string) int {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '(', '{', '[', '`', '"', '?':
+			n += bracketStack
+		case '-', '+', '!', '~', '=', '*', '&', '|', '<':
+			n += chainStack
+		default:
+			if i == 0 || !isLetter(s[i-1]) {
+				for _, word := range openingWords {
+					if strings.HasPrefix(s[i:], word) {
+						n += bracketStack
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// openingWords are reserved words behind which a command may stand.
+var openingWords = []string{"if", "elif", "while", "until", "for", "case", "select", "function", "time", "coproc", "then", "else", "do"}
+
+// A shellItem is a word of a shell string, with what is made of it.
+type shellItem struct {
+	use
+	shellWord
+	seat     wordSeat
+	crude    bool // its words are looked at one by one, and nothing else
+	whole    bool // it is looked at as it stands, and nothing else
+	captured bool // what its command prints is run, or taken for names
+	filed    bool // what its command prints is kept in a file
+	course   course
+}
+
+// A shellReader reads one shell string into items.
+type shellReader struct {
+	items []shellItem
+	where whereabouts
+	only  bool // nothing but cd and mkdir has been seen
+	odd   bool // a command, or cd, may not be what its name says
+	reads bool // something may run, or take for names, what is in a file
+	work  *budget
+	depth int // how deep the commands stand in each other
+	most  int // limits.depth
+	level int // shells in shells
+	fault string
+}
+
+// scope is what holds for the commands of one part of a shell string.
+type scope struct{ captured, filed, maybe, timed bool }
+
+// readShell reads a shell string: by the grammar of bash, or crudely and by the strictest reading where it has none.
+func readShell(s string, depth int, work *budget) *shellReader {
+	r := &shellReader{work: work, most: depth, only: true}
+	r.text(s, scope{})
+	if r.odd {
+		for i := range r.items {
+			r.items[i].course.sure = sureNot
+		}
+	}
+	return r
+}
+
+// text reads a shell string, or one inside another.
+func (r *shellReader) text(s string, in scope) {
+	if r.level == maxShells {
+		r.fault = fmt.Sprintf("more than %d shell strings in each other", maxShells)
+	}
+	if !r.spend(len(s)) {
+		return
+	}
+	r.odd = r.odd || strings.Contains(s, "CDPATH")
+	if len(s) > maxScript || strings.IndexByte(s, 0) >= 0 || nesting(s) > maxNesting {
+		r.crude(s)
+		return
+	}
+	file, err := syntax.NewParser().Parse(strings.NewReader(s), "")
+	if err != nil {
+		r.crude(s)
+		return
+	}
+	p := shellPart{shellReader: r, source: s}
+	r.level++
+	p.list(file.Stmts, in)
+	r.level--
+}
+
+// spend takes the cost of some bytes off the budget.
+func (r *shellReader) spend(n int) bool {
+	if r.fault == "" && !r.work.spend(wordSteps+2*n) {
+		r.fault = "more words than can be judged"
+	}
+	return r.fault == ""
+}
+
+// crude reads what no grammar fits: every word with its quotes and without them, and every text between quotes.
+func (r *shellReader) crude(s string) {
+	r.odd = true
+	last := ""
+	for token := range strings.FieldsFuncSeq(s, isBlank) {
+		bare := unquote(token)
+		if last == "cd" || last == "pushd" || last == "-C" {
+			r.where.move(bare, sureNot)
+		}
+		r.add(shellItem{shellWord: shellWord{text: token, pattern: token}})
+		last = strings.Trim(bare, "(){};&|<>$")
+		for _, other := range []string{bare, last} {
+			if other != token {
+				r.add(shellItem{shellWord: shellWord{text: other, pattern: other}})
+			}
+		}
+	}
+	for _, quote := range []string{"'", `"`, "`"} {
+		parts := strings.Split(s, quote)
+		for _, part := range parts[1:] {
+			if len(part) <= maxTail && hasBlank(part) && strings.IndexByte(part, '/') >= 0 {
+				r.add(shellItem{shellWord: shellWord{text: part}, whole: true})
+			}
+		}
+	}
+}
+
+// unquote drops the quotes and escapes of a word.
+func unquote(s string) string {
+	if strings.Contains(s, "$'") {
+		s = ansi(s)
+	}
+	return strings.NewReplacer("'", "", `"`, "", "`", "", `\`, "").Replace(s)
+}
+
+func (r *shellReader) add(item shellItem) {
+	if r.where.lost && r.fault == "" {
+		r.fault = "more directories than can be followed"
+	}
+	if r.spend(len(item.text)) {
+		item.course = course{r.where.dir, r.where.sure}
+		r.items = append(r.items, item)
+	}
+}
+
+// enter goes one deeper; the caller leaves again.
+func (r *shellReader) enter() bool {
+	if r.depth++; r.depth > r.most && r.fault == "" {
+		r.fault = fmt.Sprintf("commands in commands more than %d deep", r.most)
+	}
+	return r.fault == ""
+}
+
+// A shellPart is a text that is being read, of which nodes are parts.
+type shellPart struct {
+	*shellReader
+	source string
+}
+
+// list reads commands one after the other.
+func (r *shellPart) list(stmts []*syntax.Stmt, in scope) {
+	if r.enter() {
+		for _, s := range stmts {
+			r.stmt(s, in)
+			r.where.boundary()
+		}
+	}
+	r.depth--
+}
+
+// apart reads commands that run in a shell of their own.
+func (r *shellPart) apart(stmts []*syntax.Stmt, in scope) {
+	before := r.where
+	r.list(stmts, in)
+	r.where = before
+}
+
+// perhaps reads commands that may run or not, and in whichever shell.
+func (r *shellPart) perhaps(in scope, read func(in scope)) {
+	before := r.where
+	read(in)
+	r.where.join(before)
+}
+
+// again reads commands that may run more than once: where the last of them goes is where the first may start.
+func (r *shellPart) again(in scope, read func(in scope)) {
+	first, before := len(r.items), r.where
+	read(in)
+	if r.where.dir != before.dir {
+		for i := first; i < len(r.items); i++ {
+			r.items[i].course = course{dir: r.where.dir}
+		}
+	}
+	r.where.join(before)
+}
+
+// stmt reads one command with its redirections.
+func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
+	if s == nil || !r.enter() {
+		r.depth--
+		return
+	}
+	r.where.moved = false
+	before := r.where
+	for _, red := range s.Redirs {
+		in.filed = in.filed || intoFile(red)
+		r.reads = r.reads || red.Op == syntax.RdrIn
+	}
+	call, simple := s.Cmd.(*syntax.CallExpr)
+	var program *program
+	if simple {
+		program = r.call(call, len(s.Redirs) > 0, in)
+	} else {
+		in.timed = false
+		r.command(s.Cmd, in)
+	}
+	for _, red := range s.Redirs {
+		r.redirect(red, program, in)
+	}
+	if s.Negated || s.Background || s.Coprocess || s.Disown {
+		r.where.join(before)
+	}
+	r.depth--
+}
+
+// intoFile reports a redirection of what a command prints.
+func intoFile(red *syntax.Redirect) bool {
+	switch red.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
+		target := red.Word.Lit()
+		return !strings.HasPrefix(target, "/dev/") && strings.Trim(target, "0123456789-") != "" || target == ""
+	}
+	return false
+}
+
+// redirect reads the target of a redirection, or what a program is given to read.
+func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
+	item := shellItem{captured: in.captured, filed: in.filed}
+	switch red.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		body := red.Hdoc
+		if red.Op == syntax.WordHdoc {
+			body = red.Word
+		}
+		if body == nil {
+			return
+		}
+		if program != nil {
+			item.use = program.stdin
+		}
+		quoted := red.Op == syntax.Hdoc || red.Op == syntax.DashHdoc
+		for _, w := range r.words(body, quoted, in.inside(item.kind)) {
+			item.shellWord, item.crude = w, quoted && item.kind == usePath
+			r.use(item)
+		}
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if lit := red.Word.Lit(); lit != "" && strings.Trim(lit, "0123456789-") == "" {
+			return
+		}
+	}
+	item.use = use{role: RoleWrite, known: true}
+	item.seat = seatWritten
+	if red.Op == syntax.RdrIn {
+		item.use, item.seat = use{role: RoleRead, known: true}, seatPlain
+	}
+	for _, w := range r.words(red.Word, false, scope{captured: true}) {
+		item.shellWord = w
+		r.use(item)
+	}
+}
+
+// inside is the scope of a substitution in a word of some use: what it prints becomes part of that word.
+func (in scope) inside(kind useKind) scope {
+	switch kind {
+	case useText, useRemote, useWorkdir:
+		return scope{}
+	case usePrint:
+		return scope{captured: in.captured, filed: in.filed}
+	}
+	return scope{captured: true}
+}
+
+// command reads what is no simple command.
+func (r *shellPart) command(cmd syntax.Command, in scope) {
+	switch c := cmd.(type) {
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			r.andOr(c, in)
+		} else {
+			r.pipe(c, in)
+		}
+	case *syntax.Block:
+		r.list(c.Stmts, in)
+	case *syntax.Subshell:
+		r.apart(c.Stmts, in)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			r.list(c.Cond, in)
+			r.perhaps(in, func(in scope) { r.list(c.Then, in) })
+		}
+	case *syntax.WhileClause:
+		r.again(in, func(in scope) {
+			r.list(c.Cond, in)
+			r.list(c.Do, in)
+		})
+	case *syntax.ForClause:
+		if words, ok := c.Loop.(*syntax.WordIter); ok {
+			for _, w := range words.Items {
+				r.path(w)
+			}
+		} else if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
+			r.arithmetic(loop.Init)
+			r.arithmetic(loop.Cond)
+			r.arithmetic(loop.Post)
+		}
+		r.again(in, func(in scope) { r.list(c.Do, in) })
+	case *syntax.CaseClause:
+		r.words(c.Word, false, scope{captured: true})
+		for _, item := range c.Items {
+			for _, w := range item.Patterns {
+				r.words(w, false, scope{captured: true})
+			}
+			r.perhaps(in, func(in scope) { r.list(item.Stmts, in) })
+		}
+	case *syntax.FuncDecl:
+		r.odd = true
+		r.again(in, func(in scope) { r.stmt(c.Body, in) })
+	case *syntax.TimeClause:
+		in.timed = true
+		r.perhaps(in, func(in scope) { r.stmt(c.Stmt, in) })
+	case *syntax.CoprocClause:
+		r.odd = true
+		r.perhaps(scope{captured: true}, func(in scope) { r.stmt(c.Stmt, in) })
+	case *syntax.DeclClause:
+		for _, a := range c.Args {
+			r.assign(a)
+		}
+	case *syntax.TestClause:
+		r.test(c.X)
+	case *syntax.ArithmCmd:
+		r.arithmetic(c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			r.arithmetic(x)
+		}
+	}
+}
+
+// andOr reads a && b || c, which the parser nests to the left.
+func (r *shellPart) andOr(c *syntax.BinaryCmd, in scope) {
+	stmts, ops := []*syntax.Stmt{c.Y}, []syntax.BinCmdOperator{c.Op}
+	for {
+		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || x.Op != syntax.AndStmt && x.Op != syntax.OrStmt || len(c.X.Redirs) > 0 || c.X.Negated {
+			break
+		}
+		c = x
+		stmts, ops = append(stmts, c.Y), append(ops, c.Op)
+	}
+	r.stmt(c.X, in)
+	for i := len(stmts) - 1; i >= 0; i-- {
+		if ops[i] == syntax.OrStmt {
+			r.where.sure, in.maybe = sureNot, true
+		}
+		r.where.chance = r.where.chance || !r.where.moved
+		r.stmt(stmts[i], in)
+	}
+}
+
+// pipe reads a | b | c. Each runs in a shell of its own, in most shells.
+func (r *shellPart) pipe(c *syntax.BinaryCmd, in scope) {
+	stmts := []*syntax.Stmt{c.Y}
+	for {
+		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || x.Op != syntax.Pipe && x.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
+			break
+		}
+		c = x
+		stmts = append(stmts, c.Y)
+	}
+	stmts = append(stmts, c.X)
+	scopes := make([]scope, len(stmts)) // the last stage first
+	for i, s := range stmts {
+		scopes[i] = in
+		if filter, files := r.filter(s); !filter {
+			in.captured = true
+		} else if files {
+			in.filed = true
+		}
+	}
+	for i := len(stmts) - 1; i >= 0; i-- {
+		r.perhaps(scopes[i], func(in scope) { r.stmt(stmts[i], in) })
+	}
+}
+
+// filter reports a command that neither runs what it is given nor takes it for names, and whether it keeps it in a file.
+func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return false, false
+	}
+	words := make([]argument, len(call.Args))
+	for i, w := range call.Args {
+		words[i] = argument{text: w.Lit(), loose: w.Lit() == "" && !isQuoted(w)}
+		if strings.Contains(words[i].text, "files0") {
+			return false, false
+		}
+	}
+	u := usageOf(words, false)
+	for _, red := range s.Redirs {
+		files = files || intoFile(red)
+	}
+	for _, use := range u.uses {
+		files = files || use.role == RoleWrite
+	}
+	return u.program.filter && !u.doubt, files
+}
+
+// isQuoted reports a word that is one quoted text.
+func isQuoted(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch q := w.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		return true
+	case *syntax.DblQuoted:
+		for _, part := range q.Parts {
+			if _, ok := part.(*syntax.Lit); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// call reads a simple command and returns the program that reads its standard input, nil where that is not known.
+func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program {
+	for _, a := range c.Assigns {
+		r.assign(a)
+	}
+	var words []shellWord
+	for _, w := range c.Args {
+		words = append(words, r.render(w, false)...)
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(words[0].text, "-") {
+		name := "unnamed"
+		if in.timed {
+			name = "time" // no reserved word to some shells
+		}
+		words = append([]shellWord{{text: name}}, words...)
+	}
+	if !r.spend(16 * len(words)) {
+		return nil
+	}
+	list := make([]argument, len(words))
+	for i, w := range words {
+		list[i] = argument{w.text, w.loose}
+		r.reads = r.reads || i > 0 && strings.HasPrefix(w.text, "-") && (strings.Contains(w.text, "from") || strings.Contains(w.text, "stdin"))
+	}
+	u := usageOf(list, false)
+	if len(c.Assigns) > 0 {
+		u.distrust()
+	}
+	r.reads = r.reads || !u.program.leaf && !u.program.filter
+	r.odd = r.odd || u.program.shells || words[0].loose
+	for i, w := range words {
+		item := shellItem{use: u.uses[i], shellWord: w, captured: in.captured, filed: in.filed}
+		if item.kind == useCommand && item.known {
+			item.seat = seatCommand
+		}
+		r.within(w, in.inside(item.kind))
+		if item.kind == useMove {
+			before := r.where
+			r.where.move(w.text[min(item.at, len(w.text)):], sureNot)
+			defer func() { r.where = before }()
+		}
+		r.use(item)
+	}
+	if u.here {
+		r.add(shellItem{shellWord: shellWord{text: "."}, use: use{role: RoleDelete, known: true}})
+	}
+	r.moves(words, &u, c, redirected, in)
+	if u.doubt {
+		return nil
+	}
+	return u.program
+}
+
+// distrust takes back what depends on the place of an operand: a variable in front of a command may change its options.
+func (u *usage) distrust() {
+	u.doubt = true
+	for i, use := range u.uses {
+		if (use.kind == useText || use.kind == useRemote || use.kind == useSed) && use.at == 0 {
+			u.uses[i].kind = usePath
+		}
+	}
+}
+
+// moves follows cd.
+func (r *shellPart) moves(words []shellWord, u *usage, c *syntax.CallExpr, redirected bool, in scope) {
+	name := words[0].text
+	r.where.moved = false
+	switch {
+	case u.program == programs["cd"]:
+		var operands []shellWord
+		for _, w := range words[1:] {
+			if w.text != "-P" && w.text != "-L" && w.text != "-e" && w.text != "-@" && w.text != "--" && w.text != "cd" {
+				operands = append(operands, w)
+			}
+		}
+		if len(operands) == 0 {
+			r.add(shellItem{shellWord: shellWord{text: "~"}}) // home
+			r.where.move("~", sureNot)
+			return
+		}
+		to := operands[0]
+		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.text != "" && to.text[0] != '-' && !strings.ContainsAny(to.text, "*?[]{}$~`!#\\ \x01")
+		sure := sureNot
+		known := r.where.dir == "" || r.where.sure != sureNot
+		if plain && known && !in.maybe {
+			sure = sureDone
+		}
+		r.where.firm = sure == sureDone && r.only && !r.where.chance
+		r.only = r.where.firm
+		r.where.move(to.text, sure)
+		r.where.moved = true
+	case name == "pushd" && len(words) > 1:
+		r.where.move(words[len(words)-1].text, sureNot)
+	case name == "mv" && r.where.dir != "":
+		r.where.rise()
+		r.odd = true
+	case name == "mkdir" || name == "set":
+	default:
+		r.only = false
+	}
+}
+
+// assign reads NAME=VALUE.
+func (r *shellPart) assign(a *syntax.Assign) {
+	if a.Index != nil {
+		r.arithmetic(a.Index)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			if e.Index != nil {
+				r.arithmetic(e.Index)
+			}
+			if e.Value != nil {
+				r.path(e.Value)
+			}
+		}
+	}
+	name := ""
+	if a.Name != nil {
+		name = a.Name.Value
+	}
+	if a.Value == nil {
+		return
+	}
+	for _, w := range r.words(a.Value, false, scope{captured: true}) {
+		if name != "" && !a.Naked {
+			w.text, w.pattern = name+"="+w.text, name+"="+w.pattern
+		}
+		r.use(shellItem{use: use{kind: useAssign}, shellWord: w})
+	}
+}
+
+// path reads a word that is one, in no command.
+func (r *shellPart) path(w *syntax.Word) {
+	for _, w := range r.words(w, false, scope{captured: true}) {
+		r.use(shellItem{shellWord: w})
+	}
+}
+
+// words forms the words that one makes, and reads the substitutions in it.
+func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
+	if w == nil {
+		return nil
+	}
+	list := r.render(w, quoted)
+	for _, word := range list {
+		r.within(word, in)
+	}
+	return list
+}
+
+// within reads the substitutions in a word.
+func (r *shellPart) within(w shellWord, in scope) {
+	for _, node := range w.nodes {
+		if !r.enter() {
+			r.depth--
+			return
+		}
+		switch n := node.(type) {
+		case *syntax.CmdSubst:
+			r.reads = r.reads || in.captured
+			r.apart(n.Stmts, in)
+		case *syntax.ProcSubst:
+			r.reads = true
+			r.apart(n.Stmts, scope{captured: true})
+		case *syntax.Word:
+			r.words(n, true, in)
+		case syntax.ArithmExpr:
+			r.arithmetic(n)
+		}
+		r.depth--
+	}
+}
+
+// arithmetic reads the substitutions in an expression. The parser nests it to the left.
+func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
+	if !r.enter() {
+		r.depth--
+		return
+	}
+	for x != nil {
+		switch e := x.(type) {
+		case *syntax.BinaryArithm:
+			r.arithmetic(e.Y)
+			x = e.X
+			continue
+		case *syntax.UnaryArithm:
+			x = e.X
+			continue
+		case *syntax.ParenArithm:
+			x = e.X
+			continue
+		case *syntax.Word:
+			r.words(e, true, scope{captured: true})
+		}
+		break
+	}
+	r.depth--
+}
+
+// test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
+func (r *shellPart) test(x syntax.TestExpr) {
+	if !r.enter() {
+		r.depth--
+		return
+	}
+	switch t := x.(type) {
+	case *syntax.BinaryTest:
+		switch t.Op {
+		case syntax.AndTest, syntax.OrTest, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+			r.test(t.X)
+			r.test(t.Y)
+		default:
+			for _, w := range []syntax.TestExpr{t.X, t.Y} {
+				if w, ok := w.(*syntax.Word); ok {
+					r.words(w, false, scope{captured: true})
+				}
+			}
+		}
+	case *syntax.UnaryTest:
+		r.test(t.X)
+	case *syntax.ParenTest:
+		r.test(t.X)
+	case *syntax.Word:
+		for _, w := range r.words(t, false, scope{captured: true}) {
+			r.use(shellItem{use: use{kind: useWord, role: RoleRead, known: true}, shellWord: w})
+		}
+	}
+	r.depth--
+}
+
+// use keeps a word, and reads it further where it is a shell string.
+func (r *shellPart) use(item shellItem) {
+	r.add(item)
+	if item.kind == useShell && r.fault == "" {
+		before := r.where
+		r.text(strings.ReplaceAll(item.text[min(item.at, len(item.text)):], substituted, "."), scope{captured: item.captured, filed: item.filed})
+		r.where = before
+	}
+}
