@@ -7,13 +7,17 @@ type budget struct{ left int }
 
 // What is done costs about as many steps as it takes tenths of a microsecond.
 const (
-	callSteps = 1 << 20 // what every call may cost
-	byteSteps = 16      // what each byte of its arguments adds
-	lookSteps = 16      // one look at the disk: Lstat, Readlink, Open
+	callSteps  = 1 << 18 // what a call may cost whose arguments are no longer than callBytes
+	callBytes  = 1 << 20 // longer ones cost in proportion
+	lookSteps  = 16      // one look at the disk: Lstat, Readlink, Open
+	findSteps  = 16      // a string, or a part of one, that may be a path
+	readSteps  = 4       // one way to read it
+	judgeSteps = 24      // what is kept of it for the verdict
+	byteSteps  = 8       // bytes of text that are read once more cost one step
 )
 
 // newBudget is the budget of a call with arguments of some length.
-func newBudget(size int) *budget { return &budget{left: callSteps + byteSteps*size} }
+func newBudget(size int) *budget { return &budget{left: callSteps * max(size, callBytes) / callBytes} }
 
 // spend takes steps off the budget before the work is done. It is false where the budget does not cover them: the work
 // must not be done then, and the call is refused. What is spent stays spent.

@@ -21,7 +21,7 @@ func TestBudget(t *testing.T) {
 	if b = (budget{left: 10}); b.spend(-1) || !b.spent() {
 		t.Errorf("steps are given back: %+v", b)
 	}
-	if a, b := newBudget(0), newBudget(1<<20); a.spent() || b.left <= a.left {
+	if a, b := newBudget(0), newBudget(2<<20); a.spent() || b.left <= a.left {
 		t.Errorf("what a call begins with: %+v, %+v", a, b)
 	}
 }

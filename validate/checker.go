@@ -243,7 +243,7 @@ type Scan struct {
 	resources []Finding // URIs of bound schemes; where byClient holds, of any
 	byClient  bool
 	work      budget // what judging it may cost
-	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	value     any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.

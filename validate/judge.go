@@ -31,7 +31,6 @@ type judge struct {
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
 	lists     map[string][]listed
-	listed    int             // entries in lists
 	stray     map[string]bool // memo of strays
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
@@ -254,13 +253,27 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
 		return Deny, true, true
 	}
-	if j.c.platform.Clean(s.path) == "/dev/null" && !j.c.windows {
-		r.Code, r.Leads, r.Exists = CodeNullDevice, "/dev/null", true
+	if device := j.c.platform.Clean(s.path); !j.c.windows && isOpenDevice(device, f) {
+		r.Code, r.Leads, r.Exists = CodeNullDevice, device, true
 		u.hard, u.known = false, true
-		u.place = rootsmgr.Place{Path: "/dev/null", Exists: true, Readings: rootsmgr.Readings{Lexical: "/dev/null", Physical: "/dev/null", Cleaned: "/dev/null"}}
+		u.place = rootsmgr.Place{Path: device, Exists: true, Readings: rootsmgr.Readings{Lexical: device, Physical: device, Cleaned: device}}
 		return Allow, !f.relative(), true
 	}
 	return Deny, true, false
+}
+
+// isOpenDevice reports a device that holds nothing of anybody: always inside, or for one role alone (rule 7). Where the
+// role is only guessed, what may be read or written is what the device is for.
+func isOpenDevice(device string, f *Finding) bool {
+	switch device {
+	case "/dev/null":
+		return true
+	case "/dev/zero", "/dev/random", "/dev/urandom":
+		return f.Role == RoleRead || f.assumed && f.Role != RoleDelete
+	case "/dev/stderr":
+		return f.Role == RoleWrite
+	}
+	return false
 }
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what

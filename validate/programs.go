@@ -22,6 +22,7 @@ const (
 	useData
 	usePrint
 	useRemote
+	useRest
 	useHost
 	useBox
 	useVolume
@@ -40,7 +41,7 @@ const (
 )
 
 var useKinds = map[string]useKind{
-	"path": usePath, "text": useText, "word": useWord, "data": useData, "print": usePrint, "remote": useRemote, "host": useHost, "box": useBox,
+	"path": usePath, "text": useText, "word": useWord, "data": useData, "print": usePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": useVolume, "mount": useMount, "workdir": useWorkdir, "shell": useShell, "code": useCode, "sed": useSed, "assign": useAssign,
 	"command": useCommand, "commands": useCommands, "move": useMove, "cd": useCd, "sub": useSub, "--": useDashes,
 }
@@ -225,11 +226,12 @@ func (c *commandLine) read(i int) {
 	for ; i < len(c.words); i++ {
 		w := c.words[i]
 		c.doubt = c.doubt || w.loose
-		if !c.dashes && len(w.text) > 1 && w.text[0] == '-' {
+		if !c.dashes && len(w.text) > 1 && w.text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.trusted)) {
 			if w.text == "--" {
 				c.uses[i] = use{kind: useText, known: true}
 				if c.at < len(c.operands) && c.operands[c.at].kind == useDashes {
 					c.at++
+					c.dashes = true
 				} else if c.name != "xargs" {
 					c.dashes = true
 				}
@@ -238,13 +240,10 @@ func (c *commandLine) read(i int) {
 			i += c.option(i)
 			continue
 		}
-		kind := usePath
-		if c.at < len(c.operands) {
-			if c.operands[c.at].kind == useAssign && !isAssignment(w.text) {
-				c.at++
-			}
-			kind = c.operands[c.at].kind
+		if c.next() == useAssign && !isAssignment(w.text) {
+			c.at++
 		}
+		kind := c.next()
 		switch kind {
 		case useAssign:
 			c.uses[i] = use{kind: useAssign, known: true}
@@ -255,7 +254,7 @@ func (c *commandLine) read(i int) {
 		case useSub:
 			c.sub(i)
 			return
-		case useRemote:
+		case useRemote, useRest:
 			if c.doubt && !c.trusted {
 				break // an option of the program's own may follow
 			}
@@ -269,6 +268,14 @@ func (c *commandLine) read(i int) {
 			c.at++
 		}
 	}
+}
+
+// next is what the next operand is.
+func (c *commandLine) next() useKind {
+	if c.at < len(c.operands) {
+		return c.operands[c.at].kind
+	}
+	return usePath
 }
 
 // rest reads the words from i to end as a command.
@@ -396,7 +403,7 @@ func (c *commandLine) settle() {
 				at++
 			}
 		}
-		if c.doubt && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd || u.kind == useDashes || u.kind == useRemote {
+		if c.doubt && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
 			u.kind = usePath
 		}
 		if c.deletes {

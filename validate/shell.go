@@ -210,7 +210,7 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 		d.word(id, s, seatPlain, p, HowShell)
 	}
 	for token := range strings.FieldsFuncSeq(s, isBlank) {
-		if !d.work.spend(wordSteps + len(token)) {
+		if !d.work.spend(wordSteps + len(token)/byteSteps) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}

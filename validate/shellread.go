@@ -11,7 +11,7 @@ const (
 	maxScript  = 1 << 17 // bytes of a shell string that are parsed: Linux starts no program with a longer argument
 	maxNesting = 1 << 24 // bytes of stack that parsing one may take
 	maxShells  = 8       // shells in shells: bash -c "..."
-	wordSteps  = 128     // what one word costs
+	wordSteps  = 8       // what one word costs
 )
 
 // What the parser may take of its stack for each word or sign by which it can be made to call itself. The bounds are
@@ -113,7 +113,7 @@ func (r *shellReader) text(s string, in scope) {
 
 // spend takes the cost of some bytes off the budget.
 func (r *shellReader) spend(n int) bool {
-	if r.fault == "" && !r.work.spend(wordSteps+2*n) {
+	if r.fault == "" && !r.work.spend(wordSteps+n/byteSteps) {
 		r.fault = "more words than can be judged"
 	}
 	return r.fault == ""
@@ -146,12 +146,17 @@ func (r *shellReader) crude(s string) {
 	}
 }
 
+var quotes = strings.NewReplacer("'", "", `"`, "", "`", "", `\`, "")
+
 // unquote drops the quotes and escapes of a word.
 func unquote(s string) string {
+	if !strings.ContainsAny(s, "'\"`\\") {
+		return s
+	}
 	if strings.Contains(s, "$'") {
 		s = ansi(s)
 	}
-	return strings.NewReplacer("'", "", `"`, "", "`", "", `\`, "").Replace(s)
+	return quotes.Replace(s)
 }
 
 func (r *shellReader) add(item shellItem) {
@@ -180,13 +185,10 @@ type shellPart struct {
 
 // list reads commands one after the other.
 func (r *shellPart) list(stmts []*syntax.Stmt, in scope) {
-	if r.enter() {
-		for _, s := range stmts {
-			r.stmt(s, in)
-			r.where.boundary()
-		}
+	for _, s := range stmts {
+		r.stmt(s, in)
+		r.where.boundary()
 	}
-	r.depth--
 }
 
 // apart reads commands that run in a shell of their own.
@@ -476,7 +478,7 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 		}
 		words = append([]shellWord{{text: name}}, words...)
 	}
-	if !r.spend(16 * len(words)) {
+	if !r.spend(4 * len(words)) {
 		return nil
 	}
 	list := make([]argument, len(words))
@@ -614,10 +616,6 @@ func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
 // within reads the substitutions in a word.
 func (r *shellPart) within(w shellWord, in scope) {
 	for _, node := range w.nodes {
-		if !r.enter() {
-			r.depth--
-			return
-		}
 		switch n := node.(type) {
 		case *syntax.CmdSubst:
 			r.reads = r.reads || in.captured
@@ -626,11 +624,13 @@ func (r *shellPart) within(w shellWord, in scope) {
 			r.reads = true
 			r.apart(n.Stmts, scope{captured: true})
 		case *syntax.Word:
-			r.words(n, true, in)
+			if r.enter() {
+				r.words(n, true, in)
+			}
+			r.depth--
 		case syntax.ArithmExpr:
 			r.arithmetic(n)
 		}
-		r.depth--
 	}
 }
 

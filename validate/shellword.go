@@ -63,7 +63,7 @@ func (b *wordBuilder) end() shellWord {
 	w.text, w.pattern = b.text.String(), b.pattern.String()
 	b.part.odd = b.part.odd || history.MatchString(w.text)
 	name, _, _ := strings.Cut(w.pattern, "=")
-	w.loose = w.loose || w.pattern != "" && (hasMeta(w.pattern[:1]) || w.pattern[0] == '-' && hasMeta(name))
+	w.loose = w.loose || w.pattern != "" && w.text != "[" && (hasMeta(w.pattern[:1]) || w.pattern[0] == '-' && hasMeta(name))
 	b.text.Reset()
 	b.pattern.Reset()
 	b.word = shellWord{}
