@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxDollars bounds the dollar-quoted literals of one SQL string that are taken apart.
@@ -129,7 +128,7 @@ func (d *detector) refuse(id int32, why string) {
 // item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
 func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	u := item.use
-	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode && !isEscape(item.text) {
+	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
 		if u.role, u.at = item.role, 0; u.kind != useCd {
 			u.kind = usePath
 		}
@@ -137,42 +136,37 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	d.cmd = u
 	defer func() { d.cmd = use{} }()
 	for _, text := range item.spellings() {
-		pattern := item.pattern
-		if text != item.text {
-			pattern = ""
-		}
-		pattern = patternFrom(pattern, u.at)
 		text, ok := u.local(text)
 		switch {
 		case !ok, u.kind == useAssign && d.assignment(id, text, p):
-			continue
-		case u.kind == useSed, u.kind == useCode:
-			d.words(id, text, true, p)
-			continue
-		case len(text) != len(pattern) && u.kind > useWord:
-			pattern = ""
-		}
-		switch {
-		case item.crude:
-			d.words(id, text, false, p)
-			continue
-		case text == "":
-			continue
-		}
-		d.word(id, text, item.seat, p, HowShell)
-		if !item.whole {
-			d.shellGlob(id, pattern, p)
+		case u.kind == useSed, u.kind == useCode, item.crude:
+			d.words(id, text, !item.crude, p)
+		case item.whole:
+			d.word(id, text, item.seat, p, HowShell)
+		default:
+			d.word(id, text, item.seat, p, HowShell)
+			if text == item.text { // what stands behind an option or a sign is not written out
+				d.shellGlob(id, item.pattern, p)
+			}
 			if hasBlank(text) {
 				d.words(id, text, false, p)
-			} else if kind, _ := readScheme(text); kind != schemeOther {
-				eachPiece(text, func(w string) {
-					if w != text {
-						d.word(id, w, seatPlain, p, HowShell)
-					}
-				})
+			} else {
+				d.pieces(id, text, p)
 			}
 		}
 	}
+}
+
+// pieces judges what other programs may read out of a word.
+func (d *detector) pieces(id int32, s string, p place) {
+	if kind, _ := readScheme(s); kind == schemeOther {
+		return
+	}
+	eachPiece(s, func(w string) {
+		if w != s {
+			d.word(id, w, seatPlain, p, HowShell)
+		}
+	})
 }
 
 // local is what of a word names something on this machine; ok is false where nothing does.
@@ -223,27 +217,8 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 			}
 			d.word(id, w, seatPlain, p, HowShell)
 		}
-		eachPiece(token, func(w string) {
-			if w != token {
-				d.word(id, w, seatPlain, p, HowShell)
-			}
-		})
+		d.pieces(id, token, p)
 	}
-}
-
-// patternFrom cuts what stands for the first bytes of a text off its pattern.
-func patternFrom(pattern string, n int) string {
-	for i, r := range pattern {
-		if n <= 0 {
-			return pattern[i:]
-		}
-		if r >= hidden && r < hidden+0x80 {
-			n--
-		} else {
-			n -= utf8.RuneLen(r)
-		}
-	}
-	return ""
 }
 
 // isAtHost and isInBox begin a path of another machine, and of a container.

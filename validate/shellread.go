@@ -423,11 +423,10 @@ func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false, false
 	}
-	words := make([]argument, len(call.Args))
-	for i, w := range call.Args {
-		words[i] = argument{text: w.Lit(), loose: w.Lit() == "" && !isQuoted(w)}
-		if strings.Contains(words[i].text, "files0") {
-			return false, false
+	var words []argument
+	for _, arg := range call.Args {
+		for _, w := range r.render(arg, false) {
+			words = append(words, argument{w.text, w.loose || strings.Contains(w.text, "files0")})
 		}
 	}
 	u := usageOf(words, false)
@@ -438,25 +437,6 @@ func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
 		files = files || use.role == RoleWrite
 	}
 	return u.program.filter && !u.doubt, files
-}
-
-// isQuoted reports a word that is one quoted text.
-func isQuoted(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	switch q := w.Parts[0].(type) {
-	case *syntax.SglQuoted:
-		return true
-	case *syntax.DblQuoted:
-		for _, part := range q.Parts {
-			if _, ok := part.(*syntax.Lit); !ok {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // call reads a simple command and returns the program that reads its standard input, nil where that is not known.
@@ -668,16 +648,11 @@ func (r *shellPart) test(x syntax.TestExpr) {
 	}
 	switch t := x.(type) {
 	case *syntax.BinaryTest:
-		switch t.Op {
-		case syntax.AndTest, syntax.OrTest, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
-			r.test(t.X)
+		r.test(t.X)
+		if x, ok := t.Y.(*syntax.Word); ok && t.Op != syntax.TsNewer && t.Op != syntax.TsOlder {
+			r.words(x, false, scope{captured: true})
+		} else {
 			r.test(t.Y)
-		default:
-			for _, w := range []syntax.TestExpr{t.X, t.Y} {
-				if w, ok := w.(*syntax.Word); ok {
-					r.words(w, false, scope{captured: true})
-				}
-			}
 		}
 	case *syntax.UnaryTest:
 		r.test(t.X)

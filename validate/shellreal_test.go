@@ -68,7 +68,7 @@ func TestAgainstTheShell(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 7))
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
-	attacks, allowed := 0, 0
+	ran, attacks, allowed := 0, 0, 0
 	for range runs {
 		var b strings.Builder
 		for range r.IntN(4) {
@@ -85,11 +85,15 @@ func TestAgainstTheShell(t *testing.T) {
 			c = w.checker()
 			tool = w.tool(c, "", anyTool)
 		}
-		moved = strings.Contains(s, "mv ") // the next has a new world
+		moved = false
 		_, v := w.call(c, tool, `{"command":`+string(quoteJSON(s))+`}`)
 		if v.Decision == Allow {
 			allowed++
+		} else if r.IntN(8) > 0 {
+			continue // of what is denied a part shows that these are attacks
 		}
+		ran++
+		moved = strings.Contains(s, "mv ") // the next has a new world
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		cmd := exec.CommandContext(ctx, shell, "-c", s)
 		cmd.Dir, cmd.Env = w.project, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
@@ -108,8 +112,8 @@ func TestAgainstTheShell(t *testing.T) {
 			t.Errorf("seed %d: allowed, and the shell prints the file:\n%s\n%s", seed, s, out)
 		}
 	}
-	t.Logf("%d strings, %d print the file, %d allowed", runs, attacks, allowed)
-	if attacks < runs/20 {
-		t.Errorf("only %d of %d are attacks", attacks, runs)
+	t.Logf("%d strings, %d allowed, %d run, %d print the file", runs, allowed, ran, attacks)
+	if attacks < ran/20 {
+		t.Errorf("only %d of %d are attacks", attacks, ran)
 	}
 }

@@ -118,7 +118,7 @@ func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
 		case *syntax.CmdSubst:
 			b.substitution(p, quoted)
 		case *syntax.ArithmExp:
-			b.word.nodes = append(b.word.nodes, p.X)
+			b.expression(p.X)
 			b.put("0", true)
 		case *syntax.ProcSubst:
 			b.word.nodes = append(b.word.nodes, p)
@@ -164,27 +164,17 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 	if p.Param != nil {
 		name = p.Param.Value
 	}
-	for _, x := range []syntax.ArithmExpr{p.Index} {
-		if x != nil {
-			b.word.nodes = append(b.word.nodes, x)
-		}
-	}
+	b.expression(p.Index)
 	if p.Slice != nil {
-		for _, x := range []syntax.ArithmExpr{p.Slice.Offset, p.Slice.Length} {
-			if x != nil {
-				b.word.nodes = append(b.word.nodes, x)
-			}
-		}
+		b.expression(p.Slice.Offset)
+		b.expression(p.Slice.Length)
 	}
 	if p.Repl != nil {
-		for _, w := range []*syntax.Word{p.Repl.Orig, p.Repl.With} {
-			if w != nil {
-				b.word.nodes = append(b.word.nodes, w)
-			}
-		}
+		b.nested(p.Repl.Orig)
+		b.nested(p.Repl.With)
 	}
-	if p.Exp != nil && p.Exp.Word != nil {
-		b.word.nodes = append(b.word.nodes, p.Exp.Word)
+	if p.Exp != nil {
+		b.nested(p.Exp.Word)
 	}
 	b.part.odd = b.part.odd || name == "_" || strings.HasPrefix(name, "BASH_")
 	plain := !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0
@@ -204,6 +194,19 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 		b.unknown("$"+name, quoted)
 	default:
 		b.unknown(b.raw(p), quoted)
+	}
+}
+
+// expression and nested keep what may hold substitutions.
+func (b *wordBuilder) expression(x syntax.ArithmExpr) {
+	if x != nil {
+		b.word.nodes = append(b.word.nodes, x)
+	}
+}
+
+func (b *wordBuilder) nested(w *syntax.Word) {
+	if w != nil {
+		b.word.nodes = append(b.word.nodes, w)
 	}
 }
 
