@@ -139,7 +139,7 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 		text, ok := u.local(text)
 		switch {
 		case !ok, u.kind == useAssign && d.assignment(id, text, p):
-		case u.kind == useSed, u.kind == useCode, item.crude:
+		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
 			d.words(id, text, !item.crude, p)
 		case item.whole:
 			d.word(id, text, item.seat, p, HowShell)
@@ -190,7 +190,9 @@ func (u use) local(text string) (s string, ok bool) {
 			return host, true
 		}
 	case useSed:
-		return text, !isSubstitution(text)
+		if file, ok := sedWrites(text); ok {
+			return file, file != ""
+		}
 	case useShell:
 		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
 	}
@@ -246,7 +248,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 	case !ok:
 		return false
 	case name == "IFS":
-		return true
+		return len(value) <= 1
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.c.holdsPrograms(part) {

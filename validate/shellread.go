@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -567,12 +568,16 @@ func (r *shellPart) assign(a *syntax.Assign) {
 		return
 	}
 	for _, w := range r.words(a.Value, false, scope{captured: true}) {
+		r.odd = r.odd || name == "PATH" && !systemPath.MatchString(w.text)
 		if name != "" && !a.Naked {
 			w.text, w.pattern = name+"="+w.text, name+"="+w.pattern
 		}
 		r.use(shellItem{use: use{kind: useAssign}, shellWord: w})
 	}
 }
+
+// systemPath is a value of PATH that adds nothing but folders of the system.
+var systemPath = regexp.MustCompile(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that is one, in no command.
 func (r *shellPart) path(w *syntax.Word) {
@@ -595,6 +600,12 @@ func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
 
 // within reads the substitutions in a word.
 func (r *shellPart) within(w shellWord, in scope) {
+	for _, value := range w.values {
+		if r.enter() {
+			r.path(value)
+		}
+		r.depth--
+	}
 	for _, node := range w.nodes {
 		switch n := node.(type) {
 		case *syntax.CmdSubst:

@@ -22,10 +22,11 @@ const substituted = "\x01"
 
 // A shellWord is one word as a program is handed it.
 type shellWord struct {
-	text    string        // quotes removed and joined, escapes undone, variables as ${NAME}
-	pattern string        // the same, its quoted glob characters hidden
-	loose   bool          // it may become several words, or an option
-	nodes   []syntax.Node // substitutions and arithmetic in it
+	text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
+	pattern string         // the same, its quoted glob characters hidden
+	loose   bool           // it may become several words, or an option
+	nodes   []syntax.Node  // substitutions and arithmetic in it
+	values  []*syntax.Word // what it may be instead: ${x:-/y}
 }
 
 // spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
@@ -170,11 +171,16 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 		b.expression(p.Slice.Length)
 	}
 	if p.Repl != nil {
-		b.nested(p.Repl.Orig)
-		b.nested(p.Repl.With)
+		b.nested(p.Repl.Orig, false)
+		b.nested(p.Repl.With, true)
 	}
 	if p.Exp != nil {
-		b.nested(p.Exp.Word)
+		switch p.Exp.Op {
+		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+			b.nested(p.Exp.Word, false)
+		default:
+			b.nested(p.Exp.Word, true)
+		}
 	}
 	b.part.odd = b.part.odd || name == "_" || strings.HasPrefix(name, "BASH_")
 	plain := !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0
@@ -204,8 +210,12 @@ func (b *wordBuilder) expression(x syntax.ArithmExpr) {
 	}
 }
 
-func (b *wordBuilder) nested(w *syntax.Word) {
-	if w != nil {
+func (b *wordBuilder) nested(w *syntax.Word, value bool) {
+	switch {
+	case w == nil:
+	case value:
+		b.word.values = append(b.word.values, w)
+	default:
 		b.word.nodes = append(b.word.nodes, w)
 	}
 }
@@ -301,12 +311,23 @@ func isEscape(w string) bool {
 
 // isSubstitution reports s|x|y| of sed that neither reads nor writes.
 func isSubstitution(s string) bool {
+	file, ok := sedWrites(s)
+	return ok && file == ""
+}
+
+// sedWrites reads s|x|y|w FILE of sed.
+func sedWrites(s string) (file string, ok bool) {
 	s = strings.TrimLeft(s, "0123456789,$")
 	if len(s) < 4 || s[0] != 's' || isLetter(s[1]) || isDigit(s[1]) || isBlank(rune(s[1])) {
-		return false
+		return "", false
 	}
-	parts := strings.Split(s[2:], s[1:2])
-	return len(parts) == 3 && strings.Trim(parts[2], "gIiMmp0123456789") == ""
+	parts := strings.SplitN(s[2:], s[1:2], 3)
+	if len(parts) < 3 {
+		return "", false
+	}
+	flags := strings.TrimLeft(parts[2], "gIiMmp0123456789")
+	file, ok = strings.CutPrefix(flags, "w")
+	return strings.TrimSpace(file), ok || flags == ""
 }
 
 // whereabouts is where a shell string has gone.
