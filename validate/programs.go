@@ -421,3 +421,13 @@ func isAssignment(w string) bool {
 	i := strings.IndexByte(w, '=')
 	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) < 0
 }
+
+// distrust takes back what depends on the place of an operand: a variable in front of a command may change its options.
+func (u *usage) distrust(prints bool) {
+	u.doubt = true
+	for i, use := range u.uses {
+		if (use.kind == useText || use.kind == usePrint && prints || use.kind == useRemote || use.kind == useData || use.kind == useSed) && use.at == 0 {
+			u.uses[i].kind = usePath
+		}
+	}
+}

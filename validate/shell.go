@@ -129,8 +129,11 @@ func (d *detector) refuse(id int32, why string) {
 func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	u := item.use
 	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
-		if u.role, u.at = item.role, 0; u.kind != useCd {
+		if u.at = 0; u.kind != useCd {
 			u.kind = usePath
+		}
+		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
+			u.role = RoleNone
 		}
 	}
 	d.cmd = u

@@ -54,6 +54,7 @@ type shellItem struct {
 	seat     wordSeat
 	crude    bool // its words are looked at one by one, and nothing else
 	whole    bool // it is looked at as it stands, and nothing else
+	redirect bool // it is read from, not given to a command
 	captured bool // what its command prints is run, or taken for names
 	filed    bool // what its command prints is kept in a file
 	course   course
@@ -286,7 +287,7 @@ func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
 	item.use = use{role: RoleWrite, known: true}
 	item.seat = seatWritten
 	if red.Op == syntax.RdrIn {
-		item.use, item.seat = use{role: RoleRead, known: true}, seatPlain
+		item.use, item.seat, item.redirect = use{role: RoleRead, known: true}, seatPlain, true
 	}
 	for _, w := range r.words(red.Word, false, scope{captured: true}) {
 		item.shellWord = w
@@ -469,7 +470,7 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 	}
 	u := usageOf(list, false)
 	if len(c.Assigns) > 0 {
-		u.distrust()
+		u.distrust(false)
 	}
 	r.reads = r.reads || !u.program.leaf && !u.program.filter
 	r.odd = r.odd || u.program.shells || words[0].loose
@@ -494,16 +495,6 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 		return nil
 	}
 	return u.program
-}
-
-// distrust takes back what depends on the place of an operand: a variable in front of a command may change its options.
-func (u *usage) distrust() {
-	u.doubt = true
-	for i, use := range u.uses {
-		if (use.kind == useText || use.kind == useRemote || use.kind == useSed) && use.at == 0 {
-			u.uses[i].kind = usePath
-		}
-	}
 }
 
 // moves follows cd.

@@ -16,8 +16,8 @@ func (d *detector) vector(id int32, s string, p place) {
 	switch {
 	case hasBlank(s):
 		d.shell(id, s, p)
-	case strings.ContainsAny(s, pieceEnds):
-		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
+	default:
+		d.pieces(id, s, p)
 	}
 }
 
@@ -63,15 +63,23 @@ func (d *detector) readVector(array, id int32, p place) vector {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
-	case name != "" && name == baseName(words[0].text):
+	case name != "" && baseName(name) == baseName(words[0].text):
 	case name != "":
 		words, v.skip = append([]argument{{text: name}}, words...), 1
 	case strings.HasPrefix(words[0].text, "-"):
 		words, v.skip = append([]argument{{text: "unnamed"}}, words...), 1
 	}
 	v.usage = usageOf(words, false)
+	for _, w := range words {
+		if operators[w.text] && (w.text != ";" || v.program != programs["find"]) {
+			v.distrust(true) // a server may hand it all to a shell
+		}
+	}
 	return v
 }
+
+// operators, as words of their own, begin another command, or a redirection.
+var operators = wordSet("; & && | || > >> < 2> &>")
 
 // severalWords are keys of several shell strings.
 var severalWords = wordSet("commands cmds scripts lines")
@@ -88,18 +96,24 @@ func (d *detector) element(id int32, s string, u use, p place) {
 			return
 		}
 	}
-	d.uris(id, s, p, false)
-	if u.kind == useShell && hasBlank(s) {
+	rest, isSpec := strings.CutPrefix(s, "file:")
+	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
+		d.link(id, s, p, false)
+		s = rest // a package's: npm i file:../x
+	} else {
+		d.uris(id, s, p, false)
+	}
+	local, ok := u.local(s)
+	if u.kind == useShell && hasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)
 		return
 	}
-	local, ok := u.local(s)
 	if !ok || local == "" {
 		return
 	}
 	d.cmd = u
 	defer func() { d.cmd = use{} }()
-	if d.isProgramWord(local, seatPlain) && u.known {
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
 		return
 	}
 	d.broad(id, local, p, false)
@@ -113,8 +127,8 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	switch {
 	case hasBlank(local):
 		d.words(id, local, u.kind == useCode || u.kind == useSed, p)
-	case strings.ContainsAny(local, pieceEnds):
-		eachPiece(local, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
+	default:
+		d.pieces(id, local, p)
 	}
 }
 
@@ -147,7 +161,7 @@ func (d *detector) programBeside(p place) string {
 			continue
 		}
 		if name := d.t.str(c); name != "" && !hasBlank(name) {
-			return baseName(name)
+			return name
 		}
 	}
 	return ""
