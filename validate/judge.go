@@ -262,20 +262,6 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 	return Deny, true, false
 }
 
-// isOpenDevice reports a device that holds nothing of anybody: always inside, or for one role alone (rule 7). Where the
-// role is only guessed, what may be read or written is what the device is for.
-func isOpenDevice(device string, f *Finding) bool {
-	switch device {
-	case "/dev/null":
-		return true
-	case "/dev/zero", "/dev/random", "/dev/urandom":
-		return f.Role == RoleRead || f.assumed && f.Role != RoleDelete
-	case "/dev/stderr":
-		return f.Role == RoleWrite
-	}
-	return false
-}
-
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
 func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {

@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/csv"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -137,4 +138,52 @@ func baseName(command string) string {
 		}
 	}
 	return command
+}
+
+// local is what of a word names something on this machine; ok is false where nothing does.
+func (u use) local(text string) (s string, ok bool) {
+	text = text[min(u.at, len(text)):]
+	switch u.kind {
+	case useText, useRemote, useWorkdir, usePrint:
+		return "", false
+	case useWord:
+		return text, strings.Trim(text, "/") != ""
+	case useData:
+		return strings.CutPrefix(text, "@")
+	case useHost:
+		return text, !isAtHost.MatchString(text)
+	case useBox:
+		return text, !isInBox.MatchString(text)
+	case useVolume:
+		return hostOf(text), true
+	case useMount:
+		if host, target, bind := readMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
+			return host, true
+		}
+	case useSed:
+		if file, ok := sedWrites(text); ok {
+			return file, file != ""
+		}
+	case useShell:
+		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
+	}
+	return text, true
+}
+
+// isAtHost and isInBox begin a path of another machine, and of a container.
+var (
+	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
+	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
+)
+
+// hostOf is what HOST:CONTAINER says of this machine.
+func hostOf(spec string) string {
+	from := 0
+	if isDrive(spec) {
+		from = 2
+	} else if _, _, n := dollarName(spec); n > 0 {
+		from = n // ${A:-x} has a colon of its own
+	}
+	host, _, _ := strings.Cut(spec[from:], ":")
+	return spec[:from] + host
 }

@@ -183,9 +183,10 @@ type usage struct {
 
 const maxCommands = 16 // commands in commands: sudo env nice ...
 
-// usageOf reads a command by the table. further says that words unknown are added to it: by xargs, by find.
-func usageOf(words []argument, further bool) usage {
-	u := usage{uses: make([]use, len(words)), program: unknown, doubt: further}
+// usageOf reads a command by the table. doubt says that more than its words may change what they are: a variable in front
+// of it.
+func usageOf(words []argument, doubt bool) usage {
+	u := usage{uses: make([]use, len(words)), program: unknown, doubt: doubt}
 	if len(words) > 0 {
 		u.command(words, u.uses, maxCommands)
 	}
@@ -420,14 +421,4 @@ func (c *commandLine) settle() {
 func isAssignment(w string) bool {
 	i := strings.IndexByte(w, '=')
 	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) < 0
-}
-
-// distrust takes back what depends on the place of an operand: a variable in front of a command may change its options.
-func (u *usage) distrust(prints bool) {
-	u.doubt = true
-	for i, use := range u.uses {
-		if (use.kind == useText || use.kind == usePrint && prints || use.kind == useRemote || use.kind == useData || use.kind == useSed) && use.at == 0 {
-			u.uses[i].kind = usePath
-		}
-	}
 }

@@ -59,6 +59,7 @@ var programAttacks = map[string][]string{
 
 // programHonest hold paths that are none of this machine, or devices and programs that anybody may use.
 var programHonest = []string{
+	"GIT_AUTHOR_NAME=x git commit -m /etc/passwd", "LC_ALL=C grep -rn /etc/passwd src", "DEBUG=1 docker run --entrypoint /bin/sh img",
 	`echo $HOME`, `echo "$HOME"`, `echo ~`, `printf '%s\n' "$HOME"`, `ls > /dev/stderr`, `echo x >&2`, `echo x 2>/dev/stderr`, `head -c 16 /dev/urandom | base64`,
 	`dd if=/dev/zero of=x.bin bs=1M count=1`, `cat /dev/random | head -c 4`, `cat < /dev/null`, `openssl rand -hex 16 < /dev/urandom`, `true # /etc/x`, `ls src # see /etc/passwd`,
 	`git commit -m a -m /etc/b`, `git commit -m "fix /etc/passwd" -m "more ../x"`, `git commit -am /etc/passwd`, `git commit --message=/etc/passwd`,

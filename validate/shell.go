@@ -172,36 +172,6 @@ func (d *detector) pieces(id int32, s string, p place) {
 	})
 }
 
-// local is what of a word names something on this machine; ok is false where nothing does.
-func (u use) local(text string) (s string, ok bool) {
-	text = text[min(u.at, len(text)):]
-	switch u.kind {
-	case useText, useRemote, useWorkdir, usePrint:
-		return "", false
-	case useWord:
-		return text, strings.Trim(text, "/") != ""
-	case useData:
-		return strings.CutPrefix(text, "@")
-	case useHost:
-		return text, !isAtHost.MatchString(text)
-	case useBox:
-		return text, !isInBox.MatchString(text)
-	case useVolume:
-		return hostOf(text), true
-	case useMount:
-		if host, target, bind := readMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
-			return host, true
-		}
-	case useSed:
-		if file, ok := sedWrites(text); ok {
-			return file, file != ""
-		}
-	case useShell:
-		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
-	}
-	return text, true
-}
-
 // words judges the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
 // divides, and begins a pattern.
 func (d *detector) words(id int32, s string, code bool, p place) {
@@ -224,24 +194,6 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 		}
 		d.pieces(id, token, p)
 	}
-}
-
-// isAtHost and isInBox begin a path of another machine, and of a container.
-var (
-	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
-	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
-)
-
-// hostOf is what HOST:CONTAINER says of this machine.
-func hostOf(spec string) string {
-	from := 0
-	if isDrive(spec) {
-		from = 2
-	} else if _, _, n := dollarName(spec); n > 0 {
-		from = n // ${A:-x} has a colon of its own
-	}
-	host, _, _ := strings.Cut(spec[from:], ":")
-	return spec[:from] + host
 }
 
 // assignment judges NAME=VALUE where the name says what the value is; it reports whether that was all.
@@ -407,53 +359,6 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
 	}
 	d.urlLink(id, w, p, false)
-}
-
-// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
-func (d *detector) isListVariable(w string, at wordSeat) bool {
-	if w[0] != '$' {
-		return false
-	}
-	name, fallback, n := dollarName(w)
-	if n != len(w) || fallback != "" {
-		return false
-	}
-	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == seatCommand && d.c.isCommand(d.c.getenv(name))
-}
-
-// afterPATH returns what is added to $PATH: $PATH:bin.
-func (d *detector) afterPATH(w string) (string, bool) {
-	if w == "" || w[0] != '$' {
-		return "", false
-	}
-	name, fallback, n := dollarName(w)
-	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
-		return "", false
-	}
-	return w[n+1:], true
-}
-
-// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
-// working directory or nothing, $ROOT/../x and src/$X/../../x.
-func dotVariables(w string) string {
-	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
-		return w
-	}
-	var b strings.Builder
-	for i := 0; i < len(w); {
-		_, _, n := dollarName(w[i:])
-		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
-			n = 2
-		}
-		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
-			b.WriteByte('.')
-			i += n
-			continue
-		}
-		b.WriteByte(w[i])
-		i++
-	}
-	return b.String()
 }
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.

@@ -220,14 +220,20 @@ func (b *wordBuilder) nested(w *syntax.Word, value bool) {
 	}
 }
 
+// isHere and isAbove print the working directory, and the one above.
+var (
+	isHere  = regexp.MustCompile("^(?:\\$\\(|`)\\s*pwd\\s*[)`]$")
+	isAbove = regexp.MustCompile("^(?:\\$\\(|`)\\s*dirname\\s+(?:--\\s+)?\"?(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)\"?\\s*[)`]$")
+)
+
 // substitution adds what a command prints: the working directory, the one above, or nobody knows what.
 func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.word.nodes = append(b.word.nodes, p)
 	text := substituted
-	switch strings.Join(strings.Fields(strings.Trim(b.raw(p), "$()`")), " ") {
-	case "pwd":
+	switch raw := b.raw(p); {
+	case isHere.MatchString(raw):
 		text = "${PWD}"
-	case "dirname $PWD", `dirname "$PWD"`, "dirname ${PWD}", `dirname "${PWD}"`, "dirname $(pwd", `dirname "$(pwd)"`, "dirname -- $PWD", `dirname -- "$PWD"`, "dirname `pwd":
+	case isAbove.MatchString(raw):
 		text = ".."
 	}
 	b.unknown(text, quoted)

@@ -72,7 +72,7 @@ func (d *detector) readVector(array, id int32, p place) vector {
 	v.usage = usageOf(words, false)
 	for _, w := range words {
 		if operators[w.text] && (w.text != ";" || v.program != programs["find"]) {
-			v.distrust(true) // a server may hand it all to a shell
+			v.uses = nil // a server may hand it all to a shell
 		}
 	}
 	return v
