@@ -116,6 +116,9 @@ func (d *detector) commands(id int32, s string, p place) {
 		d.item(id, item, !r.odd && (item.kind != usePrint || prints), p)
 	}
 	d.course, d.inShell, d.inWords, d.variables = course{}, false, false, nil
+	if d.c.windows && strings.IndexByte(s, '\\') >= 0 {
+		d.words(id, s, false, p) // a backslash is a separator there
+	}
 }
 
 // refuse refuses a call whose shell string cannot be read to its end.

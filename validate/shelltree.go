@@ -57,7 +57,7 @@ func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
 	before := r.where
 	for _, red := range s.Redirs {
 		in.filed = in.filed || intoFile(red)
-		r.reads = r.reads || red.Op == syntax.RdrIn
+		r.reads = r.reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
 	}
 	call, simple := s.Cmd.(*syntax.CallExpr)
 	var program *program
@@ -81,10 +81,13 @@ func intoFile(red *syntax.Redirect) bool {
 	switch red.Op {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
 		target := red.Word.Lit()
-		return !strings.HasPrefix(target, "/dev/") && strings.Trim(target, "0123456789-") != "" || target == ""
+		return target == "" || strings.Trim(target, "0123456789-") != "" && !outputs[target]
 	}
 	return false
 }
+
+// outputs are no files.
+var outputs = wordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
 
 // redirect reads the target of a redirection, or what a program is given to read.
 func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
@@ -322,45 +325,6 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 		return nil
 	}
 	return u.program
-}
-
-// moves follows cd.
-func (r *shellPart) moves(words []shellWord, u *usage, c *syntax.CallExpr, redirected bool, in scope) {
-	name := words[0].text
-	r.where.moved = false
-	switch {
-	case u.program == programs["cd"]:
-		var operands []shellWord
-		for _, w := range words[1:] {
-			if w.text != "-P" && w.text != "-L" && w.text != "-e" && w.text != "-@" && w.text != "--" && w.text != "cd" {
-				operands = append(operands, w)
-			}
-		}
-		if len(operands) == 0 {
-			r.add(shellItem{shellWord: shellWord{text: "~"}}) // home
-			r.where.move("~", sureNot)
-			return
-		}
-		to := operands[0]
-		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.text != "" && to.text[0] != '-' && !strings.ContainsAny(to.text, "*?[]{}$~`!#\\ \x01")
-		sure := sureNot
-		known := r.where.dir == "" || r.where.sure != sureNot
-		if plain && known && !in.maybe {
-			sure = sureDone
-		}
-		r.where.firm = sure == sureDone && r.only && !r.where.chance
-		r.only = r.where.firm
-		r.where.move(to.text, sure)
-		r.where.moved = true
-	case name == "pushd" && len(words) > 1:
-		r.where.move(words[len(words)-1].text, sureNot)
-	case name == "mv" && r.where.dir != "":
-		r.where.rise()
-		r.odd = true
-	case name == "mkdir" || name == "set":
-	default:
-		r.only = false
-	}
 }
 
 // assign reads NAME=VALUE.
