@@ -219,7 +219,6 @@ type commandLine struct {
 	found    []int // operands, by their place
 	at       int   // in operands
 	dashes   bool  // "--" was there
-	end      int   // of what the program itself reads
 }
 
 // read goes through the words from i on.
@@ -230,11 +229,8 @@ func (c *commandLine) read(i int) {
 		if !c.dashes && len(w.text) > 1 && w.text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.trusted)) {
 			if w.text == "--" {
 				c.uses[i] = use{kind: useText, known: true}
-				if c.at < len(c.operands) && c.operands[c.at].kind == useDashes {
+				if c.dashes = true; c.next() == useDashes {
 					c.at++
-					c.dashes = true
-				} else if c.name != "xargs" {
-					c.dashes = true
 				}
 				continue
 			}
