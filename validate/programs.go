@@ -348,7 +348,7 @@ func (c *commandLine) strange(i int) int {
 // known finds an option of the program, or one that any program may have.
 func (c *commandLine) known(name string) (option, bool) {
 	o, ok := c.entry.options[name]
-	if !ok && c.entry != unknown && strings.IndexByte(c.entry.letters, name[1]) < 0 {
+	if !ok && len(name) > 1 && c.entry != unknown && strings.IndexByte(c.entry.letters, name[1]) < 0 {
 		o, ok = unknown.options[name]
 	}
 	return o, ok
