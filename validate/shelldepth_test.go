@@ -67,7 +67,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	for _, s := range []string{
 		strings.Repeat("$(", 200) + "ls" + strings.Repeat(")", 200), strings.Repeat("( ", 150) + "ls" + strings.Repeat(")", 150), strings.Repeat("cd src; ", 100) + "ls",
-		strings.Repeat("env ", 40) + "bash -c 'cat x'; " + strings.Repeat("x ", 1<<19),
+		strings.Repeat("time; ", 200) + strings.Repeat("( ", 150) + "ls" + strings.Repeat(")", 150), strings.Repeat("env ", 40) + "bash -c 'cat x'; " + strings.Repeat("x ", 1<<19),
 	} {
 		_, err := c.Scan(tool, []byte(`{"command":`+string(quoteJSON(s))+`}`))
 		e, ok := err.(*ArgumentsError)

@@ -49,7 +49,10 @@ func (r *shellPart) again(in scope, read func(in scope)) {
 
 // stmt reads one command with its redirections.
 func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
-	if s == nil || !r.enter() {
+	if s == nil { // time, of nothing
+		return
+	}
+	if !r.enter() {
 		r.depth--
 		return
 	}
