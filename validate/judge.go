@@ -253,13 +253,39 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 		r.Code, r.Err = CodeBudget, "too many paths and directories to combine"
 		return Deny, true, true
 	}
-	if device := j.c.platform.Clean(s.path); !j.c.windows && isOpenDevice(device, f) {
-		r.Code, r.Leads, r.Exists = CodeNullDevice, device, true
+	if dev := j.c.platform.Clean(s.path); !j.c.windows && harmless(f, dev) {
+		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.hard, u.known = false, true
-		u.place = rootsmgr.Place{Path: device, Exists: true, Readings: rootsmgr.Readings{Lexical: device, Physical: device, Cleaned: device}}
+		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return Allow, !f.relative(), true
 	}
 	return Deny, true, false
+}
+
+// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
+// they are what a child speaks by.
+var devices = map[string]Role{"/dev/null": RoleNone, "/dev/stderr": RoleWrite, "/dev/zero": RoleRead, "/dev/random": RoleRead, "/dev/urandom": RoleRead}
+
+func isDevice(p string) bool {
+	_, ok := devices[p]
+	return ok
+}
+
+// harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
+// word is: a target of a redirection or a file to make is written, any other is read.
+func harmless(f *Finding, dev string) bool {
+	role, ok := devices[dev]
+	if !ok || role == RoleNone {
+		return ok
+	}
+	if f.Role == RoleDelete {
+		return false
+	}
+	if f.inShell || f.assumed {
+		writes := f.written || f.makes
+		return writes == (role == RoleWrite) || !f.inShell && !writes
+	}
+	return f.Role == role
 }
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what

@@ -8,7 +8,7 @@ import (
 // programAttacks are shell strings in which a known program opens what another one, or another option, would not.
 var programAttacks = map[string][]string{
 	"programs": {
-		"echo /etc/passwd > /dev/shm/l; xargs cat < /dev/shm/l",
+		"rm /dev/urandom", "tee /dev/random", "echo /etc/passwd > /dev/shm/l; xargs cat < /dev/shm/l",
 		`echo /etc/passwd | xargs cat`, `echo /etc/passwd | tee l | xargs cat`, `echo /etc/passwd > l; xargs cat < l`, `echo /etc/passwd > l && cat $(cat l)`, `echo /etc/passwd | sudo xargs cat`,
 		`echo /etc/passwd | (xargs cat)`, `{ echo /etc/passwd; } | xargs cat`, `(echo /etc/passwd) | while read f; do cat $f; done`, `for i in 1; do echo /etc/passwd; done | xargs cat`,
 		`if true; then echo /etc/passwd; fi | xargs cat`, `f() { echo /etc/passwd; }; cat $(f)`, `printf /etc/passwd | { read f; cat $f; }`, `exec 3> l; echo /etc/passwd >&3; xargs cat < l`,

@@ -72,17 +72,3 @@ func (c *Checker) sameFile(a, b fs.FileInfo) bool {
 	}
 	return os.SameFile(a, b)
 }
-
-// isOpenDevice reports a device that holds nothing of anybody: always inside, or for one role alone (rule 7). Where the
-// role is only guessed, what may be read or written is what the device is for.
-func isOpenDevice(device string, f *Finding) bool {
-	switch device {
-	case "/dev/null":
-		return true
-	case "/dev/zero", "/dev/random", "/dev/urandom":
-		return f.Role == RoleRead || f.assumed && f.Role != RoleDelete
-	case "/dev/stderr":
-		return f.Role == RoleWrite
-	}
-	return false
-}

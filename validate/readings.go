@@ -226,7 +226,7 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 
 // absolute yields p itself, or what a container's mounts make of it.
 func (j *judge) absolute(text, p, base string, yield func(spelled)) {
-	if j.container == nil || isOpenDevice(path.Clean(p), &Finding{Role: RoleRead}) { // every container has its own
+	if j.container == nil || isDevice(path.Clean(p)) { // every container has its own
 		yield(spelled{text: text, path: p, base: base})
 		return
 	}
