@@ -50,7 +50,7 @@ func matchable(part string) string {
 			continue
 		}
 		b.WriteByte('[')
-		if class[0] == '!' || class[0] == '^' {
+		if class != "" && (class[0] == '!' || class[0] == '^') { // [] matches nothing
 			b.WriteByte('^')
 			class = class[1:]
 		}
