@@ -9,7 +9,7 @@ import (
 )
 
 // linked adds links to a world: dangling is there already, sub/sl leads to a file outside.
-func linked(t *testing.T) *world {
+func linked(t testing.TB) *world {
 	w := newWorld(t)
 	w.must(os.MkdirAll(filepath.Join(w.project, "sub"), 0o755))
 	w.must(os.Symlink("../../outside/secret.txt", filepath.Join(w.project, "sub/sl")))

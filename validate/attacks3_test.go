@@ -10,7 +10,7 @@ import (
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
 // .ssh and outside/sub are what it must not reach.
-func wild(t *testing.T) *world {
+func wild(t testing.TB) *world {
 	w := linked(t)
 	w.must(os.MkdirAll(filepath.Join(w.project, "sub/deep"), 0o755))
 	w.must(os.MkdirAll(filepath.Join(w.home, ".ssh"), 0o755))
@@ -143,11 +143,24 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, work: newBudget(0), w: w.where(), v: w.view(), listed: maxListed - 20}
+	j := &judge{c: c, w: w.where(), v: w.view(), work: &budget{left: 40 * entrySteps}}
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
+	}
+	// Links make a pattern endless: what is looked at is counted, not what is found.
+	w.must(os.Mkdir(filepath.Join(w.project, "loops"), 0o755))
+	for i := range 10 {
+		w.must(os.Symlink(".", filepath.Join(w.project, "loops", string(rune('a'+i)))))
+	}
+	if _, v := w.call(c, tool, `{"command":"ls loops/*/*/nosuch"}`); v.Decision != Allow {
+		t.Errorf("a hundred directories: %+v", v.First)
+	}
+	for _, command := range []string{"ls loops/*/*/*/*/*/*/*/nosuch", "ls loops/" + strings.Repeat("*/", 1900), "ls loops/*/*/*/*/*/nosuch loops/*/*/*/*/*/other"} {
+		if _, v := w.call(c, tool, `{"command":"`+command+`"}`); v.Decision != Deny || v.First.Code != CodeBudget {
+			t.Errorf("%.40s: %+v", command, v)
+		}
 	}
 	if _, v := w.call(c, tool, `{"command":"touch `+strings.Repeat("{a,b}", 8)+`"}`); v.Decision != Deny || v.First.Code != CodeGlob {
 		t.Errorf("256 alternatives: %+v", v)

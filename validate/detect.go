@@ -15,22 +15,23 @@ const (
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
-	t             *tree
-	c             *Checker
-	tool          *Tool
-	work          *budget // of the call
-	findings      []Finding
-	roleKey       int32 // memo of role
-	roleSeen      Role
-	at            seat
-	course        course          // where cd went before the word that is looked at
-	variables     *shellVariables // of the shell string that it stands in, nil in none
-	inWords       bool            // the words of a shell string are looked at
-	vector0       int32           // the vector that vectorDeletes is about
-	vectorDeletes bool
-	mentions      []mention
-	writes        bool   // the word stands after a redirection
-	name0         string // the command that the word belongs to
+	t         *tree
+	c         *Checker
+	tool      *Tool
+	work      *budget // of the call
+	findings  []Finding
+	roleKey   int32 // memo of role
+	roleSeen  Role
+	at        seat
+	course    course          // where cd went before the word that is looked at
+	variables *shellVariables // of the shell string that it stands in, nil in none
+	inWords   bool            // the words of a shell string are looked at
+	argv      vector          // the latest array of words
+	mentions  []mention
+	writes    bool  // the word stands after a redirection
+	inShell   bool  // it belongs to a command
+	cmd       use   // what that makes of it
+	refused   error // why the call is
 }
 
 // seat is the string that the latest findings came from.
@@ -70,6 +71,9 @@ func (d *detector) run() error {
 
 // overflow refuses a call with more paths than can be judged in reasonable time.
 func (d *detector) overflow() error {
+	if d.refused != nil {
+		return d.refused
+	}
 	if d.work.spent() {
 		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
 	}

@@ -131,7 +131,8 @@ func TestServedBeside(t *testing.T) {
 		{shellTool, `{"command":"make 2>&1 | tee build.log > out.txt"}`, Allow},
 		{shellTool, `{"command":"mkdir -p build/obj && touch new.txt"}`, Allow},
 		{shellTool, `{"command":"touch sub/new.txt"}`, Escalate}, // the directory to make it in is there
-		{shellTool, `{"command":"cat a.txt"}`, Escalate},         // it is there too
+		{shellTool, `{"command":"cat a.txt"}`, Allow},            // it is there too, and may be read
+		{shellTool, `{"command":"rm a.txt"}`, Escalate},
 		{shellTool, `{"command":"touch {outside}/new.txt"}`, Escalate},
 		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, Escalate}, // where it has gone
 		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, Escalate},

@@ -158,17 +158,39 @@ func lookupUser(name string) (string, bool) {
 	return u.HomeDir, true
 }
 
-// isCommand reports an absolute word that is an executable found on PATH, which is how shells are told what to run.
+// isCommand reports an absolute path of an executable in a folder of PATH in which only the administrator can have put it.
 func (c *Checker) isCommand(w string) bool {
 	if w == "" || w[0] != '/' && !isDrive(w) || climbs(w) {
 		return false
 	}
 	dir := filepath.Dir(w)
-	if !slices.Contains(c.path, dir) {
+	if !slices.Contains(c.path, dir) || !c.isAdministered(dir) {
 		return false
 	}
 	info, err := c.fs.Lstat(w)
 	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
+}
+
+// holdsPrograms reports a directory that PATH may name: one of PATH as it is, or one called bin in which only the
+// administrator can put anything.
+func (c *Checker) holdsPrograms(dir string) bool {
+	if dir == "" || dir[0] != '/' && !isDrive(dir) || climbs(dir) {
+		return false
+	}
+	dir = filepath.Clean(dir)
+	base := filepath.Base(dir)
+	return slices.Contains(c.path, dir) || (base == "bin" || base == "sbin") && c.isAdministered(dir)
+}
+
+// isAdministered reports a directory that is there and in which this user cannot put anything; for the administrator, one
+// in which nobody else can.
+func (c *Checker) isAdministered(dir string) bool {
+	place, err := rootsmgr.Resolve(c.fs, dir)
+	if err != nil || !place.Dir {
+		return false
+	}
+	info, err := c.fs.Lstat(place.Path)
+	return err == nil && (ownedByAdministrator(info) || ownedByMe(info) != nil && !c.mayWrite(place.Path))
 }
 
 // creatable reports whether something new could be put at a resolved path that does not exist, with what is missing

@@ -58,14 +58,17 @@
 //
 // # Shell strings
 //
-// A shell string is read as a POSIX shell forms its words, once more split at whatever may end a path for another program,
-// and with variables that hold nothing written out. What cd does is followed: where nothing can have kept it from leading to
-// x (cd x && y; cd x; y with an x that is there), y starts from x alone, otherwise from every directory it may start from.
+// A shell string is read by mvdan.cc/sh/v3/syntax, as bash forms its words, and those are once more split at whatever may end
+// a path for another program. An upper bound of the stack that the parser may take is counted first. What it refuses is split
+// at blanks and quotes, and judged by the strictest reading. What cd does is followed: where nothing can have kept it from
+// leading to x (cd x && y; cd x; y with an x that is there), y starts from x alone, otherwise from every directory it may
+// start from.
 //
-// Words that are no paths of this machine to the command they are given to are left out: patterns of grep, messages,
-// comments, here-documents that cat writes, separators of cut, what runs in a container. That is done only where the command is
-// what its name says (no function, no alias, no sudo -u before it) and nothing in the string runs or reads what it prints.
-// TestAgainstTheShell holds all of it against what a real shell prints.
+// What a program makes of its words, in shell strings and in arrays of words, is data: programs.txt. It says which words are
+// no paths of this machine (patterns, messages, what runs on another host or in a container), what is read, written and deleted,
+// and which words are commands again. A word that it says nothing about is a path. It is believed only where the command is
+// what its name says (no function, no alias, no PATH of the string's own), no option in it is unknown, and nothing in the
+// string runs or reads what it prints. TestAgainstTheShell holds all of it against what a real shell prints.
 //
 // # Words inside other strings
 //

@@ -29,7 +29,6 @@ type judge struct {
 	longest   int               // bytes of a root in it
 	watched   []watched         // protected files as they are now
 	lists     map[string][]listed
-	listed    int             // entries in lists
 	stray     map[string]bool // memo of strays
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition

@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/csv"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -16,69 +17,30 @@ type Container struct {
 	Workdir string // in the container, "" where the image decides
 }
 
-// containerBools are options of "run" that take no value; every other one without "=" takes the next word.
-var containerBools = wordSet("-i -t -d -it -ti -dit -itd -P -q --rm --init --privileged --read-only --interactive --tty --detach " +
-	"--no-healthcheck --oom-kill-disable --publish-all --sig-proxy --disable-content-trust --quiet --help --replace --rmi --tls-verify")
-
 // ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command (V5). It is nil
 // for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	switch baseName(command) {
-	case "docker", "podman", "nerdctl":
-	default:
-		return nil
+	words := []argument{{text: baseName(command)}}
+	for _, a := range args {
+		words = append(words, argument{text: a})
 	}
-	for len(args) > 0 && (strings.HasPrefix(args[0], "-") || args[0] == "container") {
-		if !strings.Contains(args[0], "=") && (args[0] == "--context" || args[0] == "-c" || args[0] == "--host" || args[0] == "-H" || args[0] == "--config" || args[0] == "--log-level" || args[0] == "-l") && len(args) > 1 {
-			args = args[1:]
-		}
-		args = args[1:]
-	}
-	if len(args) == 0 || args[0] != "run" && args[0] != "exec" && args[0] != "create" {
+	u := usage{uses: make([]use, len(words)), trusted: true}
+	if u.command(words, u.uses, 1); !u.program.box {
 		return nil
 	}
 	c := &Container{}
-	for i := 1; i < len(args); i++ {
-		a := args[i]
-		if !strings.HasPrefix(a, "-") || a == "--" {
-			break // the image
-		}
-		name, value, has := shortFlag(a)
-		if !has {
-			name, value, has = strings.Cut(a, "=")
-		}
-		if !has {
-			if containerBools[a] {
-				continue
-			}
-			if i+1 < len(args) {
-				i++
-				value = args[i]
-			}
-		}
-		switch {
-		case name == "-v", name == "--volume", len(name) > 2 && name[1] != '-' && strings.HasSuffix(name, "v"): // -itv
+	for i, use := range u.uses {
+		value := words[i].text[min(use.at, len(words[i].text)):]
+		switch use.kind {
+		case useVolume:
 			c.volume(value)
-		case name == "--mount":
+		case useMount:
 			c.mount(value)
-		case name == "-w", name == "--workdir":
+		case useWorkdir:
 			c.Workdir = value
 		}
 	}
 	return c
-}
-
-// shortFlag reads -itv/host:/x and -v=/host:/x, a short flag with its value behind it.
-func shortFlag(a string) (name, value string, ok bool) {
-	if len(a) < 3 || a[1] == '-' {
-		return "", "", false
-	}
-	for i := 1; i+1 < len(a); i++ {
-		if !containerBools["-"+a[i:i+1]] {
-			return "-" + a[i:i+1], strings.TrimPrefix(a[i+1:], "="), true
-		}
-	}
-	return "", "", false
 }
 
 // volume reads HOST:CONTAINER[:OPTIONS].
@@ -176,4 +138,52 @@ func baseName(command string) string {
 		}
 	}
 	return command
+}
+
+// local is what of a word names something on this machine; ok is false where nothing does.
+func (u use) local(text string) (s string, ok bool) {
+	text = text[min(u.at, len(text)):]
+	switch u.kind {
+	case useText, useRemote, useWorkdir, usePrint:
+		return "", false
+	case useWord:
+		return text, strings.Trim(text, "/") != ""
+	case useData:
+		return strings.CutPrefix(text, "@")
+	case useHost:
+		return text, !isAtHost.MatchString(text)
+	case useBox:
+		return text, !isInBox.MatchString(text)
+	case useVolume:
+		return hostOf(text), true
+	case useMount:
+		if host, target, bind := readMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
+			return host, true
+		}
+	case useSed:
+		if file, ok := sedWrites(text); ok {
+			return file, file != ""
+		}
+	case useShell:
+		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
+	}
+	return text, true
+}
+
+// isAtHost and isInBox begin a path of another machine, and of a container.
+var (
+	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
+	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
+)
+
+// hostOf is what HOST:CONTAINER says of this machine.
+func hostOf(spec string) string {
+	from := 0
+	if isDrive(spec) {
+		from = 2
+	} else if _, _, n := dollarName(spec); n > 0 {
+		from = n // ${A:-x} has a colon of its own
+	}
+	host, _, _ := strings.Cut(spec[from:], ":")
+	return spec[:from] + host
 }

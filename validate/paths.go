@@ -157,7 +157,7 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 func (d *detector) name(id int32, s string, p place, member bool) {
 	v := strings.TrimFunc(s, func(r rune) bool { return isEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
-	case v == "." && (deleteCommands[d.name0] || p.class == keyWords && d.deletes(id, p)):
+	case v == "." && d.cmd.role == RoleDelete:
 		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p) // with all that is in it
 	case v == "" || v == "." || climbs(v):
 	case strings.IndexByte(v, '/') >= 0:

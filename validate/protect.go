@@ -89,6 +89,9 @@ func harmless(f *Finding, dev string) bool {
 	if !ok || role == RoleNone {
 		return ok
 	}
+	if f.Role == RoleDelete {
+		return false
+	}
 	if f.inShell || f.assumed {
 		writes := f.written || f.makes
 		return writes == (role == RoleWrite) || !f.inShell && !writes

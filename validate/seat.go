@@ -54,11 +54,12 @@ func (d *detector) add(f Finding, p place) {
 		f.Role = d.role(p.key)
 		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
 	}
-	if f.inShell = d.name0 != ""; deleteCommands[d.name0] || !f.inShell && !f.Member && p.class == keyWords && d.deletes(f.seat, p) {
-		f.Role = RoleDelete
+	f.inShell = d.inShell
+	if d.cmd.role != RoleNone && !f.Member {
+		f.Role, f.assumed = d.cmd.role, false
 	}
 	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
-	f.makes = f.written || d.writes || makers[d.name0] && !strings.HasPrefix(f.Value, "-")
+	f.makes = f.written || d.writes || d.cmd.role == RoleWrite
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)
 	}

@@ -18,35 +18,135 @@ func lastWord(t *tree, key int32) string {
 
 // shell scans a shell string, or an element of one given as an array.
 func (d *detector) shell(id int32, s string, p place) {
-	n := &d.t.nodes[id]
-	element := n.kend == 0 && d.t.nodes[n.parent].kind == kArray
-	if element && n.index > 0 {
-		if s = d.element(id, s, p); s == "" {
-			return
-		}
-		before := len(d.findings)
-		d.broad(id, s, p, false)
-		if !d.onlyRelative(before) {
-			return
-		}
-	} else {
-		d.uris(id, s, p, false)
+	if u, ok := d.inVector(id, p); ok {
+		d.element(id, s, u, p)
+		return
 	}
-	variables := variablesOf(s)
-	eachShellWord(s, func(w shellWord) {
-		if w.at == seatCommand && element && n.index > 0 {
-			w.at = seatPlain
+	d.uris(id, s, p, false)
+	d.commands(id, s, p)
+}
+
+// commands judges the words of a shell string.
+func (d *detector) commands(id int32, s string, p place) {
+	r := readShell(s, d.c.depth, d.work)
+	if r.fault != "" {
+		d.refuse(id, r.fault)
+		return
+	}
+	d.inShell, d.variables = true, variablesOf(s)
+	for i := range r.items {
+		item := &r.items[i]
+		prints := !item.captured && !(item.filed && r.reads)
+		d.course, d.inWords = item.course, item.text != s
+		d.item(id, item, !r.odd && (item.kind != usePrint || prints), p)
+	}
+	d.course, d.inShell, d.inWords, d.variables = course{}, false, false, nil
+	if d.c.windows && strings.IndexByte(s, '\\') >= 0 {
+		d.words(id, s, false, p) // a backslash is a separator there
+	}
+}
+
+// refuse refuses a call whose shell string cannot be read to its end.
+func (d *detector) refuse(id int32, why string) {
+	if d.refused == nil {
+		d.refused = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: d.t.pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
+	}
+}
+
+// item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
+func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
+	u := item.use
+	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
+		if u.at = 0; u.kind != useCd {
+			u.kind = usePath
 		}
-		d.course, d.name0, d.inWords, d.variables = course{w.dir, w.sure}, w.name, w.text != s, variables
-		d.word(id, w.text, w.at, p, HowShell)
-		d.shellGlob(id, w.pattern, p)
+		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
+			u.role = RoleNone
+		}
+	}
+	d.cmd = u
+	defer func() { d.cmd = use{} }()
+	for _, text := range item.spellings() {
+		text, ok := u.local(text)
+		switch {
+		case !ok, u.kind == useAssign && d.assignment(id, text, p):
+		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
+			d.words(id, text, !item.crude, p)
+		case item.whole:
+			d.word(id, text, item.seat, p, HowShell)
+		default:
+			d.word(id, text, item.seat, p, HowShell)
+			if text == item.text { // what stands behind an option or a sign is not written out
+				d.shellGlob(id, item.pattern, p)
+			}
+			if hasBlank(text) {
+				d.words(id, text, false, p)
+			} else {
+				d.wordPieces(id, text, p)
+			}
+		}
+	}
+}
+
+// wordPieces judges what other programs may read out of a word.
+func (d *detector) wordPieces(id int32, s string, p place) {
+	if kind, _ := readScheme(s); kind == schemeOther {
+		return
+	}
+	eachPiece(s, func(w string) {
+		if w != s {
+			d.word(id, w, seatPlain, p, HowShell)
+		}
 	})
-	d.course, d.name0, d.inWords, d.variables = course{}, "", false, nil
+}
+
+// words judges the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
+// divides, and begins a pattern.
+func (d *detector) words(id int32, s string, code bool, p place) {
+	if code {
+		d.word(id, s, seatPlain, p, HowShell)
+	}
+	for token := range strings.FieldsFuncSeq(s, isBlank) {
+		if !d.work.spend(wordSteps + len(token)/byteSteps) {
+			d.refuse(id, "more words than can be judged")
+			return
+		}
+		if kind, _ := readScheme(token); kind == schemeOther || isSubstitution(strings.Trim(token, `'"`)) && token != s {
+			continue
+		}
+		for _, w := range []string{token, unquote(token)} {
+			if code && strings.Trim(w, "/~") == "" || isEscape(w) {
+				continue
+			}
+			d.word(id, w, seatPlain, p, HowShell)
+		}
+		d.wordPieces(id, token, p)
+	}
+}
+
+// assignment judges NAME=VALUE where the name says what the value is; it reports whether that was all.
+func (d *detector) assignment(id int32, s string, p place) bool {
+	name, value, ok := strings.Cut(s, "=")
+	switch {
+	case !ok:
+		return false
+	case name == "IFS":
+		return len(value) <= 1
+	case name == "PATH":
+		for part := range strings.SplitSeq(value, ":") {
+			if part != "$PATH" && part != "${PATH}" && !d.c.holdsPrograms(part) {
+				d.word(id, part, seatPlain, p, HowShell)
+				d.link(id, part, p, false)
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
 func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
-	command, written := at == seatCommand, at == seatWritten
+	written := at == seatWritten
 	if len(w) > maxRaw {
 		if w = trimEdges(w); len(w) > maxRaw {
 			d.longWord(id, w, p, how)
@@ -64,11 +164,16 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	kind, texts := readScheme(w)
 	switch kind {
 	case schemeOther:
-		if !command {
+		if at != seatCommand {
 			d.urlWord(id, w, p, how)
 		}
 		return
 	case schemeFile:
+		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !isSlash(rest[0]) {
+			d.word(id, rest, at, p, how) // a package's: npm i file:../x
+			d.link(id, w, p, false)
+			return
+		}
 		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
 		d.link(id, w, p, false)
 		return
@@ -76,7 +181,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
 		return
 	}
-	if (command || at == seatMaybe) && d.c.isCommand(w) || d.isListVariable(w, command) {
+	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
 		return
 	}
 	d.bareWord(id, w, at, p, how)
@@ -101,7 +206,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.afterPATH(w[i+1:]); ok {
 				d.word(id, w[i+1:], seatPlain, p, how)
-			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], false) {
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], seatPlain) && !d.isProgramWord(w[i+1:], seatPlain) {
 				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
 			}
 		}
@@ -118,13 +223,18 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		}
 	}
 	d.glued(id, w, p, how, false)
-	if command {
+	d.wordNames(id, w, at, p)
+}
+
+// wordNames keeps what a word may be where only a link leads it out.
+func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
+	if at == seatCommand {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
 			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
 		}
 		return
 	}
-	d.writes = written
+	d.writes = at == seatWritten
 	defer func() { d.writes = false }()
 	if hasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
@@ -140,6 +250,11 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 }
 
+// isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
+func (d *detector) isProgramWord(w string, at wordSeat) bool {
+	return at != seatWritten && d.cmd.role != RoleWrite && d.cmd.role != RoleDelete && d.c.isCommand(w)
+}
+
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
 	if dotted := dotVariables(w); dotted != w {
@@ -153,7 +268,7 @@ func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string
 		return
 	}
 	bare, ok := d.c.withoutVariables(w, d.variables)
-	if bare == "" && d.name0 == "cd" {
+	if bare == "" && d.cmd.kind == useCd {
 		bare = "~"
 	}
 	if ok {
@@ -172,53 +287,6 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
 	}
 	d.urlLink(id, w, p, false)
-}
-
-// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run or printed.
-func (d *detector) isListVariable(w string, command bool) bool {
-	if w[0] != '$' {
-		return false
-	}
-	name, fallback, n := dollarName(w)
-	if n != len(w) || fallback != "" {
-		return false
-	}
-	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && (command || proseCommands[d.name0]) && d.c.isCommand(d.c.getenv(name))
-}
-
-// afterPATH returns what is added to $PATH: $PATH:bin.
-func (d *detector) afterPATH(w string) (string, bool) {
-	if w == "" || w[0] != '$' {
-		return "", false
-	}
-	name, fallback, n := dollarName(w)
-	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
-		return "", false
-	}
-	return w[n+1:], true
-}
-
-// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
-// working directory or nothing, $ROOT/../x and src/$X/../../x.
-func dotVariables(w string) string {
-	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
-		return w
-	}
-	var b strings.Builder
-	for i := 0; i < len(w); {
-		_, _, n := dollarName(w[i:])
-		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
-			n = 2
-		}
-		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
-			b.WriteByte('.')
-			i += n
-			continue
-		}
-		b.WriteByte(w[i])
-		i++
-	}
-	return b.String()
 }
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.

@@ -16,8 +16,8 @@ import (
 const (
 	metas      = "*?[],{" // characters that a pattern gives a meaning to
 	hidden     = 0xe000   // a private rune stands for each of them where it was quoted
-	maxListed  = 1 << 18  // directory entries that the globs of one call may be held against
-	maxMatched = 1 << 12  // and what one of them may match
+	maxMatched = 1 << 12  // what one pattern may match
+	entrySteps = 1        // what it costs to read a directory entry, or to hold it against a pattern
 )
 
 var unhide = func() *strings.Replacer {
@@ -54,7 +54,7 @@ func matchable(part string) string {
 			continue
 		}
 		b.WriteByte('[')
-		if class[0] == '!' || class[0] == '^' {
+		if class != "" && (class[0] == '!' || class[0] == '^') { // [] matches nothing
 			b.WriteByte('^')
 			class = class[1:]
 		}
@@ -135,6 +135,9 @@ type globber struct {
 // where there is more than can be looked at.
 func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !hasMeta(parts[0]) {
+		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+			return false
+		}
 		if part := unhide.Replace(parts[0]); part != "" && part != "." {
 			dir = g.j.c.platform.Join(dir, part)
 			linked = linked || part == ".." || g.j.isLink(dir)
@@ -142,6 +145,9 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		parts = parts[1:]
 	}
 	if len(parts) == 0 {
+		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+			return false
+		}
 		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
@@ -153,6 +159,9 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	entries, err := g.j.list(dir)
 	if err != nil {
 		return !errors.Is(err, errBudget)
+	}
+	if !g.j.work.spend(entrySteps * len(entries)) {
+		return false
 	}
 	pattern := matchable(parts[0])
 	if pattern == "**" && !g.walk(dir, parts[1:], linked) {
@@ -169,6 +178,9 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 			continue
 		}
 		if ok, err := path.Match(pattern, e.name); !ok || err != nil {
+			continue
+		}
+		if len(parts) > 1 && !e.link && !e.dir {
 			continue
 		}
 		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
@@ -212,12 +224,16 @@ var plainMatch = func() *strings.Replacer {
 type listed struct {
 	name string
 	link bool
+	dir  bool
 }
 
 // list reads a directory once for each call.
 func (j *judge) list(dir string) ([]listed, error) {
 	if l, ok := j.lists[dir]; ok {
 		return l, nil
+	}
+	if !j.work.spend(lookSteps) {
+		return nil, errBudget
 	}
 	entries, err := j.c.list(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -226,12 +242,12 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
-	if j.listed += len(entries) + 1; j.listed > maxListed {
+	if !j.work.spend(entrySteps * len(entries)) {
 		return nil, errBudget
 	}
 	list := make([]listed, 0, len(entries))
 	for _, e := range entries {
-		list = append(list, listed{name: e.Name(), link: e.Type()&fs.ModeSymlink != 0})
+		list = append(list, listed{name: e.Name(), link: e.Type()&fs.ModeSymlink != 0, dir: e.IsDir()})
 	}
 	if j.lists == nil {
 		j.lists = make(map[string][]listed)

@@ -81,15 +81,49 @@ func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, 
 	return out, true
 }
 
-var (
-	blankVariable = regexp.MustCompile(`\$\{IFS[^}]*\}(?:\$[0-9@*])?|\$IFS\b(?:\$[0-9@*])?`)
-	aboveHere     = regexp.MustCompile(`\$\{PWD(?:%|/|:)[^}]*\}|\$\(\s*dirname\s+(?:--\s+)?"?(?:\$PWD|\$\{PWD\}|\$\(pwd\)|` + "`pwd`" + `)"?\s*\)`)
-)
-
-// otherSpelling writes out what stands for a blank and for the directory above.
-func otherSpelling(s string) string {
-	if strings.IndexByte(s, '$') < 0 {
-		return s
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
+func (d *detector) isListVariable(w string, at wordSeat) bool {
+	if w[0] != '$' {
+		return false
 	}
-	return aboveHere.ReplaceAllString(blankVariable.ReplaceAllString(s, " "), "..")
+	name, fallback, n := dollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == seatCommand && d.c.isCommand(d.c.getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := dollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
+}
+
+// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
+// working directory or nothing, $ROOT/../x and src/$X/../../x.
+func dotVariables(w string) string {
+	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
+		return w
+	}
+	var b strings.Builder
+	for i := 0; i < len(w); {
+		_, _, n := dollarName(w[i:])
+		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
+			n = 2
+		}
+		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {
+			b.WriteByte('.')
+			i += n
+			continue
+		}
+		b.WriteByte(w[i])
+		i++
+	}
+	return b.String()
 }

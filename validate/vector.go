@@ -4,10 +4,8 @@ import "strings"
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
-	if d.c.isCommand(s) && d.leadsVector(id, p) {
-		return
-	}
-	if s = d.element(id, s, p); s == "" {
+	if u, ok := d.inVector(id, p); ok {
+		d.element(id, s, u, p)
 		return
 	}
 	d.broad(id, s, p, false)
@@ -18,8 +16,119 @@ func (d *detector) vector(id int32, s string, p place) {
 	switch {
 	case hasBlank(s):
 		d.shell(id, s, p)
-	case strings.ContainsAny(s, pieceEnds):
-		eachPiece(s, func(w string) { d.word(id, w, seatPlain, p, HowShell) })
+	default:
+		d.wordPieces(id, s, p)
+	}
+}
+
+// A vector is an array of the words of one command, with what its program makes of them.
+type vector struct {
+	array int32
+	usage
+	skip int // words that stand before the array's: the program
+}
+
+const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
+
+// inVector is what a program makes of an element of an array. ok is false where the array is no command line.
+func (d *detector) inVector(id int32, p place) (u use, ok bool) {
+	n := &d.t.nodes[id]
+	if n.kend != 0 || n.parent < 0 || d.t.nodes[n.parent].kind != kArray {
+		return use{}, false
+	}
+	if d.argv.array != n.parent {
+		d.argv = d.readVector(n.parent, id, p)
+	}
+	at := int(n.index) + d.argv.skip
+	if at >= len(d.argv.uses) {
+		return use{}, false
+	}
+	return d.argv.uses[at], true
+}
+
+// readVector reads an array by its first element, or by the program that stands beside it.
+func (d *detector) readVector(array, id int32, p place) vector {
+	v := vector{array: array}
+	var words []argument
+	for c := d.t.nodes[array].first; c > 0; c = d.t.nodes[c].next {
+		text := ""
+		if n := &d.t.nodes[c]; n.kind == kString && n.end-n.off <= maxTail {
+			text = d.t.str(c)
+		}
+		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.spend(wordSteps) {
+			return v
+		}
+	}
+	if len(words) == 0 || p.class == keyShell && (hasBlank(words[0].text) || p.key >= 0 && severalWords[lastWord(d.t, p.key)]) {
+		return v // shell strings, one after the other
+	}
+	switch name := d.programBeside(p); {
+	case name != "" && baseName(name) == baseName(words[0].text):
+	case name != "":
+		words, v.skip = append([]argument{{text: name}}, words...), 1
+	case strings.HasPrefix(words[0].text, "-"):
+		words, v.skip = append([]argument{{text: "unnamed"}}, words...), 1
+	}
+	v.usage = usageOf(words, false)
+	for _, w := range words {
+		if operators[w.text] && (w.text != ";" || v.program != programs["find"]) {
+			v.uses = nil // a server may hand it all to a shell
+		}
+	}
+	return v
+}
+
+// operators, as words of their own, begin another command, or a redirection.
+var operators = wordSet("; & && | || > >> < 2> &>")
+
+// severalWords are keys of several shell strings.
+var severalWords = wordSet("commands cmds scripts lines")
+
+// element judges a word of a command line that is given as an array.
+func (d *detector) element(id int32, s string, u use, p place) {
+	if u.kind == useCommand && d.t.nodes[id].index == 0 {
+		if d.argv.here {
+			d.cmd = use{role: RoleDelete}
+			d.name(id, ".", p, false)
+			d.cmd = use{}
+		}
+		if d.c.isCommand(s) && d.leadsVector(id, p) {
+			return
+		}
+	}
+	rest, isSpec := strings.CutPrefix(s, "file:")
+	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
+		d.link(id, s, p, false)
+		s = rest // a package's: npm i file:../x
+	} else {
+		d.uris(id, s, p, false)
+	}
+	local, ok := u.local(s)
+	if u.kind == useShell && hasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+		d.commands(id, s, p)
+		return
+	}
+	if !ok || local == "" {
+		return
+	}
+	d.cmd = u
+	defer func() { d.cmd = use{} }()
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
+		return
+	}
+	d.broad(id, local, p, false)
+	if local = d.whole(id, local, false); local == "" {
+		return
+	}
+	d.vectorNames(id, local, p)
+	if p.class == keyShell {
+		d.shellGlob(id, local, p)
+	}
+	switch {
+	case hasBlank(local):
+		d.words(id, local, u.kind == useCode || u.kind == useSed, p)
+	default:
+		d.wordPieces(id, local, p)
 	}
 }
 
@@ -27,131 +136,35 @@ func (d *detector) vector(id int32, s string, p place) {
 type elementAfter uint8
 
 const (
-	afterOther     elementAfter = iota
-	afterCode                   // a program: -c, -e
-	afterVolume                 // HOST:CONTAINER
-	afterWorkdir                // a directory of a container
-	afterSeparator              // a character
+	afterOther elementAfter = iota
+	afterCode               // a program: -c, -e
 )
 
-// element takes from an element of a command line what belongs to a container, or is a character: "" where all of it is.
-func (d *detector) element(id int32, s string, p place) string {
-	if d.isSeparator(id, s, p) || d.isOthers(id, s, p) {
-		d.uris(id, s, p, false)
-		return ""
-	}
-	switch p.after {
-	case afterVolume:
-		if host, target, ok := strings.Cut(s, ":"); ok && host != "" && strings.HasPrefix(target, "/") && d.inBox(id, p) {
-			return host
-		}
-	case afterWorkdir:
-		if s != "" && s[0] == '/' && d.inBox(id, p) {
-			return ""
-		}
-	}
-	return s
-}
-
-// isSeparator reports a slash that is a character to cut or awk. Where nothing says what the program is, -F and -d are
-// theirs, unless the tool unpacks something.
-func (d *detector) isSeparator(id int32, s string, p place) bool {
-	if s != "/" && s != "-F/" && s != "-d/" && (len(s) > 6 || !strings.HasSuffix(s, "/") || !strings.HasPrefix(s, "-")) {
-		return false
-	}
-	name, before := d.program(id, p), ""
-	for c := d.t.nodes[d.t.nodes[id].parent].first; c > 0 && c != id; c = d.t.nodes[c].next {
-		if before = ""; d.t.nodes[c].kind == kString && d.t.nodes[c].end-d.t.nodes[c].off <= 32 {
-			before = d.t.str(c)
-		}
-	}
-	if name != "" {
-		return isSeparatorOf(name, before, s)
-	}
-	for _, w := range d.t.room.split(d.tool.name) {
-		if unpackWords[string(w)] {
-			return false
-		}
-	}
-	return s == "-F/" || s == "-d/" || s == "/" && p.after == afterSeparator
-}
-
-var unpackWords = wordSet("unzip extract unpack decompress expand install copy archive")
-
-// program is the name of the program that an element of a vector belongs to, "" where nothing says.
-func (d *detector) program(id int32, p place) string {
-	n := &d.t.nodes[id]
-	if n.kend != 0 || d.t.nodes[n.parent].kind != kArray || p.key < 0 {
-		return ""
-	}
-	short := func(c int32) string {
-		if c <= 0 || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
-			return ""
-		}
-		return baseName(d.t.str(c))
-	}
-	for c, i := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && i < 32; c, i = d.t.nodes[c].next, i+1 {
-		if c != p.key && programWords[lastWord(d.t, c)] && short(c) != "" {
-			return short(c)
-		}
-	}
-	if first := short(d.t.nodes[n.parent].first); first != "" && first[0] != '-' && d.t.nodes[n.parent].first != id {
-		return first
-	}
-	return ""
-}
-
-// inBox reports an element of a command line that runs a container: the program stands first, or beside the array.
-func (d *detector) inBox(id int32, p place) bool {
-	array := d.t.nodes[id].parent
-	runs := false
-	for c, n := d.t.nodes[array].first, 0; c > 0 && n < 4; c, n = d.t.nodes[c].next, n+1 {
-		if d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
-			continue
-		}
-		switch s := d.t.str(c); {
-		case n == 0 && boxes[baseName(s)]:
-			return true
-		case s == "run" || s == "exec" || s == "create":
-			runs = true
-		}
-	}
-	if !runs || p.key < 0 {
-		return false
-	}
-	for c, n := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && n < 32; c, n = d.t.nodes[c].next, n+1 {
-		if c != p.key && d.t.nodes[c].kind == kString && programWords[lastWord(d.t, c)] {
-			return d.t.nodes[c].end-d.t.nodes[c].off <= 64 && boxes[baseName(d.t.str(c))]
-		}
-	}
-	return false
-}
+// codeFlags say that the next element of an array is a program.
+var codeFlags = wordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
 // after reads the element before one.
 func (d *detector) after(id int32) elementAfter {
-	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
-		return afterOther
-	}
-	switch s := d.t.str(id); s {
-	case "-v", "--volume":
-		return afterVolume
-	case "-w", "--workdir":
-		return afterWorkdir
-	case "-F", "-d":
-		return afterSeparator
-	}
-	if d.saysCode(id) {
+	if id >= 0 && d.t.nodes[id].kind == kString && d.t.nodes[id].end-d.t.nodes[id].off <= 16 && codeFlags[d.t.str(id)] {
 		return afterCode
 	}
 	return afterOther
 }
 
-// saysCode reports an element of an array that makes the next one a program: ["bash", "-c", "..."].
-func (d *detector) saysCode(id int32) bool {
-	if id < 0 || d.t.nodes[id].kind != kString || d.t.nodes[id].end-d.t.nodes[id].off > 16 {
-		return false
+// programBeside is the name of the program that stands beside an array of words, "" where none does.
+func (d *detector) programBeside(p place) string {
+	if p.key < 0 {
+		return ""
 	}
-	return codeFlags[d.t.str(id)]
+	for c, i := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && i < 32; c, i = d.t.nodes[c].next, i+1 {
+		if c == p.key || !programWords[lastWord(d.t, c)] || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
+			continue
+		}
+		if name := d.t.str(c); name != "" && !hasBlank(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
@@ -168,23 +181,4 @@ func (d *detector) vectorNames(id int32, s string, p place) {
 	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
 		d.name(id, v[2:], p, false)
 	}
-}
-
-// deletes reports an element of a vector whose program takes away what it is given: it stands first, or beside the array.
-func (d *detector) deletes(id int32, p place) bool {
-	array := d.t.nodes[id].parent
-	if d.t.nodes[id].kend != 0 || d.t.nodes[array].kind != kArray || p.key < 0 {
-		return false
-	}
-	if d.vector0 == array {
-		return d.vectorDeletes
-	}
-	taker := func(c int32) bool {
-		return c > 0 && d.t.nodes[c].kind == kString && d.t.nodes[c].end-d.t.nodes[c].off <= 64 && deleteCommands[baseName(d.t.str(c))]
-	}
-	d.vector0, d.vectorDeletes = array, taker(d.t.nodes[array].first)
-	for c, n := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && n < 32; c, n = d.t.nodes[c].next, n+1 {
-		d.vectorDeletes = d.vectorDeletes || c != p.key && programWords[lastWord(d.t, c)] && taker(c)
-	}
-	return d.vectorDeletes
 }

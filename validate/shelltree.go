@@ -1,0 +1,473 @@
+package validate
+
+import (
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A shellPart is a text that is being read, of which nodes are parts.
+type shellPart struct {
+	*shellReader
+	source string
+}
+
+// list reads commands one after the other.
+func (r *shellPart) list(stmts []*syntax.Stmt, in scope) {
+	for _, s := range stmts {
+		r.stmt(s, in)
+		r.where.boundary()
+	}
+}
+
+// apart reads commands that run in a shell of their own.
+func (r *shellPart) apart(stmts []*syntax.Stmt, in scope) {
+	before := r.where
+	r.list(stmts, in)
+	r.where = before
+}
+
+// perhaps reads commands that may run or not, and in whichever shell.
+func (r *shellPart) perhaps(in scope, read func(in scope)) {
+	before := r.where
+	read(in)
+	r.where.join(before)
+}
+
+// again reads commands that may run more than once: where the last of them goes is where the first may start.
+func (r *shellPart) again(in scope, read func(in scope)) {
+	first, before := len(r.items), r.where
+	read(in)
+	if r.where.dir != before.dir {
+		for i := first; i < len(r.items); i++ {
+			r.items[i].course = course{dir: r.where.dir}
+		}
+	}
+	r.where.join(before)
+}
+
+// stmt reads one command with its redirections.
+func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
+	if s == nil { // time, of nothing
+		return
+	}
+	if !r.enter() {
+		r.depth--
+		return
+	}
+	r.where.moved = false
+	before := r.where
+	for _, red := range s.Redirs {
+		in.filed = in.filed || intoFile(red)
+		r.reads = r.reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
+	}
+	call, simple := s.Cmd.(*syntax.CallExpr)
+	var program *program
+	if simple {
+		program = r.call(call, len(s.Redirs) > 0, in)
+	} else {
+		in.timed = false
+		r.command(s.Cmd, in)
+	}
+	for _, red := range s.Redirs {
+		r.redirect(red, program, in)
+	}
+	if s.Negated || s.Background || s.Coprocess || s.Disown {
+		r.where.join(before)
+	}
+	r.depth--
+}
+
+// intoFile reports a redirection of what a command prints.
+func intoFile(red *syntax.Redirect) bool {
+	switch red.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
+		target := red.Word.Lit()
+		return target == "" || strings.Trim(target, "0123456789-") != "" && !outputs[target]
+	}
+	return false
+}
+
+// outputs are no files.
+var outputs = wordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
+
+// redirect reads the target of a redirection, or what a program is given to read.
+func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
+	item := shellItem{captured: in.captured, filed: in.filed}
+	switch red.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		body := red.Hdoc
+		if red.Op == syntax.WordHdoc {
+			body = red.Word
+		}
+		if body == nil {
+			return
+		}
+		if program != nil {
+			item.use = program.stdin
+		}
+		quoted := red.Op == syntax.Hdoc || red.Op == syntax.DashHdoc
+		for _, w := range r.words(body, quoted, in.inside(item.kind)) {
+			item.shellWord, item.crude = w, quoted && item.kind == usePath
+			r.use(item)
+		}
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if lit := red.Word.Lit(); lit != "" && strings.Trim(lit, "0123456789-") == "" {
+			return
+		}
+	}
+	item.use = use{role: RoleWrite, known: true}
+	item.seat = seatWritten
+	if red.Op == syntax.RdrIn {
+		item.use, item.seat, item.redirect = use{role: RoleRead, known: true}, seatPlain, true
+	}
+	for _, w := range r.words(red.Word, false, scope{captured: true}) {
+		item.shellWord = w
+		r.use(item)
+	}
+}
+
+// inside is the scope of a substitution in a word of some use: what it prints becomes part of that word.
+func (in scope) inside(kind useKind) scope {
+	switch kind {
+	case useText, useRemote, useWorkdir:
+		return scope{}
+	case usePrint:
+		return scope{captured: in.captured, filed: in.filed}
+	}
+	return scope{captured: true}
+}
+
+// command reads what is no simple command.
+func (r *shellPart) command(cmd syntax.Command, in scope) {
+	switch c := cmd.(type) {
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			r.andOr(c, in)
+		} else {
+			r.pipe(c, in)
+		}
+	case *syntax.Block:
+		r.list(c.Stmts, in)
+	case *syntax.Subshell:
+		r.apart(c.Stmts, in)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			r.list(c.Cond, in)
+			r.perhaps(in, func(in scope) { r.list(c.Then, in) })
+		}
+	case *syntax.WhileClause:
+		r.again(in, func(in scope) {
+			r.list(c.Cond, in)
+			r.list(c.Do, in)
+		})
+	case *syntax.ForClause:
+		if words, ok := c.Loop.(*syntax.WordIter); ok {
+			for _, w := range words.Items {
+				r.path(w)
+			}
+		} else if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
+			r.arithmetic(loop.Init)
+			r.arithmetic(loop.Cond)
+			r.arithmetic(loop.Post)
+		}
+		r.again(in, func(in scope) { r.list(c.Do, in) })
+	case *syntax.CaseClause:
+		r.words(c.Word, false, scope{captured: true})
+		for _, item := range c.Items {
+			for _, w := range item.Patterns {
+				r.words(w, false, scope{captured: true})
+			}
+			r.perhaps(in, func(in scope) { r.list(item.Stmts, in) })
+		}
+	case *syntax.FuncDecl:
+		r.odd = true
+		r.again(in, func(in scope) { r.stmt(c.Body, in) })
+	case *syntax.TimeClause:
+		in.timed = true
+		r.perhaps(in, func(in scope) { r.stmt(c.Stmt, in) })
+	case *syntax.CoprocClause:
+		r.odd = true
+		r.perhaps(scope{captured: true}, func(in scope) { r.stmt(c.Stmt, in) })
+	case *syntax.DeclClause:
+		for _, a := range c.Args {
+			r.assign(a)
+		}
+	case *syntax.TestClause:
+		r.test(c.X)
+	case *syntax.ArithmCmd:
+		r.arithmetic(c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			r.arithmetic(x)
+		}
+	}
+}
+
+// andOr reads a && b || c, which the parser nests to the left.
+func (r *shellPart) andOr(c *syntax.BinaryCmd, in scope) {
+	stmts, ops := []*syntax.Stmt{c.Y}, []syntax.BinCmdOperator{c.Op}
+	for {
+		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || x.Op != syntax.AndStmt && x.Op != syntax.OrStmt || len(c.X.Redirs) > 0 || c.X.Negated {
+			break
+		}
+		c = x
+		stmts, ops = append(stmts, c.Y), append(ops, c.Op)
+	}
+	r.stmt(c.X, in)
+	for i := len(stmts) - 1; i >= 0; i-- {
+		if ops[i] == syntax.OrStmt {
+			r.where.sure, in.maybe = sureNot, true
+		}
+		r.where.chance = r.where.chance || !r.where.moved
+		r.stmt(stmts[i], in)
+	}
+}
+
+// pipe reads a | b | c. Each runs in a shell of its own, in most shells.
+func (r *shellPart) pipe(c *syntax.BinaryCmd, in scope) {
+	stmts := []*syntax.Stmt{c.Y}
+	for {
+		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || x.Op != syntax.Pipe && x.Op != syntax.PipeAll || len(c.X.Redirs) > 0 || c.X.Negated {
+			break
+		}
+		c = x
+		stmts = append(stmts, c.Y)
+	}
+	stmts = append(stmts, c.X)
+	scopes := make([]scope, len(stmts)) // the last stage first
+	for i, s := range stmts {
+		scopes[i] = in
+		if filter, files := r.filter(s); !filter {
+			in.captured = true
+		} else if files {
+			in.filed = true
+		}
+	}
+	for i := len(stmts) - 1; i >= 0; i-- {
+		r.perhaps(scopes[i], func(in scope) { r.stmt(stmts[i], in) })
+	}
+}
+
+// filter reports a command that neither runs what it is given nor takes it for names, and whether it keeps it in a file.
+func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return false, false
+	}
+	var words []argument
+	for _, arg := range call.Args {
+		for _, w := range r.render(arg, false) {
+			words = append(words, argument{w.text, w.loose || strings.Contains(w.text, "files0")})
+		}
+	}
+	u := usageOf(words, false)
+	for _, red := range s.Redirs {
+		files = files || intoFile(red)
+	}
+	for _, use := range u.uses {
+		files = files || use.role == RoleWrite
+	}
+	return u.program.filter && !u.doubt, files
+}
+
+// call reads a simple command and returns the program that reads its standard input, nil where that is not known.
+func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program {
+	doubt := false
+	for _, a := range c.Assigns {
+		r.assign(a)
+		doubt = doubt || a.Name != nil && (strings.Contains(a.Name.Value, "OPT") || strings.Contains(a.Name.Value, "CONFIG")) // GREP_OPTIONS=-f/x
+	}
+	var words []shellWord
+	for _, w := range c.Args {
+		words = append(words, r.render(w, false)...)
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(words[0].text, "-") {
+		name := "unnamed"
+		if in.timed {
+			name = "time" // no reserved word to some shells
+		}
+		words = append([]shellWord{{text: name}}, words...)
+	}
+	if !r.spend(4 * len(words)) {
+		return nil
+	}
+	list := make([]argument, len(words))
+	for i, w := range words {
+		list[i] = argument{w.text, w.loose}
+		r.reads = r.reads || i > 0 && strings.HasPrefix(w.text, "-") && (strings.Contains(w.text, "from") || strings.Contains(w.text, "stdin"))
+	}
+	u := usageOf(list, doubt)
+	r.reads = r.reads || !u.program.leaf && !u.program.filter
+	r.odd = r.odd || u.program.shells || words[0].loose
+	for i, w := range words {
+		item := shellItem{use: u.uses[i], shellWord: w, captured: in.captured, filed: in.filed}
+		if item.kind == useCommand && item.known {
+			item.seat = seatCommand
+		}
+		r.within(w, in.inside(item.kind))
+		if item.kind == useMove {
+			before := r.where
+			r.where.move(w.text[min(item.at, len(w.text)):], sureNot)
+			defer func() { r.where = before }()
+		}
+		r.use(item)
+	}
+	if u.here {
+		r.add(shellItem{shellWord: shellWord{text: "."}, use: use{role: RoleDelete, known: true}})
+	}
+	r.moves(words, &u, c, redirected, in)
+	if u.doubt {
+		return nil
+	}
+	return u.program
+}
+
+// assign reads NAME=VALUE.
+func (r *shellPart) assign(a *syntax.Assign) {
+	if a.Index != nil {
+		r.arithmetic(a.Index)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			if e.Index != nil {
+				r.arithmetic(e.Index)
+			}
+			if e.Value != nil {
+				r.path(e.Value)
+			}
+		}
+	}
+	name := ""
+	if a.Name != nil {
+		name = a.Name.Value
+	}
+	if a.Value == nil {
+		return
+	}
+	for _, w := range r.words(a.Value, false, scope{captured: true}) {
+		r.odd = r.odd || name == "PATH" && !systemPath.MatchString(w.text)
+		if name != "" && !a.Naked {
+			w.text, w.pattern = name+"="+w.text, name+"="+w.pattern
+		}
+		r.use(shellItem{use: use{kind: useAssign}, shellWord: w})
+	}
+}
+
+// systemPath is a value of PATH that adds nothing but folders of the system.
+var systemPath = regexp.MustCompile(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
+
+// path reads a word that is one, in no command.
+func (r *shellPart) path(w *syntax.Word) {
+	for _, w := range r.words(w, false, scope{captured: true}) {
+		r.use(shellItem{shellWord: w})
+	}
+}
+
+// words forms the words that one makes, and reads the substitutions in it.
+func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
+	if w == nil {
+		return nil
+	}
+	list := r.render(w, quoted)
+	for _, word := range list {
+		r.within(word, in)
+	}
+	return list
+}
+
+// within reads the substitutions in a word.
+func (r *shellPart) within(w shellWord, in scope) {
+	for _, value := range w.values {
+		if r.enter() {
+			r.path(value)
+		}
+		r.depth--
+	}
+	for _, node := range w.nodes {
+		switch n := node.(type) {
+		case *syntax.CmdSubst:
+			r.reads = r.reads || in.captured
+			r.apart(n.Stmts, in)
+		case *syntax.ProcSubst:
+			r.reads = true
+			r.apart(n.Stmts, scope{captured: true})
+		case *syntax.Word:
+			if r.enter() {
+				r.words(n, true, in)
+			}
+			r.depth--
+		case syntax.ArithmExpr:
+			r.arithmetic(n)
+		}
+	}
+}
+
+// arithmetic reads the substitutions in an expression. The parser nests it to the left.
+func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
+	if !r.enter() {
+		r.depth--
+		return
+	}
+	for x != nil {
+		switch e := x.(type) {
+		case *syntax.BinaryArithm:
+			r.arithmetic(e.Y)
+			x = e.X
+			continue
+		case *syntax.UnaryArithm:
+			x = e.X
+			continue
+		case *syntax.ParenArithm:
+			x = e.X
+			continue
+		case *syntax.Word:
+			r.words(e, true, scope{captured: true})
+		}
+		break
+	}
+	r.depth--
+}
+
+// test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
+func (r *shellPart) test(x syntax.TestExpr) {
+	if !r.enter() {
+		r.depth--
+		return
+	}
+	switch t := x.(type) {
+	case *syntax.BinaryTest:
+		r.test(t.X)
+		if x, ok := t.Y.(*syntax.Word); ok && t.Op != syntax.TsNewer && t.Op != syntax.TsOlder {
+			r.words(x, false, scope{captured: true})
+		} else {
+			r.test(t.Y)
+		}
+	case *syntax.UnaryTest:
+		r.test(t.X)
+	case *syntax.ParenTest:
+		r.test(t.X)
+	case *syntax.Word:
+		for _, w := range r.words(t, false, scope{captured: true}) {
+			r.use(shellItem{use: use{kind: useWord, role: RoleRead, known: true}, shellWord: w})
+		}
+	}
+	r.depth--
+}
+
+// use keeps a word, and reads it further where it is a shell string.
+func (r *shellPart) use(item shellItem) {
+	r.add(item)
+	if item.kind == useShell && r.fault == "" {
+		before := r.where
+		r.text(strings.ReplaceAll(item.text[min(item.at, len(item.text)):], substituted, "."), scope{captured: item.captured, filed: item.filed})
+		r.where = before
+	}
+}

@@ -1,0 +1,337 @@
+package validate
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// wordSeat is where a word of a shell string stands.
+type wordSeat uint8
+
+const (
+	seatPlain   wordSeat = iota
+	seatCommand          // it is run
+	seatWritten          // after a redirection
+)
+
+// substituted stands in a word where a shell puts what a command prints.
+const substituted = "\x01"
+
+// A shellWord is one word as a program is handed it.
+type shellWord struct {
+	text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
+	pattern string         // the same, its quoted glob characters hidden
+	loose   bool           // it may become several words, or an option
+	nodes   []syntax.Node  // substitutions and arithmetic in it
+	values  []*syntax.Word // what it may be instead: ${x:-/y}
+}
+
+// spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
+func (w *shellWord) spellings() []string {
+	if !strings.Contains(w.text, substituted) {
+		return []string{w.text}
+	}
+	bare := strings.ReplaceAll(w.text, substituted, "")
+	dotted := strings.ReplaceAll("/"+w.text+"/", "/"+substituted+"/", "/./")
+	dotted = strings.ReplaceAll(dotted[1:len(dotted)-1], substituted, "")
+	if strings.HasPrefix(w.text, substituted) && strings.LastIndexByte(bare, '/') == 0 {
+		return []string{dotted} // $(root)/lib
+	}
+	return []string{bare, dotted}
+}
+
+// render forms the words that a shell makes of one: several where $IFS stands in it.
+func (r *shellPart) render(w *syntax.Word, quoted bool) []shellWord {
+	b := wordBuilder{part: r}
+	b.parts(w.Parts, quoted)
+	return append(b.done, b.end())
+}
+
+// wordBuilder forms a word of its parts.
+type wordBuilder struct {
+	part    *shellPart
+	text    strings.Builder
+	pattern strings.Builder
+	word    shellWord
+	done    []shellWord
+}
+
+func (b *wordBuilder) end() shellWord {
+	w := b.word
+	w.text, w.pattern = b.text.String(), b.pattern.String()
+	b.part.odd = b.part.odd || history.MatchString(w.text)
+	name, _, _ := strings.Cut(w.pattern, "=")
+	w.loose = w.loose || w.pattern != "" && w.text != "[" && (hasMeta(w.pattern[:1]) || w.pattern[0] == '-' && hasMeta(name))
+	b.text.Reset()
+	b.pattern.Reset()
+	b.word = shellWord{}
+	return w
+}
+
+// put adds a text; what is quoted in it matches nothing but itself.
+func (b *wordBuilder) put(s string, quoted bool) {
+	b.text.WriteString(s)
+	if !quoted {
+		b.pattern.WriteString(s)
+		return
+	}
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte(metas, s[i]) >= 0 {
+			b.pattern.WriteRune(hidden + rune(s[i]))
+		} else {
+			b.pattern.WriteByte(s[i])
+		}
+	}
+}
+
+// unknown adds what nobody knows before the string runs.
+func (b *wordBuilder) unknown(s string, quoted bool) {
+	b.word.loose = b.word.loose || !quoted || b.text.Len() == 0
+	b.text.WriteString(s)
+	b.pattern.WriteString(s)
+}
+
+// history is what an interactive shell replaces by words of other commands.
+var history = regexp.MustCompile(`![$*^:!]`)
+
+func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
+	if !b.part.enter() {
+		b.part.depth--
+		return
+	}
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.literal(p.Value, quoted)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				b.put(ansi(p.Value), true)
+			} else {
+				b.put(p.Value, true)
+			}
+		case *syntax.DblQuoted:
+			b.parts(p.Parts, true)
+		case *syntax.ParamExp:
+			b.variable(p, quoted)
+		case *syntax.CmdSubst:
+			b.substitution(p, quoted)
+		case *syntax.ArithmExp:
+			b.expression(p.X)
+			b.put("0", true)
+		case *syntax.ProcSubst:
+			b.word.nodes = append(b.word.nodes, p)
+			b.unknown(substituted, true)
+		case *syntax.ExtGlob:
+			b.put(p.Op.String()+p.Pattern.Value+")", false)
+		}
+	}
+	b.part.depth--
+}
+
+// literal undoes the escapes of a text.
+func (b *wordBuilder) literal(s string, quoted bool) {
+	s = strings.ReplaceAll(s, substituted, "")
+	for s != "" {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i+1 == len(s) {
+			break
+		}
+		b.put(s[:i], quoted)
+		switch c := s[i+1]; {
+		case c == '\n':
+		case quoted && strings.IndexByte("\\\"$`", c) < 0:
+			b.put(s[i:i+2], true)
+		default:
+			b.put(s[i+1:i+2], true)
+		}
+		s = s[i+2:]
+	}
+	b.put(s, quoted)
+}
+
+// raw is what stands in the string for a node.
+func (b *wordBuilder) raw(n syntax.Node) string {
+	source := b.part.source
+	begin, end := int(n.Pos().Offset()), int(n.End().Offset())
+	return strings.ReplaceAll(source[min(begin, len(source)):max(begin, min(end, len(source)))], substituted, "")
+}
+
+// variable adds the value of one: its name, or the directory above where that is what is cut out of $PWD.
+func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
+	name := ""
+	if p.Param != nil {
+		name = p.Param.Value
+	}
+	b.expression(p.Index)
+	if p.Slice != nil {
+		b.expression(p.Slice.Offset)
+		b.expression(p.Slice.Length)
+	}
+	if p.Repl != nil {
+		b.nested(p.Repl.Orig, false)
+		b.nested(p.Repl.With, true)
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+			b.nested(p.Exp.Word, false)
+		default:
+			b.nested(p.Exp.Word, true)
+		}
+	}
+	b.part.odd = b.part.odd || name == "_" || strings.HasPrefix(name, "BASH_")
+	plain := !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0
+	cut := p.Slice != nil || p.Repl != nil || p.Exp != nil && (p.Exp.Op == syntax.RemSmallSuffix || p.Exp.Op == syntax.RemLargeSuffix)
+	switch {
+	case name == "IFS" && !quoted && !p.Length:
+		if w := b.end(); w.text != "" {
+			b.done = append(b.done, w)
+		}
+	case p.Length || strings.Contains("#?$!-", name) && plain && name != "":
+		b.put("0", true)
+	case name == "PWD" && cut:
+		b.unknown("..", true)
+	case plain && syntax.ValidName(name):
+		b.unknown("${"+name+"}", quoted)
+	case plain && len(name) == 1:
+		b.unknown("$"+name, quoted)
+	default:
+		b.unknown(b.raw(p), quoted)
+	}
+}
+
+// expression and nested keep what may hold substitutions.
+func (b *wordBuilder) expression(x syntax.ArithmExpr) {
+	if x != nil {
+		b.word.nodes = append(b.word.nodes, x)
+	}
+}
+
+func (b *wordBuilder) nested(w *syntax.Word, value bool) {
+	switch {
+	case w == nil:
+	case value:
+		b.word.values = append(b.word.values, w)
+	default:
+		b.word.nodes = append(b.word.nodes, w)
+	}
+}
+
+// isHere and isAbove print the working directory, and the one above.
+var (
+	isHere  = regexp.MustCompile("^(?:\\$\\(|`)\\s*pwd\\s*[)`]$")
+	isAbove = regexp.MustCompile("^(?:\\$\\(|`)\\s*dirname\\s+(?:--\\s+)?\"?(?:\\$PWD|\\$\\{PWD\\}|\\$\\(pwd\\)|`pwd`)\"?\\s*[)`]$")
+)
+
+// substitution adds what a command prints: the working directory, the one above, or nobody knows what.
+func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
+	b.word.nodes = append(b.word.nodes, p)
+	text := substituted
+	switch raw := b.raw(p); {
+	case isHere.MatchString(raw):
+		text = "${PWD}"
+	case isAbove.MatchString(raw):
+		text = ".."
+	}
+	b.unknown(text, quoted)
+}
+
+// ansi decodes the text of $'...', or all such texts of a word.
+func ansi(s string) string {
+	var b strings.Builder
+	for s != "" {
+		if s[0] != '\\' || len(s) < 2 {
+			b.WriteByte(s[0])
+			s = s[1:]
+			continue
+		}
+		r, multibyte, tail, err := strconv.UnquoteChar(s, '\'')
+		switch {
+		case err == nil && multibyte:
+			b.WriteRune(r)
+		case err == nil:
+			b.WriteByte(byte(r))
+		default:
+			// \x2 and \57 are shorter than Go writes them.
+			n, v := shortEscape(s[1:])
+			b.WriteByte(v)
+			tail = s[1+n:]
+		}
+		s = tail
+	}
+	return b.String()
+}
+
+func shortEscape(s string) (int, byte) {
+	base, i, most := 8, 0, 3
+	if s[0] == 'x' {
+		base, i, most = 16, 1, 3
+	}
+	v, begin := 0, i
+	for i < len(s) && i < most && isHex(s[i]) && (base == 16 || s[i] < '8') {
+		v = v*base + int(unhex(s[i]))
+		i++
+	}
+	if i == begin {
+		return 1, s[0]
+	}
+	return i, byte(v)
+}
+
+// pieceEnds end a path for some program. A ${...} stays whole.
+const pieceEnds = "'\"`<>()=;|&,{}[]"
+
+// eachPiece splits a word at whatever may end a path for another program.
+func eachPiece(token string, yield func(string)) {
+	begin := 0
+	piece := func(end int) {
+		if w := token[begin:end]; w != "" {
+			if quoted := begin > 1 && token[begin-2] == '('; isEscape(w) || strings.Trim(w, "/") == "" && !quoted {
+				return // '/' is a character, ('/') an argument, \; no path
+			}
+			yield(w)
+		}
+	}
+	for i := 0; i < len(token); i++ {
+		if token[i] == '$' && i+1 < len(token) && token[i+1] == '{' {
+			if _, _, n := dollarName(token[i:]); n > 0 {
+				i += n - 1
+				continue
+			}
+		}
+		if strings.IndexByte(pieceEnds, token[i]) >= 0 {
+			piece(i)
+			begin = i + 1
+		}
+	}
+	piece(len(token))
+}
+
+// isEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.
+func isEscape(w string) bool {
+	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !isLetter(w[1]) && !isUNC(w))
+}
+
+// isSubstitution reports s|x|y| of sed that neither reads nor writes.
+func isSubstitution(s string) bool {
+	file, ok := sedWrites(s)
+	return ok && file == ""
+}
+
+// sedWrites reads s|x|y|w FILE of sed.
+func sedWrites(s string) (file string, ok bool) {
+	s = strings.TrimLeft(s, "0123456789,$")
+	if len(s) < 4 || s[0] != 's' || isLetter(s[1]) || isDigit(s[1]) || isBlank(rune(s[1])) {
+		return "", false
+	}
+	parts := strings.SplitN(s[2:], s[1:2], 3)
+	if len(parts) < 3 {
+		return "", false
+	}
+	flags := strings.TrimLeft(parts[2], "gIiMmp0123456789")
+	file, ok = strings.CutPrefix(flags, "w")
+	return strings.TrimSpace(file), ok || flags == ""
+}
