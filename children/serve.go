@@ -315,8 +315,9 @@ func (s *serving) wasAsked() (why string) {
 	case answered > s.a.gen:
 		// It was given newer roots: those are what it will show.
 		w := s.c.wanted()
-		if w.gen != answered {
-			return "" // another review follows
+		if w.gen != answered { // and others are wanted by now
+			s.tell(w)
+			return ""
 		}
 		s.begin(w)
 	case s.a.shown != nil:
