@@ -167,15 +167,17 @@ func programNamed(word string) (name string, p *program) {
 
 // An argument is one word of a command line.
 type argument struct {
-	text  string
-	loose bool // nobody knows which words it is to the program: it holds a variable, a substitution or a glob
+	text   string
+	loose  bool // nobody knows which words it is to the program: it holds a variable, a substitution or a glob
+	option bool // it is one word, and may be an option: "$x"
 }
 
 // A usage is what the programs of one command make of its words.
 type usage struct {
 	uses    []use // word by word
 	program *program
-	doubt   bool // some word may be another one's value, or an option
+	doubt   bool // some word may be another one's value, or begin elsewhere
+	maybe   bool // some operand may be an option
 	trusted bool // it is the operator's own command: that makes no difference
 	deletes bool // what its operands name is taken away
 	here    bool // which is the working directory
@@ -195,7 +197,7 @@ func usageOf(words []argument, doubt bool) usage {
 
 // command reads words[0] as the name of a program and the rest as what it is given.
 func (u *usage) command(words []argument, uses []use, most int) {
-	if most == 0 || words[0].loose {
+	if most == 0 || words[0].loose || words[0].option {
 		u.program, u.doubt = unknown, true
 		return
 	}
@@ -225,7 +227,7 @@ type commandLine struct {
 func (c *commandLine) read(i int) {
 	for ; i < len(c.words); i++ {
 		w := c.words[i]
-		c.doubt = c.doubt || w.loose
+		c.doubt, c.maybe = c.doubt || w.loose, c.maybe || w.option
 		if !c.dashes && len(w.text) > 1 && w.text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.trusted)) {
 			if w.text == "--" {
 				c.uses[i] = use{kind: useText, known: true}
@@ -400,7 +402,7 @@ func (c *commandLine) settle() {
 				at++
 			}
 		}
-		if c.doubt && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
+		if (c.doubt || c.maybe) && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
 			u.kind = usePath
 		}
 		if c.deletes {

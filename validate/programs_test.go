@@ -8,7 +8,7 @@ import (
 // programAttacks are shell strings in which a known program opens what another one, or another option, would not.
 var programAttacks = map[string][]string{
 	"programs": {
-		"rm /dev/urandom", "tee /dev/random", "echo /etc/passwd > /dev/shm/l; xargs cat < /dev/shm/l",
+		`V=-v; docker run "$V" /etc:/x img`, `for v in -v; do docker run "$v" /etc:/x img; done`, `docker run "$(echo -v)" /etc:/x img`, `docker run "$1" /etc:/x img`, "rm /dev/urandom", "tee /dev/random", "echo /etc/passwd > /dev/shm/l; xargs cat < /dev/shm/l",
 		`echo /etc/passwd | xargs cat`, `echo /etc/passwd | tee l | xargs cat`, `echo /etc/passwd > l; xargs cat < l`, `echo /etc/passwd > l && cat $(cat l)`, `echo /etc/passwd | sudo xargs cat`,
 		`echo /etc/passwd | (xargs cat)`, `{ echo /etc/passwd; } | xargs cat`, `(echo /etc/passwd) | while read f; do cat $f; done`, `for i in 1; do echo /etc/passwd; done | xargs cat`,
 		`if true; then echo /etc/passwd; fi | xargs cat`, `f() { echo /etc/passwd; }; cat $(f)`, `printf /etc/passwd | { read f; cat $f; }`, `exec 3> l; echo /etc/passwd >&3; xargs cat < l`,
@@ -60,6 +60,7 @@ var programAttacks = map[string][]string{
 
 // programHonest hold paths that are none of this machine, or devices and programs that anybody may use.
 var programHonest = []string{
+	`ssh "$HOST" 'tail /var/log/syslog'`, `docker exec "$CID" cat /etc/passwd`, `git commit -m "$MSG /etc/passwd"`,
 	"GIT_AUTHOR_NAME=x git commit -m /etc/passwd", "LC_ALL=C grep -rn /etc/passwd src", "DEBUG=1 docker run --entrypoint /bin/sh img",
 	`echo $HOME`, `echo "$HOME"`, `echo ~`, `printf '%s\n' "$HOME"`, `ls > /dev/stderr`, `echo x >&2`, `echo x 2>/dev/stderr`, `head -c 16 /dev/urandom | base64`,
 	`dd if=/dev/zero of=x.bin bs=1M count=1`, `cat /dev/random | head -c 4`, `cat < /dev/null`, `openssl rand -hex 16 < /dev/urandom`, `true # /etc/x`, `ls src # see /etc/passwd`,

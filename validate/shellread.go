@@ -67,9 +67,10 @@ type shellReader struct {
 	odd   bool // a command, or cd, may not be what its name says
 	reads bool // something may run, or take for names, what is in a file
 	work  *budget
-	depth int // how deep the commands stand in each other
-	most  int // limits.depth
-	level int // shells in shells
+	depth int             // how deep the commands stand in each other
+	most  int             // limits.depth
+	given map[string]bool // names that the string may give a value to
+	level int             // shells in shells
 	fault string
 }
 
@@ -78,7 +79,7 @@ type scope struct{ captured, filed, maybe, timed bool }
 
 // readShell reads a shell string: by the grammar of bash, or crudely and by the strictest reading where it has none.
 func readShell(s string, depth int, work *budget) *shellReader {
-	r := &shellReader{work: work, most: depth, only: true}
+	r := &shellReader{work: work, most: depth, only: true, given: variablesOf(s).names}
 	r.text(s, scope{})
 	if r.odd {
 		for i := range r.items {

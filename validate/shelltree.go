@@ -262,7 +262,7 @@ func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
 	var words []argument
 	for _, arg := range call.Args {
 		for _, w := range r.render(arg, false) {
-			words = append(words, argument{w.text, w.loose || strings.Contains(w.text, "files0")})
+			words = append(words, argument{text: w.text, loose: w.loose || w.option || strings.Contains(w.text, "files0")})
 		}
 	}
 	u := usageOf(words, false)
@@ -301,12 +301,12 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 	}
 	list := make([]argument, len(words))
 	for i, w := range words {
-		list[i] = argument{w.text, w.loose}
+		list[i] = argument{w.text, w.loose, w.option}
 		r.reads = r.reads || i > 0 && strings.HasPrefix(w.text, "-") && (strings.Contains(w.text, "from") || strings.Contains(w.text, "stdin"))
 	}
 	u := usageOf(list, doubt)
 	r.reads = r.reads || !u.program.leaf && !u.program.filter
-	r.odd = r.odd || u.program.shells || words[0].loose
+	r.odd = r.odd || u.program.shells || words[0].loose || words[0].option
 	for i, w := range words {
 		item := shellItem{use: u.uses[i], shellWord: w, captured: in.captured, filed: in.filed}
 		if item.kind == useCommand && item.known {

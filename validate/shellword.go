@@ -25,6 +25,7 @@ type shellWord struct {
 	text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
 	pattern string         // the same, its quoted glob characters hidden
 	loose   bool           // it may become several words, or an option
+	option  bool           // it may become an option
 	nodes   []syntax.Node  // substitutions and arithmetic in it
 	values  []*syntax.Word // what it may be instead: ${x:-/y}
 }
@@ -194,6 +195,10 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 		b.put("0", true)
 	case name == "PWD" && cut:
 		b.unknown("..", true)
+	case plain && syntax.ValidName(name) && quoted && !b.part.given[name]:
+		b.word.option = b.word.option || b.text.Len() == 0
+		b.text.WriteString("${" + name + "}")
+		b.pattern.WriteString("${" + name + "}")
 	case plain && syntax.ValidName(name):
 		b.unknown("${"+name+"}", quoted)
 	case plain && len(name) == 1:
