@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -97,7 +98,11 @@ func TestAgainstTheShell(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		cmd := exec.CommandContext(ctx, shell, "-c", s)
 		cmd.Dir, cmd.Env = w.project, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it starts, and leaves behind
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second
 		out, _ := cmd.CombinedOutput()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cancel()
 		for _, dir := range []string{w.project, w.home, w.outside, filepath.Join(w.project, "src"), filepath.Join(w.project, "docs"), filepath.Join(w.project, "sub"), filepath.Join(w.project, "sub/deep")} {
 			for _, name := range []string{"new", "x"} {
