@@ -78,6 +78,8 @@ type tree struct {
 	buf     bytes.Buffer
 	depth   int // limit
 	room    wordRoom
+	work    budget   // of the call
+	view    callView // likewise
 }
 
 var trees = sync.Pool{New: func() any { return new(tree) }}
@@ -88,12 +90,19 @@ func newTree(depth int) *tree {
 	return t
 }
 
+// budget is that of a call with arguments of some length.
+func (t *tree) budget(size int) *budget {
+	t.work = *newBudget(size)
+	return &t.work
+}
+
 // free hands t back; nothing that aliases the arguments is kept.
 func (t *tree) free() {
 	if cap(t.nodes) > maxPooled || cap(t.docs) > maxPooled || cap(t.scratch) > maxPooled {
 		return
 	}
 	clear(t.docs)
+	t.view, t.work = callView{}, budget{}
 	t.docs, t.nodes, t.buf = t.docs[:0], t.nodes[:0], bytes.Buffer{}
 	t.dec.Reset(&t.buf) // it would keep the arguments alive
 	trees.Put(t)

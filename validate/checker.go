@@ -51,6 +51,7 @@ type Checker struct {
 	shielded  []shielded
 	policy    *policy // nil: the boundary alone
 	fs        rootsmgr.FS
+	disk      *looker // what fs is for one call; nil for the Checker of all
 	platform  rootsmgr.Platform
 	home      string
 	path      []string // directories of PATH
@@ -280,7 +281,7 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	work := newBudget(len(tr.docs[0]))
+	work := tr.budget(len(tr.docs[0]))
 	if t.schema != nil && !t.schema.plainly(tr) {
 		if err := t.schema.validate(tr.value(0), work); err != nil {
 			return nil, err
@@ -294,7 +295,7 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 }
 
 func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
-	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
+	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
 	if err := d.run(); err != nil {
 		return nil, err
 	}
@@ -328,7 +329,8 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = c.through(j.work).inside(w.Cwd, j.container, &j.secret)
+	j.c = j.view.open(c, j.work)
+	j.c.inside(w.Cwd, j.container, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 		j.sandbox()
@@ -341,27 +343,26 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	return out
 }
 
-// inside is c with the PWD of the child, which is not the hub's. secret is set when a variable is written out whose value
+// inside gives c the PWD of the child, which is not the hub's. secret is set when a variable is written out whose value
 // nobody should be told.
-func (c *Checker) inside(cwd string, container *Container, secret *bool) *Checker {
-	own := *c
+func (c *Checker) inside(cwd string, container *Container, secret *bool) {
+	getenv := c.getenv
 	if container != nil {
 		cwd = container.Workdir
 	}
-	own.getenv = func(name string) string {
+	c.getenv = func(name string) string {
 		switch name {
 		case "PWD":
 			return cwd
 		case "OLDPWD":
 			return ""
 		}
-		v := c.getenv(name)
+		v := getenv(name)
 		if v != "" && !mayTell(name) {
 			*secret = true
 		}
 		return v
 	}
-	return &own
 }
 
 // watch looks at the protected files as they are now.

@@ -463,7 +463,7 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && lastWord(d.t, p.key) == "input" && isPatch(s) {

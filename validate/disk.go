@@ -146,7 +146,11 @@ func (c *Checker) userHome(v string) (home, rest string, ok bool) {
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
 		return "", "", false
 	}
-	home, ok = c.users(name)
+	if c.disk != nil {
+		home, ok = c.disk.user(name)
+	} else {
+		home, ok = c.users(name)
+	}
 	return home, rest, ok
 }
 

@@ -17,6 +17,7 @@ const (
 type judge struct {
 	c         *Checker
 	work      *budget // of the call
+	view      callView
 	w         Where
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard

@@ -32,12 +32,17 @@ type home struct {
 
 var errSpent = errors.New("it takes more looks at the disk than one call may cost")
 
-// through is c as one call sees the disk.
-func (c *Checker) through(work *budget) *Checker {
-	own := *c
-	l := &looker{fs: c.fs, work: work, find: c.users}
-	own.fs, own.users = l, l.user
-	return &own
+// callView is a Checker as one call sees the disk, in memory that somebody else has allocated for the call.
+type callView struct {
+	c    Checker
+	disk looker
+}
+
+// open returns c as a call with this budget sees the disk. It is good until the next open.
+func (v *callView) open(c *Checker, work *budget) *Checker {
+	*v = callView{c: *c, disk: looker{fs: c.fs, work: work, find: c.users}}
+	v.c.fs, v.c.disk = &v.disk, &v.disk
+	return &v.c
 }
 
 func (l *looker) Lstat(name string) (fs.FileInfo, error) {

@@ -41,8 +41,8 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := tr.parse(object(uri, vars), c.size); err != nil {
 		return nil, err
 	}
-	work := newBudget(len(uri))
-	d := detector{t: tr, c: c.through(work), tool: t, roleKey: -1, work: work}
+	work := tr.budget(len(uri))
+	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
 	if t.mode != ModeOff {
 		id := tr.child(0, "uri")
 		if local || !isForeignFile(uri) {
@@ -92,7 +92,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := tr.parse(raw, c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: c.through(&s.work), tool: t, roleKey: -1, work: &s.work, findings: s.findings}
+	d := detector{t: tr, c: tr.view.open(c, &s.work), tool: t, roleKey: -1, work: &s.work, findings: s.findings}
 	if err := d.run(); err != nil {
 		return nil, err
 	}

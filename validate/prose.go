@@ -14,7 +14,7 @@ func (d *detector) prose(id int32, s string, p place) {
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (patchWords[lastWord(d.t, p.key)] || isPatch(s)) {
+	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[lastWord(d.t, p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
