@@ -169,8 +169,10 @@ func TestLateRootInVain(t *testing.T) {
 		synctest.Wait()
 		old := d.View()
 		rootstest.Add(t, dir, "new/")
-		if !d.LookAgain(t.Context(), old, dir+"/new/f") || !d.LookAgain(t.Context(), old, dir+"/new/f") {
-			t.Error("a call that was judged by the former View is not told of the new one")
+		for range 2 {
+			if !d.LookAgain(t.Context(), old, dir+"/new/f") {
+				t.Error("a call that was judged by the former View is not told of the new one")
+			}
 		}
 		if n := d.View().Snapshot.Generation() - old.Snapshot.Generation(); n != 1 {
 			t.Errorf("%d generations", n)

@@ -36,7 +36,7 @@ var attacks = []struct{ in, want string }{
 // honest is text that people write: nothing of it may go.
 var honest = []string{
 	"", "plain\ttext\nwith lines\r\nof two systems", "Grüße, naïve café – “quotes” … €",
-	"می‌خواهم", "نمی‌دانم که آیا", "שלום \u200fעולם\u200e (abc)", "ภาษาไทยที่\u200bใช้", "ខ្មែរ\u200bភាសា។\u200bនេះ",
+	"می\u200cخواهم", "نمی\u200cدانم که آیا", "שלום \u200fעולם\u200e (abc)", "ภาษาไทยที่\u200bใช้", "ខ្មែរ\u200bភាសា។\u200bនេះ",
 	"क्\u200dष and क्\u200cष", "ශ්\u200dරී ලංකා", "日本語と葛\U000e0100城", "한국어", "e\u0301 \u00e9",
 	"👨‍👩‍👧‍👦 ❤️‍🔥 🏳️‍🌈 👩🏽‍💻 1️⃣ #️⃣ *️⃣ ✔️ ☎️ ‼️ ⁉️ 〰️ ©️", "∑ x² ≤ √π", "C:\\Users\\x \\u001b[31m as text", "<b>&amp;</b> `code`",
 }
