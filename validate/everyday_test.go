@@ -50,6 +50,7 @@ func TestEverydayCalls(t *testing.T) {
 		{pw, "browser_navigate", `{"url":"https://example.com/a/../b?next=/etc/passwd#/home"}`},
 		{pw, "browser_navigate", `{"url":"http://localhost:3000/"}`},
 		{pw, "browser_navigate", `{"url":"data:text/html,<title>/etc/passwd</title>"}`},
+		{pw, "browser_navigate", `{"url":"data:text/html,<title>Data</title><p>/etc/passwd ../..</p>"}`},
 		{pw, "browser_navigate", `{"url":"about:blank"}`},
 		{pw, "browser_click", `{"element":"Link /home","target":"e12"}`},
 		{pw, "browser_click", `{"element":"x","target":"//div[@id='x']/../a"}`},

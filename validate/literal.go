@@ -15,6 +15,9 @@ func (d *detector) literals(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind != schemeNone && !hasBlank(trimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
+	if p.key >= 0 && urlWords[lastWord(d.t, p.key)] && dataURI.MatchString(s) {
+		return // likewise; under any other key it might be code that begins with a label
+	}
 	d.quotedSpans(id, s, p)
 	d.lines(id, s, p)
 	if other := unescaped(s); other != s {
@@ -22,6 +25,9 @@ func (d *detector) literals(id int32, s string, p place) {
 		d.lines(id, other, p)
 	}
 }
+
+// dataURI begins a URI that holds its content itself, blanks and quotes included, and opens nothing.
+var dataURI = regexp.MustCompile(`(?i)^\s*data:[a-z]+/[a-z0-9.+-]+[;,]`)
 
 const quotes = "'\"`"
 
