@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"errors"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -123,7 +124,7 @@ func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 		c.asker.Answered(res, nil)
 		return
 	}
-	if given, ok := err.(*abandoned); ok {
+	if given, ok := errors.AsType[*abandoned](err); ok {
 		c.asker.Answered(nil, given.cause)
 		return
 	}

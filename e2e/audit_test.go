@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ func (w *world) command(args ...string) (out string, code int) {
 	cmd := exec.Command(mcphub(w.t), args...)
 	cmd.Env, cmd.Dir = w.env(), w.home
 	b, err := cmd.CombinedOutput()
-	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		w.t.Fatal(err)
 	}
 	return string(b), cmd.ProcessState.ExitCode()

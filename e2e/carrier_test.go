@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -169,7 +170,7 @@ func (p *posts) converse(id, method, params string, reply answers) ([]ide.Messag
 		body, err = io.ReadAll(resp.Body)
 		got = append(got, ide.Parse(bytes.TrimSpace(body)))
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if len(got) == 0 || !got[len(got)-1].IsAnswer() {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,7 +97,7 @@ func (p *plain) answers(n int) {
 			if err == nil {
 				break
 			}
-			if err != bufio.ErrBufferFull {
+			if !errors.Is(err, bufio.ErrBufferFull) {
 				p.t.Fatalf("the hub's output ended: %v", err)
 			}
 		}

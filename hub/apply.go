@@ -36,7 +36,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	if err != nil {
 		return Applied{}, err
 	}
-	h.replace(g, old)
+	h.replace(g)
 	h.sup.Apply(g.specs())
 	close(g.applied)
 	close(old.next)
@@ -46,7 +46,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 // replace puts g in place and shows every session what follows. Offers are read
 // anew, for g may judge or name them otherwise; that takes time, and is done
 // without the lock until none is missing.
-func (h *Hub) replace(g, old *generation) {
+func (h *Hub) replace(g *generation) {
 	renewed := map[*children.Offer]*childOffer{}
 	for {
 		h.mu.Lock()

@@ -283,7 +283,7 @@ func TestRootsChangeAmidApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.replace(g, old)
+	h.replace(g)
 	updates := sessionOfTest(h).roots.Updates()
 	c.setRoots(two)
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {

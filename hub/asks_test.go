@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,7 +173,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 		c.raw("tools/list", `{}`)
 		reason := func(want string) {
 			t.Helper()
-			if gone, ok := (<-ended).(*jsonrpc.CancelledError); !ok || !strings.Contains(gone.Reason, want) {
+			if gone, ok := errors.AsType[*jsonrpc.CancelledError](<-ended); !ok || !strings.Contains(gone.Reason, want) {
 				t.Errorf("the client was told %v", gone)
 			}
 		}
@@ -206,7 +207,7 @@ func TestQuestionsAreCancelledBothWays(t *testing.T) {
 		wg.Wait()
 		select {
 		case <-there:
-			if gone, ok := (<-ended).(*jsonrpc.CancelledError); !ok || gone.Reason != "changed my mind" && !strings.Contains(gone.Reason, "over") {
+			if gone, ok := errors.AsType[*jsonrpc.CancelledError](<-ended); !ok || gone.Reason != "changed my mind" && !strings.Contains(gone.Reason, "over") {
 				t.Errorf("the client was told %v", gone)
 			}
 		default: // it was cancelled before it was sent

@@ -302,8 +302,8 @@ func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 func TestUnknownMethodsAreRecorded(t *testing.T) {
 	r := newRecorded(t, Audit{}, childtest.Script{Library: true, Offers: skills})
 	r.raw("skills/list", `{}`)
-	r.refused("skills/get", `{"path":"/etc/passwd"}`)
-	r.refused("mcphub/unknown", `{}`)
+	_ = r.refused("skills/get", `{"path":"/etc/passwd"}`)
+	_ = r.refused("mcphub/unknown", `{}`)
 	var got []string
 	for _, d := range r.decisions(t) {
 		got = append(got, fmt.Sprint(d.Method, " ", d.Child, " ", d.Decision))

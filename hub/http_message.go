@@ -88,7 +88,7 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 	if err == nil {
 		err = jsonrpc.Split(body, true, &in.m)
 	}
-	if err == jsonrpc.ErrBatch && c != nil && c.s.batches() {
+	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.s.batches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}
 	if text := in.m.LongID(f.h.now().cfg.Limits.ID); err == nil && text != "" {
@@ -108,7 +108,7 @@ func (f *httpFront) message(w http.ResponseWriter, r *http.Request, c *httpClien
 	case errors.Is(err, errHeld):
 		refuseBusy(w, err.Error())
 	case errors.As(err, &syntax):
-		refuseHTTP(w, http.StatusBadRequest, int64(syntax.Code), err.Error())
+		refuseHTTP(w, http.StatusBadRequest, syntax.Code, err.Error())
 	default:
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
 	}

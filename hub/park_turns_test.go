@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -116,7 +117,7 @@ func TestAnAbandonedAnswerIsReleased(t *testing.T) {
 					go abandon()
 				}
 				synctest.Wait()
-				if n := released.Load(); n != 1 || context.Cause(ctx) != errAbandoned || len(p.done) != 0 {
+				if n := released.Load(); n != 1 || !errors.Is(context.Cause(ctx), errAbandoned) || len(p.done) != 0 {
 					t.Errorf("released %d times, %v", n, context.Cause(ctx))
 				}
 			})

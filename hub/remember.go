@@ -207,7 +207,7 @@ const mostDefinitions = 4
 func (s *Session) consider(ctx context.Context, c toolCall) (*judgement, error) {
 	for n := 1; ; n++ {
 		j, err := s.considerBy(ctx, c)
-		changed, ok := err.(*changedToolError)
+		changed, ok := errors.AsType[*changedToolError](err)
 		if !ok || n == mostDefinitions {
 			return j, err
 		}

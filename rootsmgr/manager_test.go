@@ -130,8 +130,8 @@ func TestBackoff(t *testing.T) {
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 		d.Initialized(true, true)
 		<-d.First()
-		for i, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
-			pause *= time.Second
+		for i, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
+			pause := time.Duration(seconds) * time.Second
 			if got := time.Until(d.State().RetryAt); got != pause {
 				t.Fatalf("pause %d is %v, want %v", i, got, pause)
 			}

@@ -28,16 +28,19 @@ func Host() Platform {
 	return Linux
 }
 
-// limits returns the longest path and the longest component that the platform
-// opens: bytes on Unix, UTF-16 units on Windows.
-func (p Platform) limits() (pathMax, nameMax int) {
+// nameMax is the longest component that platforms open: bytes on Unix, UTF-16
+// units on Windows.
+const nameMax = 255
+
+// pathMax is the longest path that the platform opens.
+func (p Platform) pathMax() int {
 	switch p {
 	case Windows:
-		return 32766, 255
+		return 32766
 	case Darwin:
-		return 1023, 255
+		return 1023
 	}
-	return 4095, 255
+	return 4095
 }
 
 func (p Platform) sep() byte {
@@ -177,7 +180,7 @@ func (p Platform) hasDotDot(path string) bool {
 // checkPath refuses what no filesystem of the platform can mean, before
 // anything is looked up. path has the platform's own separators.
 func (p Platform) checkPath(path string) Cause {
-	pathMax, _ := p.limits()
+	longest := p.pathMax()
 	switch {
 	case path == "":
 		return CauseNotAbsolute
@@ -185,7 +188,7 @@ func (p Platform) checkPath(path string) Cause {
 		return CauseNUL
 	case !utf8.ValidString(path):
 		return CauseEncoding
-	case len(path) > pathMax && (p != Windows || utf16Len(path) > pathMax):
+	case len(path) > longest && (p != Windows || utf16Len(path) > longest):
 		return CauseTooLong
 	case p == Windows && isDevice(path):
 		return CauseDevice
@@ -209,7 +212,6 @@ func isDevice(path string) bool {
 
 // checkName refuses one component, which is neither "." nor "..".
 func (p Platform) checkName(name string) Cause {
-	_, nameMax := p.limits()
 	if len(name) > nameMax && (p != Windows || utf16Len(name) > nameMax) {
 		return CauseTooLong
 	}

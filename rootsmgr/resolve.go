@@ -95,7 +95,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			rest = rest[1:]
 		}
 		if rest == "" {
-			t.settle(p)
+			t.settle()
 			return t, nil
 		}
 		name := rest
@@ -112,7 +112,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			continue
 		}
 		if cause := p.checkName(name); cause != CauseNone {
-			t.settle(p)
+			t.settle()
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
 		var next string
@@ -152,7 +152,7 @@ func (t *trail) extend(p Platform, name string) {
 }
 
 // settle makes one string of path and tail.
-func (t *trail) settle(p Platform) {
+func (t *trail) settle() {
 	t.path += string(t.tail)
 	t.tail = nil
 }

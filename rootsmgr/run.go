@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // Run keeps the roots current until ctx ends. It returns nil once the question
@@ -223,11 +225,11 @@ func (l *loop) failed(now time.Time, asOf uint64, err error) {
 	l.failures++
 	l.attempted = max(l.attempted, asOf)
 	l.retryAt = now.Add(backoff(l.failures))
-	level := l.m.log.Debug()
+	level := zerolog.DebugLevel
 	if l.failures == 1 {
-		level = l.m.log.Warn()
+		level = zerolog.WarnLevel
 	}
-	level.Err(err).Bool("kept", l.asked != nil).Msg("the client did not give its roots")
+	l.m.log.WithLevel(level).Err(err).Bool("kept", l.asked != nil).Msg("the client did not give its roots")
 	if l.asked != nil {
 		l.view.Stale, l.view.Err = true, err
 		if l.keptSince.IsZero() {

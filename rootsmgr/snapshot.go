@@ -207,7 +207,11 @@ func (b *builder) look(entry Entry) {
 			if b.origin.fromClient() && hasOtherScheme(raw) && len(b.others) < maxSkipped {
 				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
 			}
-			b.skip(Skipped{Raw: raw, Name: entry.Name, Reason: err.(*URIError).Reason}) //nolint:forcetypeassert // its only type
+			reason := err.Error()
+			if bad, ok := errors.AsType[*URIError](err); ok {
+				reason = bad.Reason
+			}
+			b.skip(Skipped{Raw: raw, Name: entry.Name, Reason: reason})
 			return
 		}
 		raw = path

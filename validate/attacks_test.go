@@ -119,6 +119,7 @@ var attacks = []attack{
 	{"JSON array in a string", `{"payload":" [\"/etc/passwd\"]"}`},
 	{"JSON in JSON in a string", `{"payload":"{\"a\":\"{\\\"path\\\":\\\"/etc/passwd\\\"}\"}"}`},
 	{"JSON in a string, relative under a path key", `{"payload":"{\"path\":\"../outside/secret.txt\"}"}`},
+	{"JSON in a JSON string with half a character", `{"payload":"\"[\\\"\\\\u002e\\\\u002e\\\\u002foutside\\\",\\\"\\ud800\\\"]\""}`},
 	{"JSON in a string, duplicate names", `{"payload":"{\"path\":\"/etc/passwd\",\"path\":\"a.txt\"}"}`},
 	{"ffmpeg", `{"input":"concat:a.mp4|/etc/passwd"}`},
 	{"relative link under another key", `{"target":"link/secret.txt"}`},

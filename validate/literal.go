@@ -176,7 +176,6 @@ func (d *detector) line(id int32, line string, p place, first bool) {
 		token := rest[:end]
 		rest = strings.TrimLeftFunc(rest[end:], isBlank)
 		if words > 0 && isComment(token) {
-			rest = ""
 			break
 		}
 		isWord := strings.IndexFunc(token, func(r rune) bool {

@@ -283,9 +283,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	}
 	v := trimEdges(s)
 	if strings.IndexByte(v, 0) >= 0 {
-		d.cutAtNUL(id, s, v, p, member)
+		d.cutAtNUL(id, v, p, member)
 	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
-		d.cutAtNUL(id, s, decodePercent(v), p, member)
+		d.cutAtNUL(id, decodePercent(v), p, member)
 	}
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
 		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
@@ -333,7 +333,7 @@ func (d *detector) urlLink(id int32, s string, p place, member bool) {
 
 // cutAtNUL judges what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
 // so is the whole, and that cannot be resolved.
-func (d *detector) cutAtNUL(id int32, s, v string, p place, member bool) {
+func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 	before := len(d.findings)
 	for piece := range strings.SplitSeq(v, "\x00") {
 		if piece != "" {

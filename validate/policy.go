@@ -245,19 +245,13 @@ func (c *Checker) openSandbox(given string) (*sandbox, error) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %s", quoteForMessage(given), reason)
 	}
 	path := roots[0].Path
-	if home, err := rootsmgr.Resolve(c.fs, c.home); c.parent(path) == path || err == nil && c.holds(path, home.Path) {
+	if home, err := rootsmgr.Resolve(c.fs, c.home); c.parent(path) == path || err == nil && c.below(path, home.Path) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", quoteForMessage(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
 }
 
 const sandboxName = "sandbox"
-
-// holds reports that a directory is p or above it.
-func (c *Checker) holds(dir, p string) bool {
-	_, ok := c.below(dir, p)
-	return ok
-}
 
 // ownDir wants a real directory of the hub's own user, in which nobody else can plant anything.
 func (c *Checker) ownDir(dir string) error {
@@ -302,7 +296,7 @@ func (c *Checker) Directories(child string, grants []Grant) []Directory {
 		}
 	}
 	granted := func(dir string) bool {
-		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.holds(g.Path, dir) })
+		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.below(g.Path, dir) })
 	}
 	if p := c.policy; p != nil {
 		if p.sandbox != nil {
@@ -404,7 +398,7 @@ func (c *Checker) Opens(path string) string {
 		return ""
 	}
 	in := func(dir string) bool {
-		return c.holds(dir, place.Readings.Lexical) || c.holds(dir, place.Readings.Physical) || c.holds(dir, place.Readings.Cleaned)
+		return c.below(dir, place.Readings.Lexical) || c.below(dir, place.Readings.Physical) || c.below(dir, place.Readings.Cleaned)
 	}
 	if s := c.policy.sandbox; s != nil && in(s.path) {
 		return s.path

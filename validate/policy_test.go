@@ -426,7 +426,7 @@ func TestBadPolicies(t *testing.T) {
 	got := map[int]string{}
 	var walk func(error)
 	walk = func(err error) {
-		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this level
+		if many, ok := err.(interface{ Unwrap() []error }); ok { // this level
 			for _, e := range many.Unwrap() {
 				walk(e)
 			}

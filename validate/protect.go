@@ -20,10 +20,10 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 		w := &j.watched[i]
 		for _, own := range w.spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
-				if _, ok := j.c.below(own, p); ok {
+				if j.c.below(own, p) {
 					return CodeProtected
 				}
-				if _, ok := j.c.below(p, own); ok && j.reaches(f) {
+				if j.c.below(p, own) && j.reaches(f) {
 					return CodeProtectedAbove
 				}
 			}
@@ -53,9 +53,10 @@ func (j *judge) reaches(f *Finding) bool {
 	return f.Role >= RoleWrite
 }
 
-func (c *Checker) below(dir, p string) (string, bool) {
+// below reports that p is dir or lies below it.
+func (c *Checker) below(dir, p string) bool {
 	if p == "" || dir == "" {
-		return "", false
+		return false
 	}
 	if c.folds {
 		dir, p = foldName(dir), foldName(p)
@@ -63,7 +64,8 @@ func (c *Checker) below(dir, p string) (string, bool) {
 	if c.windows {
 		dir, p = slashed(dir), slashed(p)
 	}
-	return below(dir, p)
+	_, ok := below(dir, p)
+	return ok
 }
 
 func (c *Checker) sameFile(a, b fs.FileInfo) bool {

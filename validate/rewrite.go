@@ -258,7 +258,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 	if first.Path != text || first.Root == "" {
 		return ""
 	}
-	if _, in := j.c.below(first.Root, text); in {
+	if j.c.below(first.Root, text) {
 		return "" // spelled as the server has it
 	}
 	root, rest := first.Root, ""

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -70,7 +71,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 		strings.Repeat("time; ", 200) + strings.Repeat("( ", 150) + "ls" + strings.Repeat(")", 150), strings.Repeat("env ", 40) + "bash -c 'cat x'; " + strings.Repeat("x ", 1<<19),
 	} {
 		_, err := c.Scan(tool, []byte(`{"command":`+string(quoteJSON(s))+`}`))
-		e, ok := err.(*ArgumentsError)
+		e, ok := errors.AsType[*ArgumentsError](err)
 		if !ok || e.Pointer != "/command" {
 			t.Errorf("%.40s: %v", s, err)
 		}

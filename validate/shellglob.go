@@ -200,10 +200,10 @@ func (g *globber) guarded(p string) bool {
 	}
 	for i := range g.j.watched {
 		for _, own := range g.j.watched[i].spellings {
-			if _, at := g.j.c.below(own, p); at {
+			if g.j.c.below(own, p) {
 				return true
 			}
-			if _, above := g.j.c.below(p, own); above && g.f.Role == RoleDelete {
+			if g.j.c.below(p, own) && g.f.Role == RoleDelete {
 				return true
 			}
 		}

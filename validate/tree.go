@@ -3,6 +3,7 @@ package validate
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,11 +49,11 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 		if len(trimmed) < 2 || trimmed[0] != '"' {
 			break
 		}
-		inner, err := jsontext.AppendUnquote(nil, trimmed) // JSON in a JSON string in a string
-		if err != nil {
+		var inner string // JSON in a JSON string in a string; lone surrogates pass here, as they do in most children
+		if json.Unmarshal([]byte(trimmed), &inner) != nil {
 			return false, nil
 		}
-		trimmed = strings.Trim(string(inner), " \t\r\n\ufeff")
+		trimmed = strings.Trim(inner, " \t\r\n\ufeff")
 	}
 	if trimmed == "" || strings.IndexByte("{[/", trimmed[0]) < 0 {
 		return false, nil
@@ -63,7 +64,7 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 	}
 	mark, docs := len(t.nodes), len(t.docs)
 	err := t.walk([]byte(trimmed), id, depth, lenient...)
-	if e, ok := err.(*ArgumentsError); ok && e.Code == CodeArgsSyntax {
+	if e, ok := errors.AsType[*ArgumentsError](err); ok && e.Code == CodeArgsSyntax {
 		for plain, deep := range func(yield func([]byte, int) bool) { standardJSON(trimmed, yield) } {
 			if depth+deep > t.depth {
 				err = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: t.pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
@@ -86,7 +87,7 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 		return true, nil
 	}
 	t.nodes, t.docs, t.nodes[id].first = t.nodes[:mark], t.docs[:docs], 0
-	if e, ok := err.(*ArgumentsError); ok && (e.Code == CodeArgsTooDeep || e.Code == CodeArgsTooLarge || e.Code == CodeArgsName) {
+	if e, ok := errors.AsType[*ArgumentsError](err); ok && (e.Code == CodeArgsTooDeep || e.Code == CodeArgsTooLarge || e.Code == CodeArgsName) {
 		return false, e
 	}
 	return false, nil

@@ -37,7 +37,7 @@ func (d *detector) inVector(id int32, p place) (u use, ok bool) {
 		return use{}, false
 	}
 	if d.argv.array != n.parent {
-		d.argv = d.readVector(n.parent, id, p)
+		d.argv = d.readVector(n.parent, p)
 	}
 	at := int(n.index) + d.argv.skip
 	if at >= len(d.argv.uses) {
@@ -47,7 +47,7 @@ func (d *detector) inVector(id int32, p place) (u use, ok bool) {
 }
 
 // readVector reads an array by its first element, or by the program that stands beside it.
-func (d *detector) readVector(array, id int32, p place) vector {
+func (d *detector) readVector(array int32, p place) vector {
 	v := vector{array: array}
 	var words []argument
 	for c := d.t.nodes[array].first; c > 0; c = d.t.nodes[c].next {

@@ -252,14 +252,14 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 		}
 		j.late[r] = now
 	}
-	return [3]bool{j.c.holds(now, readings.Lexical), j.c.holds(now, readings.Physical), j.c.holds(now, readings.Cleaned)}
+	return [3]bool{j.c.below(now, readings.Lexical), j.c.below(now, readings.Physical), j.c.below(now, readings.Cleaned)}
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
 func (j *judge) takesAlong(r *compiled, role Role, p *rootsmgr.Place) bool {
 	return role == RoleDelete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
-		(j.c.holds(p.Readings.Physical, r.dir.Path) || j.c.holds(p.Readings.Cleaned, r.dir.Path))
+		(j.c.below(p.Readings.Physical, r.dir.Path) || j.c.below(p.Readings.Cleaned, r.dir.Path))
 }
 
 // takesAny is takesAlong for the rules about a tool.
@@ -278,7 +278,7 @@ func (j *judge) matchesArea(role Role, p string) bool {
 		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
 			return false
 		}
-		return j.c.holds(r.dir.Path, p) || j.c.holds(r.dir.Given, p) || role == RoleDelete && j.c.holds(p, r.dir.Path)
+		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == RoleDelete && j.c.below(p, r.dir.Path)
 	})
 }
 
@@ -389,7 +389,7 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 		return true
 	}
 	parent := j.c.parent(p.Path)
-	if j.c.holds(parent, s.base) {
+	if j.c.below(parent, s.base) {
 		return true
 	}
 	info, err := j.c.fs.Lstat(parent)

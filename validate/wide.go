@@ -17,10 +17,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 	if c.parent(dir) == dir {
 		return true
 	}
-	holds := func(p string) bool {
-		_, ok := c.below(dir, p)
-		return ok
-	}
+	holds := func(p string) bool { return c.below(dir, p) }
 	if c.home != "" {
 		if holds(c.home) {
 			return true

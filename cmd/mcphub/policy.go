@@ -106,7 +106,7 @@ func policyErrors(f *config.File, err error) error {
 	var walk func(error)
 	walk = func(err error) {
 		var p *validate.PolicyError
-		joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // this very level
+		joined, many := err.(interface{ Unwrap() []error }) // this very level
 		switch {
 		case many:
 			for _, e := range joined.Unwrap() {

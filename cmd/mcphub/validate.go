@@ -137,7 +137,7 @@ func (s *sources) readable(w io.Writer) (*config.File, hub.Config, error) {
 func (s *sources) take(err error) error {
 	var le *config.LoadError
 	var p config.Problem
-	joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // this very level
+	joined, many := err.(interface{ Unwrap() []error }) // this very level
 	switch {
 	case many:
 		var left []error

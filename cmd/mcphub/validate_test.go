@@ -120,3 +120,45 @@ func known(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 }
+
+// TestExamples holds that validate finds nothing in the examples, where the
+// programs, directories, variables and tokens that they name are there.
+func TestExamples(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its paths are written otherwise")
+	}
+	examples, err := filepath.Glob("../../docs/examples/*.json")
+	if err != nil || len(examples) < 3 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	texts := map[string][]byte{}
+	for _, path := range append(examples, "../../hub.json.example") {
+		if texts[path], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range texts {
+		// As it stands, and with what no example says.
+		for _, tc := range []struct{ add, end string }{
+			{"", "\nok\nexit status 0\n"},
+			{`"polcy": {},`, "\nexit status 3\n"},
+		} {
+			t.Run(filepath.Base(path)+tc.add, func(t *testing.T) {
+				t.Setenv("TICKETS_TOKEN", "value-of-the-variable")
+				text := bytes.Replace(text, []byte("\n{\n"), []byte("\n{\n"+tc.add), 1)
+				a := &txtar.Archive{Files: []txtar.File{
+					{Name: "hub.json", Data: bytes.ReplaceAll(text, []byte("/srv/"), []byte("$WORK/srv/"))},
+					{Name: "bin/uvx", Data: []byte("#!/bin/sh\nexit 1\n")},
+					{Name: "home/work/project/main.go"},
+				}}
+				for _, who := range []string{"alice", "bob", "nightly"} {
+					a.Files = append(a.Files, txtar.File{Name: "tokens/" + who, Data: []byte("secret-of-" + who + "-0123456789\n")},
+						txtar.File{Name: "srv/team/" + who + "/release/notes"}, txtar.File{Name: "srv/team/shared/notes"})
+				}
+				if got := validated(t, a); !strings.HasSuffix(got, tc.end) {
+					t.Errorf("validate says:\n%s", got)
+				}
+			})
+		}
+	}
+}

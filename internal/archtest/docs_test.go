@@ -73,7 +73,7 @@ func testsIn(t *testing.T, dir string) map[string]bool {
 // documents are the pages for people, as paths from the root of the tree.
 func documents(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md"}
+	all := []string{"README.md", "CHANGELOG.md", "SECURITY.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern)))
 		if err != nil {

@@ -81,7 +81,7 @@ func (r *Recorder) unopened(err error) {
 	r.mu.Lock()
 	r.tab.closed = err
 	r.mu.Unlock()
-	r.failed(err, 0)
+	_ = r.failed(err, 0) // which the record keeps
 }
 
 // notOpen says so to who would append.

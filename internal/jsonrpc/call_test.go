@@ -20,7 +20,7 @@ func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
 	p.want(`{"jsonrpc":"2.0","method":"n"}`)
 	why := errors.New(`"no" time`)
 	cancel(why)
-	if r := <-got; r.err != why {
+	if r := <-got; !errors.Is(r.err, why) {
 		t.Fatalf("got %v", r.err)
 	}
 	p.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"\"no\" time"}}`)
@@ -37,7 +37,7 @@ func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
 	p.read()
 	cancel(why)
 	<-got
-	if _, err := p.conn.Call(ctx, "x"); err != why {
+	if _, err := p.conn.Call(ctx, "x"); !errors.Is(err, why) {
 		t.Fatalf("got %v", err)
 	}
 	p.nothing()

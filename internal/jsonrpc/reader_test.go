@@ -39,8 +39,8 @@ func lines(t *testing.T, r *Reader, take func(i int) bool) []string {
 		case errors.As(err, &long):
 			all = append(all, "!"+strings.Repeat("x", int(long.Size)))
 			continue
-		case err == io.EOF:
-			if _, again := r.Next(); again != io.EOF {
+		case errors.Is(err, io.EOF):
+			if _, again := r.Next(); !errors.Is(again, io.EOF) {
 				t.Fatalf("after the end: %v", again)
 			}
 			return all
@@ -142,7 +142,7 @@ func TestReaderGoesBackToASmallBuffer(t *testing.T) {
 			r := NewReader(strings.NewReader("a\n"+large+"b\nc\n"), limit)
 			for {
 				_, err := r.Next()
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				if take {
@@ -179,10 +179,10 @@ func TestReaderErrors(t *testing.T) {
 			t.Fatalf("%q, %v", line, err)
 		}
 	}
-	if _, err := r.Next(); err != boom {
+	if _, err := r.Next(); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
-	if _, err := NewReader(idle{}, 0).Next(); err != io.ErrNoProgress {
+	if _, err := NewReader(idle{}, 0).Next(); !errors.Is(err, io.ErrNoProgress) {
 		t.Fatal(err)
 	}
 }

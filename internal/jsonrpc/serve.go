@@ -42,7 +42,7 @@ func (c *Conn) take(rd *Reader, line []byte, m *Message) {
 		c.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
 	case err == nil:
 		c.dispatch(rd, m)
-	case err == ErrBatch && c.o.Batches != nil && c.o.Batches():
+	case errors.Is(err, ErrBatch) && c.o.Batches != nil && c.o.Batches():
 		c.batch.flush()
 		c.takeBatch(rd)
 	default:

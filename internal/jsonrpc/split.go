@@ -168,7 +168,7 @@ func split(frame []byte, strict bool, m *Message) error {
 
 // end reads the end of the frame.
 func (s *splitter) end() error {
-	if _, err := s.dec.ReadToken(); err != io.EOF {
+	if _, err := s.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("data after the message")
 		}

@@ -267,7 +267,7 @@ func TestWriterClose(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Go(func() {
-			if err := w.Flush(context.Background()); err != why {
+			if err := w.Flush(context.Background()); !errors.Is(err, why) {
 				t.Errorf("Flush: %v", err)
 			}
 		})
@@ -277,16 +277,16 @@ func TestWriterClose(t *testing.T) {
 		if returned[0] || !returned[1] || !returned[3] {
 			t.Fatalf("returned: %v; the first is still being written", returned)
 		}
-		if err := w.Send(context.Background(), []byte("x")); err != why {
+		if err := w.Send(context.Background(), []byte("x")); !errors.Is(err, why) {
 			t.Fatal(err)
 		}
-		if w.TrySend([]byte("x")) || w.Flush(t.Context()) != why {
+		if w.TrySend([]byte("x")) || !errors.Is(w.Flush(t.Context()), why) {
 			t.Fatal("closed, and yet")
 		}
 		_ = out.Close()
 		wg.Wait()
 		w.Wait()
-		if w.broken() != why { // the stream broke, after it had been closed
+		if !errors.Is(w.broken(), why) { // the stream broke, after it had been closed
 			if w.broken() != nil {
 				t.Fatal(w.broken())
 			}

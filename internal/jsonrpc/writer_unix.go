@@ -3,6 +3,7 @@
 package jsonrpc
 
 import (
+	"errors"
 	"io"
 	"syscall"
 
@@ -47,9 +48,9 @@ func newRawWriter(w io.Writer) rawWriter {
 func (d *descriptor) once(fd uintptr) bool {
 	for {
 		d.n, d.err = writeParts(int(fd), d.parts)
-		switch d.err {
-		case unix.EINTR:
-		case unix.EAGAIN:
+		switch {
+		case errors.Is(d.err, unix.EINTR):
+		case errors.Is(d.err, unix.EAGAIN):
 			d.n, d.err = 0, nil
 			return !d.wait
 		default:

@@ -3,6 +3,7 @@ package proctree
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -124,7 +125,7 @@ func TestSignalToAnother(t *testing.T) {
 	}
 	former := p
 	former.Start--
-	if err := former.Signal(unix.SIGKILL); err != unix.ESRCH {
+	if err := former.Signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("a signal to the one who had the id before: %v", err)
 	}
 	if err := p.Signal(unix.SIGCONT); err != nil {
@@ -137,7 +138,7 @@ func TestSignalToAnother(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it was reached: %v", err)
 	}
-	if err := p.Signal(unix.SIGKILL); err != unix.ESRCH {
+	if err := p.Signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("a signal to one who has ended: %v", err)
 	}
 }

@@ -171,7 +171,6 @@ func parse(scheme, rest string) (a address, why string) {
 
 // readHost reads the host and the port.
 func readHost(scheme, authority string) (host, port, why string) {
-	host = authority
 	if inner, ok := strings.CutPrefix(authority, "["); ok {
 		literal, after, closed := strings.Cut(inner, "]")
 		addr, err := netip.ParseAddr(literal)
