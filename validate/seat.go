@@ -21,8 +21,11 @@ func (d *detector) add(f Finding, p place) {
 	if f.form == formGlob {
 		key += "\x00*"
 	}
-	if f.Conditional() && d.course.dir != "" {
+	if f.Conditional() && d.course != (course{}) {
 		f.course = d.course
+		if d.course.lost {
+			key += "\x00%"
+		}
 		key += "\x00@" + d.course.dir
 		key += string('0' + rune(d.course.sure))
 	}

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -56,7 +57,7 @@ func (d *detector) refuse(id int32, why string) {
 // item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
 func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	u := item.use
-	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
+	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode && u.kind != useQuery {
 		if u.at = 0; u.kind != useCd {
 			u.kind = usePath
 		}
@@ -71,7 +72,12 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 		switch {
 		case !ok, u.kind == useAssign && d.assignment(id, text, p):
 		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
+			if u.kind == useSed {
+				d.sedFiles(id, text, p)
+			}
 			d.words(id, text, !item.crude, p)
+		case u.kind == useQuery:
+			d.literals(id, text, p)
 		case item.whole:
 			d.word(id, text, item.seat, p, HowShell)
 		default:
@@ -123,6 +129,31 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 		d.wordPieces(id, token, p)
 	}
 }
+
+// sedFiles judges what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
+func (d *detector) sedFiles(id int32, s string, p place) {
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\n")
+		for i := 0; i+1 < len(line) && len(line) <= maxTail; i++ {
+			before := strings.TrimRight(line[:i], " \t")
+			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && isLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
+				continue
+			}
+			file := strings.TrimLeft(line[i+1:], " \t")
+			if !d.work.spend(wordSteps + len(file)/byteSteps) {
+				d.refuse(id, "more words than can be judged")
+				return
+			}
+			d.word(id, file, seatPlain, p, HowShell)
+		}
+	}
+	if sedRuns.MatchString(s) {
+		d.words(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
+	}
+}
+
+// sedRuns is the end of s/x/y/e, which runs what it has made.
+var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
 // assignment judges NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p place) bool {

@@ -111,8 +111,8 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	if !ok || local == "" {
 		return
 	}
-	d.cmd = u
-	defer func() { d.cmd = use{} }()
+	d.cmd, d.course.lost = u, d.argv.roams()
+	defer func() { d.cmd, d.course = use{}, course{} }()
 	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
 		return
 	}
