@@ -202,6 +202,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	case schemeFile:
 		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !isSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
+			if i := strings.IndexAny(rest, "?#"); i > 0 {
+				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
+			}
 			d.link(id, w, p, false)
 			return
 		}

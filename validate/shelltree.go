@@ -430,7 +430,11 @@ func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
 			x = e.X
 			continue
 		case *syntax.Word:
-			r.words(e, true, scope{captured: true})
+			for _, w := range r.words(e, true, scope{captured: true}) {
+				if strings.ContainsAny(w.text, "$`") { // let 'x[$(y)]' runs y
+					r.use(shellItem{shellWord: w})
+				}
+			}
 		}
 		break
 	}

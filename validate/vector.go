@@ -99,6 +99,9 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	rest, isSpec := strings.CutPrefix(s, "file:")
 	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
 		d.link(id, s, p, false)
+		if i := strings.IndexAny(rest, "?#"); i > 0 {
+			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
+		}
 		s = rest // a package's: npm i file:../x
 	} else {
 		d.uris(id, s, p, false)
