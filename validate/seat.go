@@ -9,8 +9,11 @@ func (d *detector) add(f Finding, p place) {
 	if f.written {
 		key += "\x00>"
 	}
-	if f.form == formURI || f.form == formText {
+	switch f.form {
+	case formURI:
 		key += "\x00:"
+	case formText:
+		key += "\x00;" // it counts for less
 	}
 	if f.weak {
 		key += "\x00?"
