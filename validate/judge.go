@@ -150,6 +150,9 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
+	if strings.Contains(f.Value, "${") && !j.work.spend(4*dollarWork(f.Value)) {
+		return
+	}
 	texts, all := j.c.variants(f)
 	if !all {
 		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})

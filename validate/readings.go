@@ -68,6 +68,9 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 	return list, !more
 }
 
+// dollarWork is what writing out the variables of s costs: each looks for the end of its braces.
+func dollarWork(s string) int { return len(s)/byteSteps + strings.Count(s, "${")*(maxDollar/100) }
+
 // unread reports a variable with more in its braces than is read.
 func unread(s string) bool {
 	for i := 0; ; i += 2 {

@@ -99,8 +99,11 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind == schemeOther {
 		return
 	}
+	if !d.work.spend(dollarWork(s)) {
+		return
+	}
 	eachPiece(s, func(w string) {
-		if w != s {
+		if w != s && d.work.spend(wordSteps/2) {
 			d.word(id, w, seatPlain, p, HowShell)
 		}
 	})
@@ -291,6 +294,9 @@ func (d *detector) isProgramWord(w string, at wordSeat) bool {
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.spend(wordSteps+dollarWork(w)) {
+		return
+	}
 	if dotted := dotVariables(w); dotted != w {
 		seat := seatPlain
 		if at == seatWritten {
