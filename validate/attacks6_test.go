@@ -63,6 +63,8 @@ var reachingStrings = []string{
 	// Glued to a command of sed.
 	"sed 'r../outside/secret.txt' a.txt", "sed '1r../outside/secret.txt' a.txt", "sed -e 'rflink' a.txt", "sed '/a/{rflink\n}' a.txt", "sed 'y/abc/xyz/;rflink' a.txt",
 	`echo x | sed 's/x/cat ..\/outside\/secret.txt/e'`, `echo x | sed 's/x/cat ..\/outside\/secret.txt/ep;s/a/b/'`,
+	// In what arithmetic runs.
+	"let 'x[$(cat flink >&2)]'", "printf -v 'x[$(cat flink >&2)]' 1", "read 'x[$(cat flink >&2)]' <<< 1",
 	// In a filter of jq.
 	`jq -n 'import "secret" as $s {search:"../outside"}; $s'`, `jq -n 'import "secret" as $s {search:"{outside}"}; $s'`, `jq -n -L . 'import "../outside/secret" as $s; $s'`,
 }
@@ -145,6 +147,31 @@ func TestThisHost(t *testing.T) {
 		"docker run localhost/image cat {outside}/secret.txt",
 	} {
 		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != Allow {
+			t.Errorf("%s: %+v", s, v.First)
+		}
+	}
+}
+
+// TestOtherHostsFile: git and others open file://host/path as /path, so that what such a URI names counts, whatever else in
+// the string says of it.
+func TestOtherHostsFile(t *testing.T) {
+	w, fill := deepWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	repo := w.outside + "/repo"
+	if out, err := exec.Command("git", "init", "-q", "--bare", repo).CombinedOutput(); err != nil {
+		t.Skipf("no git: %s", out)
+	}
+	if out, err := exec.Command("git", "ls-remote", "file://anyhost"+repo).CombinedOutput(); err != nil {
+		t.Errorf("git does not open it: %s", out)
+	}
+	for _, s := range []string{"git clone file://anyhost{outside}/repo", "git ls-remote \"file://anyhost{outside}/repo\" x", "sqlite3 'file:../outside/secret.txt?mode=ro' .dump"} {
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != Deny {
+			t.Errorf("allowed: %s", s)
+		}
+	}
+	for _, s := range []string{"git clone file://{project}/src new", "sqlite3 'file:a.db?mode=ro' .dump", "npm i file:src#main"} {
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != Allow {
 			t.Errorf("%s: %+v", s, v.First)
 		}
 	}

@@ -51,10 +51,11 @@ var useKinds = map[string]useKind{
 // A use is what one word of a command is to the program that it is given to.
 type use struct {
 	kind  useKind
-	role  Role // RoleNone: nobody knows
-	at    int  // where the value begins: behind --option= or -o
-	many  bool // in the table: the next words as well
-	known bool // the program is
+	role  Role    // RoleNone: nobody knows
+	at    int     // where the value begins: behind --option= or -o
+	many  bool    // in the table: the next words as well
+	known bool    // the program is
+	was   useKind // what it would be if nothing were in doubt
 }
 
 // option is what the table says of one.
@@ -408,7 +409,7 @@ func (c *commandLine) settle() {
 			}
 		}
 		if (c.doubt || c.maybe) && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
-			u.kind = usePath
+			u.was, u.kind = u.kind, usePath
 		}
 		if c.deletes {
 			u.role = RoleDelete

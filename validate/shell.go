@@ -57,9 +57,9 @@ func (d *detector) refuse(id int32, why string) {
 // item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
 func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	u := item.use
-	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode && u.kind != useQuery {
-		if u.at = 0; u.kind != useCd {
-			u.kind = usePath
+	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
+		if u.at = 0; u.kind != useCd && u.kind != usePath {
+			u.was, u.kind = u.kind, usePath
 		}
 		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
 			u.role = RoleNone
@@ -68,16 +68,12 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	d.cmd = u
 	defer func() { d.cmd = use{} }()
 	for _, text := range item.spellings() {
+		d.named(id, text[min(u.at, len(text)):], u, p)
 		text, ok := u.local(text)
 		switch {
-		case !ok, u.kind == useAssign && d.assignment(id, text, p):
+		case !ok, u.kind == useQuery, u.kind == useAssign && d.assignment(id, text, p):
 		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
-			if u.kind == useSed {
-				d.sedFiles(id, text, p)
-			}
 			d.words(id, text, !item.crude, p)
-		case u.kind == useQuery:
-			d.literals(id, text, p)
 		case item.whole:
 			d.word(id, text, item.seat, p, HowShell)
 		default:
@@ -130,6 +126,16 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 			d.word(id, w, seatPlain, p, HowShell)
 		}
 		d.wordPieces(id, token, p)
+	}
+}
+
+// named judges the files that a program in another language names.
+func (d *detector) named(id int32, s string, u use, p place) {
+	switch {
+	case (u.kind == useSed || u.was == useSed) && !isSubstitution(s):
+		d.sedFiles(id, s, p)
+	case u.kind == useQuery || u.was == useQuery:
+		d.literals(id, s, p)
 	}
 }
 

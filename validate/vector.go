@@ -119,6 +119,10 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
 		return
 	}
+	d.named(id, local, u, p)
+	if u.kind == useQuery {
+		return
+	}
 	d.broad(id, local, p, false)
 	if local = d.whole(id, local, false); local == "" {
 		return
