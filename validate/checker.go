@@ -401,16 +401,17 @@ func (j *judge) readings(findings []Finding) []Judged {
 		if j.work.spent() {
 			return append(list, j.overspent(&findings[i]))
 		}
+		f := &findings[i]
+		elsewhere := f.relative() || f.form != formURI && f.form != formText && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value)
 		if !ok {
-			if findings[i].relative() {
+			if elsewhere {
 				again = append(again, -i-1)
 			}
 			continue
 		}
 		j.work.spend(judgeSteps)
 		list = append(list, out)
-		f := &findings[i]
-		if f.form != formURI && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value) {
+		if elsewhere {
 			again = append(again, len(list)-1)
 		}
 		if !f.Conditional() {
@@ -422,6 +423,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
 	all := j.bases()
+	j.again = true
 	for round := range 3 {
 		j.starts = nil
 		for _, dir := range append(j.own, j.hinted...) {

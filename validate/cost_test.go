@@ -43,6 +43,8 @@ func hostileShapes(w *world, size int) map[string]string {
 		"variables":    rep("$HOME/"),
 		"defaults":     numbered("${A:-${B:-${C:-${D:-${E:-${F:-${G:-${H:-x%d}}}}}}}},"),
 		"unclosed":     rep("${"),
+		"open braces":  "$A/" + rep("${"),
+		"pipes":        rep("a|"),
 		"globs":        rep("*/"),
 		"many globs":   numbered(w.home + "/*/%d*,"),
 		"extended":     rep("@(a|b)"),
@@ -77,7 +79,7 @@ func hostileShapes(w *world, size int) map[string]string {
 		"documents nested": `{"x":[` + strings.TrimSuffix(numbered(`"{\"a%d\":\"/x/y\"}",`), ",") + `]}`,
 	}
 	for name, text := range texts {
-		for _, key := range []string{"path", "x", "content", "query", "source", "diff"} {
+		for _, key := range []string{"path", "x", "content", "query", "source", "diff", "command", "args"} {
 			calls[name+" under "+key] = `{"` + key + `":"` + text + `"}`
 		}
 	}
@@ -110,6 +112,20 @@ func TestHostileWork(t *testing.T) {
 	}
 	if worst < 1000 {
 		t.Errorf("at most %d looks: the shapes are not hostile any more", worst)
+	}
+}
+
+// TestWorkIsCounted: what takes long without a look at the disk and without a finding is paid for as well, so that these
+// calls are refused.
+func TestWorkIsCounted(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	shapes := hostileShapes(w, 1<<20)
+	for _, name := range []string{"open braces under x", "values under path", "values under source", "many members"} {
+		if _, err := c.Scan(tool, []byte(shapes[name])); err == nil {
+			t.Errorf("%s: not refused", name)
+		}
 	}
 }
 

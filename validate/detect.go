@@ -273,6 +273,9 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
+	if !d.work.spend(wordSteps) {
+		return
+	}
 	name := d.t.name(id)
 	rule := own
 	if rule == nil || rule.Role != RoleNone {

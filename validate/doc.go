@@ -62,7 +62,8 @@
 // a path for another program. An upper bound of the stack that the parser may take is counted first. What it refuses is split
 // at blanks and quotes, and judged by the strictest reading. What cd does is followed: where nothing can have kept it from
 // leading to x (cd x && y; cd x; y with an x that is there), y starts from x alone, otherwise from every directory it may
-// start from.
+// start from. Where something may have gone to a directory that nobody can tell (cd "$x", a program that the table does not
+// know), what climbs is looked for in every directory above that it can reach, as far as something is there.
 //
 // What a program makes of its words, in shell strings and in arrays of words, is data: programs.txt. It says which words are
 // no paths of this machine (patterns, messages, what runs on another host or in a container), what is read, written and deleted,

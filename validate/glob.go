@@ -205,7 +205,7 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 	if hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
 		return
 	}
-	if !d.work.spend(len(s)/byteSteps + findSteps) {
+	if !d.work.spend(2*len(s)/byteSteps + findSteps) {
 		return
 	}
 	alternatives, ok := writtenOut(s)
@@ -230,15 +230,24 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 
 // writtenOut are the alternatives of a glob with braces, ranges and groups; ok is false where there are too many.
 func writtenOut(s string) (alternatives []string, ok bool) {
-	text := extended.ReplaceAllStringFunc(s, func(group string) string {
-		inner := strings.ReplaceAll(group[2:len(group)-1], "|", ",")
-		if group[0] == '?' || group[0] == '*' {
-			inner = "," + inner
-		}
-		if strings.IndexByte(inner, ',') < 0 {
-			return inner
-		}
-		return "{" + inner + "}"
-	})
-	return expandBraces(rangeBraces.ReplaceAllStringFunc(text, shortRange))
+	text := s
+	if strings.IndexByte(s, '(') >= 0 {
+		text = extended.ReplaceAllStringFunc(s, spellGroup)
+	}
+	if strings.Contains(text, "..") {
+		text = rangeBraces.ReplaceAllStringFunc(text, shortRange)
+	}
+	return expandBraces(text)
+}
+
+// spellGroup writes @(a|b) as {a,b}.
+func spellGroup(group string) string {
+	inner := strings.ReplaceAll(group[2:len(group)-1], "|", ",")
+	if group[0] == '?' || group[0] == '*' {
+		inner = "," + inner
+	}
+	if strings.IndexByte(inner, ',') < 0 {
+		return inner
+	}
+	return "{" + inner + "}"
 }

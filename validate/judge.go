@@ -25,6 +25,7 @@ type judge struct {
 	first     bool              // of the directories that the child is served, the first is where its relative paths start
 	own       []string          // directories among the call's own arguments
 	starts    []string          // memo of bases
+	again     bool              // bases are directories that the call itself names
 	elsewhere bool              // the call says itself which directory inside the boundary it works in
 	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest   int               // bytes of a root in it
@@ -147,6 +148,9 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 			own.Value, own.alts = alt, nil
 			j.spellings(&own, yield)
 		}
+		return
+	}
+	if strings.Contains(f.Value, "${") && !j.work.spend(4*dollarWork(f.Value)) {
 		return
 	}
 	texts, all := j.c.variants(f)

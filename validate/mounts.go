@@ -2,9 +2,11 @@ package validate
 
 import (
 	"encoding/csv"
+	"os"
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
@@ -151,7 +153,8 @@ func (u use) local(text string) (s string, ok bool) {
 	case useData:
 		return strings.CutPrefix(text, "@")
 	case useHost:
-		return text, !isAtHost.MatchString(text)
+		host := isAtHost.FindString(text)
+		return text, host == "" || isThisHost(strings.TrimSuffix(host, ":"))
 	case useBox:
 		return text, !isInBox.MatchString(text)
 	case useVolume:
@@ -168,6 +171,22 @@ func (u use) local(text string) (s string, ok bool) {
 		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
 	}
 	return text, true
+}
+
+// thisHost are the names by which this machine knows itself.
+var thisHost = regexp.MustCompile(`(?i)^(?:ssh://)?(?:[^@/]*@)?(?:localhost(?:\.localdomain|4|6)?|127[\d.]*|0[\da-fx.]*|\[?[:0.]*(?:ffff:127[\d.]*|1)?\]?)\.?(?::\d*)?/?$`)
+
+var ownName = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	return name
+})
+
+func isThisHost(name string) bool {
+	_, host, ok := strings.Cut(name, "@")
+	if !ok {
+		host = name
+	}
+	return thisHost.MatchString(name) || ownName() != "" && strings.EqualFold(host, ownName())
 }
 
 // isAtHost and isInBox begin a path of another machine, and of a container.

@@ -126,6 +126,9 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 		return
 	}
 	for part := range strings.FieldsFuncSeq(s, cut) {
+		if !d.work.spend(1) {
+			return
+		}
 		d.name(id, part, p, member)
 	}
 }
@@ -229,6 +232,9 @@ func (d *detector) variable(v string) (string, bool) {
 	}
 	if rest := v[n:]; name == "PWD" && (rest == "" || isSlash(rest[0])) {
 		return HowHome, true // the child's; Judge knows it
+	}
+	if !d.work.spend(dollarWork(v)) {
+		return "", false
 	}
 	for _, e := range d.c.expand(v) {
 		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
@@ -374,6 +380,9 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 		return
 	}
 	for part := range strings.FieldsFuncSeq(s, cut) {
+		if !d.work.spend(1) {
+			return
+		}
 		v := strings.TrimFunc(part, func(r rune) bool { return isEdge(r) || strings.ContainsRune("()[]{}", r) })
 		if v == "" || v == s {
 			continue

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,7 @@ const (
 	useShell
 	useCode
 	useSed
+	useQuery
 	useAssign
 	useCommand
 	useCommands
@@ -42,17 +44,18 @@ const (
 
 var useKinds = map[string]useKind{
 	"path": usePath, "text": useText, "word": useWord, "data": useData, "print": usePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
-	"volume": useVolume, "mount": useMount, "workdir": useWorkdir, "shell": useShell, "code": useCode, "sed": useSed, "assign": useAssign,
+	"volume": useVolume, "mount": useMount, "workdir": useWorkdir, "shell": useShell, "code": useCode, "sed": useSed, "query": useQuery, "assign": useAssign,
 	"command": useCommand, "commands": useCommands, "move": useMove, "cd": useCd, "sub": useSub, "--": useDashes,
 }
 
 // A use is what one word of a command is to the program that it is given to.
 type use struct {
 	kind  useKind
-	role  Role // RoleNone: nobody knows
-	at    int  // where the value begins: behind --option= or -o
-	many  bool // in the table: the next words as well
-	known bool // the program is
+	role  Role    // RoleNone: nobody knows
+	at    int     // where the value begins: behind --option= or -o
+	many  bool    // in the table: the next words as well
+	known bool    // the program is
+	was   useKind // what it would be if nothing were in doubt
 }
 
 // option is what the table says of one.
@@ -183,6 +186,9 @@ type usage struct {
 	here    bool // which is the working directory
 }
 
+// roams reports that the program may work in a directory that nobody can tell.
+func (u *usage) roams() bool { return u.doubt || !u.program.leaf && !u.program.filter }
+
 const maxCommands = 16 // commands in commands: sudo env nice ...
 
 // usageOf reads a command by the table. doubt says that more than its words may change what they are: a variable in front
@@ -254,7 +260,7 @@ func (c *commandLine) read(i int) {
 			c.sub(i)
 			return
 		case useRemote, useRest:
-			if c.doubt && !c.trusted {
+			if c.doubt && !c.trusted || slices.ContainsFunc(c.found, func(at int) bool { return isThisHost(c.words[at].text) }) {
 				break // an option of the program's own may follow
 			}
 			for ; i < len(c.words); i++ {
@@ -403,7 +409,7 @@ func (c *commandLine) settle() {
 			}
 		}
 		if (c.doubt || c.maybe) && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
-			u.kind = usePath
+			u.was, u.kind = u.kind, usePath
 		}
 		if c.deletes {
 			u.role = RoleDelete

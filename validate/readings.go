@@ -68,6 +68,9 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 	return list, !more
 }
 
+// dollarWork is what writing out the variables of s costs: each looks for the end of its braces.
+func dollarWork(s string) int { return len(s)/byteSteps + strings.Count(s, "${")*(maxDollar/100) }
+
 // unread reports a variable with more in its braces than is read.
 func unread(s string) bool {
 	for i := 0; ; i += 2 {
@@ -285,7 +288,11 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			continue
 		}
 		j.absolute(text, j.c.platform.Join(base, text), base, func(s spelled) {
-			s.weak = j.elsewhere && !f.written && !f.makes // what is only read has to be there
+			s.weak = j.elsewhere // what is only read has to be there
+			if j.again {
+				s.weak = f.form != formWord || !slices.Contains(j.own, base)
+			}
+			s.weak = s.weak && !f.written && !f.makes
 			yield(s)
 		})
 	}
@@ -297,6 +304,32 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			s.led = true
 			yield(s)
 		})
+	}
+	if f.course.lost && !f.relative() && j.container == nil {
+		j.fromBelow(f, bases, text, yield)
+	}
+}
+
+// fromBelow yields what a climbing text means to who starts from some directory below a base: the rest of it, in every
+// directory above the base that it can climb to.
+func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(spelled)) {
+	rest := path.Clean(slashed(text))
+	ups := 0
+	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
+		rest = strings.TrimPrefix(rest[2:], "/")
+	}
+	for _, dir := range bases {
+		for n := 1; n < ups; n++ {
+			above := j.c.parent(dir)
+			if above == dir || !j.work.spend(readSteps) {
+				break
+			}
+			dir = above
+			j.absolute(text, j.c.platform.Join(dir, rest), dir, func(s spelled) {
+				s.weak = !f.written && !f.makes
+				yield(s)
+			})
+		}
 	}
 }
 

@@ -9,8 +9,11 @@ func (d *detector) add(f Finding, p place) {
 	if f.written {
 		key += "\x00>"
 	}
-	if f.form == formURI || f.form == formText {
+	switch f.form {
+	case formURI:
 		key += "\x00:"
+	case formText:
+		key += "\x00;" // it counts for less
 	}
 	if f.weak {
 		key += "\x00?"
@@ -21,8 +24,11 @@ func (d *detector) add(f Finding, p place) {
 	if f.form == formGlob {
 		key += "\x00*"
 	}
-	if f.Conditional() && d.course.dir != "" {
+	if f.Conditional() && d.course != (course{}) {
 		f.course = d.course
+		if d.course.lost {
+			key += "\x00%"
+		}
 		key += "\x00@" + d.course.dir
 		key += string('0' + rune(d.course.sure))
 	}

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -57,8 +58,8 @@ func (d *detector) refuse(id int32, why string) {
 func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	u := item.use
 	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
-		if u.at = 0; u.kind != useCd {
-			u.kind = usePath
+		if u.at = 0; u.kind != useCd && u.kind != usePath {
+			u.was, u.kind = u.kind, usePath
 		}
 		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
 			u.role = RoleNone
@@ -67,9 +68,10 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 	d.cmd = u
 	defer func() { d.cmd = use{} }()
 	for _, text := range item.spellings() {
+		d.named(id, text[min(u.at, len(text)):], u, p)
 		text, ok := u.local(text)
 		switch {
-		case !ok, u.kind == useAssign && d.assignment(id, text, p):
+		case !ok, u.kind == useQuery, u.kind == useAssign && d.assignment(id, text, p):
 		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
 			d.words(id, text, !item.crude, p)
 		case item.whole:
@@ -93,8 +95,11 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind == schemeOther {
 		return
 	}
+	if !d.work.spend(dollarWork(s)) {
+		return
+	}
 	eachPiece(s, func(w string) {
-		if w != s {
+		if w != s && d.work.spend(wordSteps/2) {
 			d.word(id, w, seatPlain, p, HowShell)
 		}
 	})
@@ -123,6 +128,41 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 		d.wordPieces(id, token, p)
 	}
 }
+
+// named judges the files that a program in another language names.
+func (d *detector) named(id int32, s string, u use, p place) {
+	switch {
+	case (u.kind == useSed || u.was == useSed) && !isSubstitution(s):
+		d.sedFiles(id, s, p)
+	case u.kind == useQuery || u.was == useQuery:
+		d.literals(id, s, p)
+	}
+}
+
+// sedFiles judges what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
+func (d *detector) sedFiles(id int32, s string, p place) {
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\n")
+		for i := 0; i+1 < len(line) && len(line) <= maxTail; i++ {
+			before := strings.TrimRight(line[:i], " \t")
+			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && isLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
+				continue
+			}
+			file := strings.TrimLeft(line[i+1:], " \t")
+			if !d.work.spend(wordSteps + len(file)/byteSteps) {
+				d.refuse(id, "more words than can be judged")
+				return
+			}
+			d.word(id, file, seatPlain, p, HowShell)
+		}
+	}
+	if sedRuns.MatchString(s) {
+		d.words(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
+	}
+}
+
+// sedRuns is the end of s/x/y/e, which runs what it has made.
+var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
 // assignment judges NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p place) bool {
@@ -171,6 +211,9 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	case schemeFile:
 		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !isSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
+			if i := strings.IndexAny(rest, "?#"); i > 0 {
+				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
+			}
 			d.link(id, w, p, false)
 			return
 		}
@@ -257,6 +300,9 @@ func (d *detector) isProgramWord(w string, at wordSeat) bool {
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.spend(wordSteps+dollarWork(w)) {
+		return
+	}
 	if dotted := dotVariables(w); dotted != w {
 		seat := seatPlain
 		if at == seatWritten {

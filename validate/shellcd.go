@@ -20,6 +20,7 @@ type whereabouts struct {
 type course struct {
 	dir  string
 	sure surety // that the latest is where the word is read from
+	lost bool   // something may have gone to a directory that nobody can tell
 }
 
 // surety is whether the latest directory is where the rest of a shell string runs.
@@ -111,6 +112,7 @@ func (r *shellPart) moves(words []shellWord, u *usage, c *syntax.CallExpr, redir
 		if plain && known && !in.maybe {
 			sure = sureDone
 		}
+		r.roams = r.roams || !plain
 		r.where.firm = sure == sureDone && r.only && !r.where.chance
 		r.only = r.where.firm
 		r.where.move(to.text, sure)

@@ -66,6 +66,7 @@ type shellReader struct {
 	only  bool // nothing but cd and mkdir has been seen
 	odd   bool // a command, or cd, may not be what its name says
 	reads bool // something may run, or take for names, what is in a file
+	roams bool // something may work in a directory that nobody can tell: cd "$x", a program that is told to
 	work  *budget
 	depth int             // how deep the commands stand in each other
 	most  int             // limits.depth
@@ -81,10 +82,12 @@ type scope struct{ captured, filed, maybe, timed bool }
 func readShell(s string, depth int, work *budget) *shellReader {
 	r := &shellReader{work: work, most: depth, only: true, given: variablesOf(s).names}
 	r.text(s, scope{})
-	if r.odd {
-		for i := range r.items {
-			r.items[i].course.sure = sureNot
+	for i := range r.items {
+		at := &r.items[i].course
+		if r.odd {
+			at.sure = sureNot
 		}
+		at.lost = (r.roams || r.odd) && at.sure == sureNot
 	}
 	return r
 }
@@ -166,7 +169,7 @@ func (r *shellReader) add(item shellItem) {
 		r.fault = "more directories than can be followed"
 	}
 	if r.spend(len(item.text)) {
-		item.course = course{r.where.dir, r.where.sure}
+		item.course = course{dir: r.where.dir, sure: r.where.sure}
 		r.items = append(r.items, item)
 	}
 }

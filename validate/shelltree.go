@@ -306,6 +306,7 @@ func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program
 	}
 	u := usageOf(list, doubt)
 	r.reads = r.reads || !u.program.leaf && !u.program.filter
+	r.roams = r.roams || u.roams()
 	r.odd = r.odd || u.program.shells || words[0].loose || words[0].option
 	for i, w := range words {
 		item := shellItem{use: u.uses[i], shellWord: w, captured: in.captured, filed: in.filed}
@@ -429,7 +430,11 @@ func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
 			x = e.X
 			continue
 		case *syntax.Word:
-			r.words(e, true, scope{captured: true})
+			for _, w := range r.words(e, true, scope{captured: true}) {
+				if strings.ContainsAny(w.text, "$`") { // let 'x[$(y)]' runs y
+					r.use(shellItem{shellWord: w})
+				}
+			}
 		}
 		break
 	}

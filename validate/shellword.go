@@ -287,7 +287,7 @@ func shortEscape(s string) (int, byte) {
 }
 
 // pieceEnds end a path for some program. A ${...} stays whole.
-const pieceEnds = "'\"`<>()=;|&,{}[]"
+const pieceEnds = "'\"`<>()=;|&,{}[]%"
 
 // eachPiece splits a word at whatever may end a path for another program.
 func eachPiece(token string, yield func(string)) {

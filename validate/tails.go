@@ -151,7 +151,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}")
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !isThisHost(s)
 }
 
 // tailEnds end the word that a tail stands in.

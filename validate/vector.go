@@ -99,6 +99,9 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	rest, isSpec := strings.CutPrefix(s, "file:")
 	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
 		d.link(id, s, p, false)
+		if i := strings.IndexAny(rest, "?#"); i > 0 {
+			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
+		}
 		s = rest // a package's: npm i file:../x
 	} else {
 		d.uris(id, s, p, false)
@@ -111,9 +114,13 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	if !ok || local == "" {
 		return
 	}
-	d.cmd = u
-	defer func() { d.cmd = use{} }()
+	d.cmd, d.course.lost = u, d.argv.roams()
+	defer func() { d.cmd, d.course = use{}, course{} }()
 	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
+		return
+	}
+	d.named(id, local, u, p)
+	if u.kind == useQuery {
 		return
 	}
 	d.broad(id, local, p, false)
