@@ -93,7 +93,16 @@ func handshake(ctx context.Context, link Link, version string, shown []byte) (*O
 	var req mcp.InitializeRequest
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
 	res, err := c.Initialize(ctx, req)
-	if err != nil {
+	var carried *transport.Error
+	if errors.As(err, &carried) { // mcp-go's word for what the Link said
+		err = carried.Err
+	}
+	var refused *jsonrpc.Error
+	switch {
+	case err == nil:
+	case hop.raw == nil && !errors.As(err, &refused):
+		return nil, err // of the connection, and it names it
+	default:
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
 	info := jsonrpc.Get(hop.raw, "serverInfo")

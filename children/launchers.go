@@ -64,6 +64,12 @@ var launchers = map[string]launcher{
 	"go":     {implied: "go.mod", files: []string{"-C", "-modfile"}},
 	"cargo":  {implied: "Cargo.toml", files: []string{"-C", "--manifest-path", "--config"}},
 
+	"rscript": {code: []string{"-e"}, files: []string{"-f"}, script: true, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
+	"r":       {code: []string{"-e"}, files: []string{"-f"}, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
+	"clojure": {files: []string{"-i", "--init"}, code: []string{"-e", "--eval"}, implied: "deps.edn"},
+	"bb":      {files: []string{"-f", "--file", "--config", "-cp", "--classpath"}, code: []string{"-e"}, script: true, implied: "bb.edn"},
+	"pixi":    {sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
+
 	"sh":   {values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
 	"pwsh": {values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
 
@@ -81,6 +87,15 @@ var launchers = map[string]launcher{
 	"just":           {implied: "its justfile", files: []string{"-f", "--justfile", "-d", "--working-directory"}, given: []string{"-f", "--justfile"}, tied: true},
 	"task":           {implied: "its Taskfile", files: []string{"-t", "--taskfile", "-d", "--dir"}, given: []string{"-t", "--taskfile", "-d", "--dir"}, tied: true},
 	"rake":           {implied: "its Rakefile", files: []string{"-f", "--rakefile"}, given: []string{"-f", "--rakefile"}, tied: true},
+	"bundle":         {implied: "its Gemfile", tied: true},
+	"mix":            {implied: "its mix.exs", tied: true},
+	"lein":           {implied: "its project.clj", tied: true},
+	"sbt":            {implied: "its build.sbt", tied: true},
+	"composer":       {implied: "its composer.json", files: composerPlaces, given: composerPlaces, tied: true},
+	"swift":          {implied: "its Package.swift", only: []string{"run", "build", "test"}, files: []string{"--package-path"}, given: []string{"--package-path"}, tied: true},
+	"dart":           {implied: "its pubspec.yaml", only: []string{"run"}, tied: true},
+	"stack":          {implied: "its stack.yaml", files: []string{"--stack-yaml"}, given: []string{"--stack-yaml"}, tied: true},
+	"cabal":          {implied: "its cabal.project", files: cabalPlaces, given: cabalPlaces, tied: true},
 	"mvn":            {implied: "its pom.xml", files: []string{"-f", "--file"}, given: []string{"-f", "--file"}, tied: true},
 	"gradle":         {implied: "its build.gradle", files: []string{"-p", "--project-dir"}, given: []string{"-p", "--project-dir"}, tied: true},
 	"docker":         {implied: "its compose.yaml", only: []string{"compose"}, files: composePlaces, given: composePlaces, tied: true},
@@ -88,15 +103,17 @@ var launchers = map[string]launcher{
 }
 
 var (
-	uvValues      = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group"}
-	uvFiles       = []string{"--with-editable", "--with-requirements", "--directory", "--project", "--env-file", "--config-file", "-c", "--constraints"}
-	uvSpecs       = []string{"--from", "--with", "-w", "-p", "--python", "-f", "--find-links"}
-	nodeModules   = []string{"-r", "--require", "--import", "--loader"} // a bare name is looked for in node_modules there
-	nodeCode      = []string{"-e", "--eval", "-p", "--print", "-pe"}
-	javaPaths     = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"}
-	gitPlaces     = []string{"-C", "--git-dir"}
-	makePlaces    = []string{"-f", "--file", "--makefile", "-C", "--directory"}
-	composePlaces = []string{"-f", "--file", "--project-directory"}
+	uvValues       = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group"}
+	uvFiles        = []string{"--with-editable", "--with-requirements", "--directory", "--project", "--env-file", "--config-file", "-c", "--constraints"}
+	uvSpecs        = []string{"--from", "--with", "-w", "-p", "--python", "-f", "--find-links"}
+	nodeModules    = []string{"-r", "--require", "--import", "--loader"} // a bare name is looked for in node_modules there
+	nodeCode       = []string{"-e", "--eval", "-p", "--print", "-pe"}
+	javaPaths      = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"}
+	gitPlaces      = []string{"-C", "--git-dir"}
+	makePlaces     = []string{"-f", "--file", "--makefile", "-C", "--directory"}
+	composerPlaces = []string{"-d", "--working-dir"}
+	cabalPlaces    = []string{"--project-dir", "--project-file"}
+	composePlaces  = []string{"-f", "--file", "--project-directory"}
 )
 
 // launcherOf returns what is known of a command, under the name it is known by.
@@ -111,6 +128,8 @@ func launcherOf(command string) (string, launcher, bool) {
 		name = "sh"
 	case name == "powershell":
 		name = "pwsh"
+	case name == "clj":
+		name = "clojure"
 	case name == "gmake":
 		name = "make"
 	case name == "podman" || name == "nerdctl":

@@ -67,9 +67,46 @@ func reachOf(command string, args []string, within int) reach {
 		}
 		return r.worst(reachOf(inner, args[at:], within+1))
 	}
+	if !ok {
+		return reachWithin(command, args, within)
+	}
 	for i, a := range args {
-		if ok && l.isCode(a) && i+1 < len(args) {
+		if l.isCode(a) && i+1 < len(args) {
 			return r.worst(reachOfText(here, name == "sh" || name == "env", args[i+1], within))
+		}
+	}
+	return r
+}
+
+// remote are commands whose arguments are run in another place.
+var remote = []string{"ssh", "mosh", "kubectl", "oc", "wsl", "gcloud", "fly", "flyctl", "heroku", "lxc", "incus", "distrobox", "toolbox"}
+
+// reachWithin is what a command that is not known takes out of its working directory
+// by starting another one that is (op run -- npx ..., xvfb-run npx ..., or all of
+// it in one argument): any launcher behind --, elsewhere one that installs and runs
+// packages, and something for it to run.
+func reachWithin(command string, args []string, within int) (r reach) {
+	if slices.Contains(remote, baseName(command)) {
+		return r
+	}
+	for i, a := range args {
+		words := args[i:]
+		if strings.Contains(a, " ") {
+			words = strings.Fields(a)
+		}
+		if len(words) < 2 {
+			continue
+		}
+		_, l, ok := launcherOf(words[0])
+		if !ok {
+			continue
+		}
+		inner := reachOf(words[0], words[1:], within+1)
+		if i > 0 && args[i-1] == "--" {
+			return inner
+		}
+		if (l.implied != "" || l.specs != nil) && !l.tied {
+			r = r.worst(inner)
 		}
 	}
 	return r

@@ -69,7 +69,30 @@ func TestReach(t *testing.T) {
 		{"pnpm dlx pkg", "implied"},
 		{"go run host/x@latest", "implied"},
 		{"python3 -m pkg", "safe"}, // PYTHONSAFEPATH
+		{"Rscript -e mcptools::mcp_server()", "implied"},
+		{"Rscript --vanilla /opt/s.R", "safe"},
+		{"Rscript s.R", "file s.R"},
+		{"bundle exec server", "tied"},
+		{"dart run server", "tied"},
+		{"dart mcp-server", "safe"},
+		{"clojure -X:mcp", "implied"},
 		{"kid ./x", "safe"},
+		// Commands that are not known, and start one that is.
+		{"xvfb-run -a npx -y pkg", "implied"},
+		{"op run -- npx -y pkg", "implied"},
+		{"/opt/kid x y -- env A=b bunx pkg", "implied"},
+		{"kid --stdio npx~-y~pkg", "implied"},
+		{"kid --stdio=1 uv run server", "implied"},
+		{"op run -- node server.js", "file server.js"},
+		{"op run -- node /opt/s.js", "safe"},
+		{"op run -- git mcp", "tied"},
+		{"op run -- xvfb-run npx pkg", "implied"},
+		{"kid --manager npm", "safe"},
+		{"kid --topics git log", "safe"},
+		{"kid --text git~log~is~made", "safe"},
+		{"kid --lang python x.py", "safe"},
+		{"kid -- ./data", "safe"},
+		{"ssh host npx -y pkg", "safe"},
 	} {
 		args := strings.Fields(c.line)
 		for i := range args {

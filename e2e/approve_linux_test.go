@@ -99,12 +99,13 @@ func (s *seat) types(line string) {
 
 const codeShown = `Type (\w+ \w+) to allow the directory, `
 
-// runtimeFolder is a short folder for sockets.
-func runtimeFolder(t testing.TB) string {
+// socketsIn says by the environment where all sockets of a test's hubs lie, in a
+// short folder: the command line looks below TMPDIR too, where other hubs may be.
+func socketsIn(t testing.TB) []string {
 	dir, err := os.MkdirTemp("/tmp", "mh")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return "XDG_RUNTIME_DIR=" + dir
+	return []string{"XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir}
 }
 
 func (w *world) ttyConfig() string {
@@ -122,9 +123,9 @@ func TestApproveAtATerminal(t *testing.T) {
 	for i := range 4 {
 		w.write(fmt.Sprintf("far/%d/f.txt", i), fmt.Sprintf("far text %d", i))
 	}
-	runtime := runtimeFolder(t)
-	url := w.serveHTTP(w.ttyConfig(), runtime)
-	env := w.env(runtime)
+	sockets := socketsIn(t)
+	url := w.serveHTTP(w.ttyConfig(), sockets...)
+	env := w.env(sockets...)
 	web := &http.Client{Transport: &http.Transport{}}
 	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, nil).Connect(t.Context(),
 		&gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &gosdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
@@ -228,8 +229,8 @@ func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("far/f.txt", "far text")
-	runtime := runtimeFolder(t)
-	c, err := ide.Start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.ttyConfig()}, Dir: w.home, Env: w.env(runtime), Roots: ide.Folders(w.project)})
+	sockets := socketsIn(t)
+	c, err := ide.Start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", w.ttyConfig()}, Dir: w.home, Env: w.env(sockets...), Roots: ide.Folders(w.project)})
 	must(t, err)
 	t.Cleanup(func() { c.Close(patience) })
 	_, err = c.Initialize(t.Context())
@@ -239,7 +240,7 @@ func TestApproveIsNotForWhatTheClientStarts(t *testing.T) {
 	if !within(patience, func() bool { return strings.Contains(c.Stderr(), "run mcphub approve") }) {
 		t.Fatalf("no question waits:\n%s", c.Stderr())
 	}
-	s := w.sit(w.env(runtime))
+	s := w.sit(w.env(sockets...))
 	s.sees(1, `what the hub's client starts may not approve`)
 	<-s.ended
 	if regexp.MustCompile(codeShown).MatchString(s.shown()) {

@@ -58,7 +58,8 @@ type apps struct {
 }
 
 // settleApps gives every URI of an app its name: the first child that names one
-// keeps it, a later one's gets the name of its server.
+// keeps it, a later one's gets the name of its server, and a mark where another has
+// taken that too.
 func (g *generation) settleApps(offers map[string]*childOffer) apps {
 	a := apps{map[string]map[string]string{}, map[string]source{}}
 	var later []source
@@ -78,8 +79,10 @@ func (g *generation) settleApps(offers map[string]*childOffer) apps {
 	}
 	for _, at := range later {
 		name := addressed(at.child, at.uri)
+		size := markSize
 		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
-			name = addressed(at.child, name)
+			name = addressed(at.child+"-"+mark(at.child, at.uri, size), at.uri) // of this URI alone: none in the way of one is in that of others
+			size++
 		}
 		a.whose[name] = at
 		if a.names[at.child] == nil {

@@ -42,7 +42,7 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 		appChild("one", viewTool, mainPage+`,{"uri":"ui://two/app/main.html","name":"mean"}`, fmt.Sprintf(shownResult, "one")),
 		appChild("two", viewTool+`,{"name":"own","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://two/only.html"}}}`, mainPage, fmt.Sprintf(shownResult, "two")),
 	}
-	const taken = "ui://two/two/app/main.html" // the first server has ui://two/app/main.html
+	taken := "ui://two-" + mark("two", "ui://app/main.html", markSize) + "/app/main.html" // the first server has ui://two/app/main.html
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)

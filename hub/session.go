@@ -76,6 +76,7 @@ type sessionTables struct {
 	brought     brought
 	served      uint64 // generation of the roots that the children were given
 	servedOnce  bool
+	servedBy    *generation   // whose policy and configuration they were given them by
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
 	initialized bool
@@ -185,7 +186,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		asked := s.broughtSoFar()
 		granted, grants := s.consent.version()
 		s.serve(g, view, first)
-		s.setServed(view.Snapshot.Generation(), asked, granted)
+		s.setServed(g, view.Snapshot.Generation(), asked, granted)
 		select {
 		case <-updates:
 		case <-s.modern.turned:
@@ -198,11 +199,11 @@ func (s *Session) serveRoots(ctx context.Context) {
 	}
 }
 
-func (s *Session) setServed(generation, brought, granted uint64) {
+func (s *Session) setServed(g *generation, generation, brought, granted uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tab.brought.done = brought
-	s.tab.served, s.tab.servedOnce, s.tab.granted = generation, true, granted
+	s.tab.served, s.tab.servedOnce, s.tab.servedBy, s.tab.granted = generation, true, g, granted
 	close(s.tab.servedNow)
 	s.tab.servedNow = make(chan struct{})
 }
@@ -218,14 +219,16 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience 
 	})
 }
 
-// awaitGiven waits until serveRoots has given the children what given looks for,
-// or until patience ends, which is no error; less than none has no end. given is
-// called with the session's lock held.
+// awaitGiven waits until serveRoots has given the children what given looks for
+// by the configuration that the session goes by now, for a call is judged by its
+// policy, and the directories of that are served too; or until patience ends,
+// which is no error; less than none has no end. given is called with the
+// session's lock held.
 func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given func(*sessionTables) bool) error {
 	var over <-chan time.Time
 	for {
 		s.mu.Lock()
-		done, again := given(&s.tab), s.tab.servedNow
+		done, again := given(&s.tab) && s.tab.servedBy == s.tab.gen, s.tab.servedNow
 		s.mu.Unlock()
 		if done {
 			return nil

@@ -39,8 +39,11 @@ type subscription struct {
 	uri string // the child's own
 }
 
-// mostSubscriptions bounds those of one session.
-const mostSubscriptions = 10_000
+// Bounds of the subscriptions of one session.
+const (
+	mostSubscriptions    = 10_000
+	maxSubscriptionBytes = 16 << 20 // of their URIs
+)
 
 // add notes what a subscriber wants; fresh: it did not want it before.
 func (t *subscriptions) add(sub subscription, who *subscriber, w wish) (fresh bool, err error) {
@@ -49,11 +52,12 @@ func (t *subscriptions) add(sub subscription, who *subscriber, w wish) (fresh bo
 	if t.by == nil {
 		t.by = map[subscription]map[*subscriber]wish{}
 	}
-	n := 0
-	for _, held := range t.by {
-		for other := range held {
+	n, size := 0, len(sub.uri)+len(w.uri)
+	for at, held := range t.by {
+		for other, its := range held {
 			if other.s == who.s {
 				n++
+				size += len(at.uri) + len(its.uri)
 			}
 		}
 	}
@@ -61,7 +65,7 @@ func (t *subscriptions) add(sub subscription, who *subscriber, w wish) (fresh bo
 		t.by[sub][who] = w
 		return false, nil
 	}
-	if n >= mostSubscriptions {
+	if n >= mostSubscriptions || size > maxSubscriptionBytes {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	if t.by[sub] == nil {

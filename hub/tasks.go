@@ -22,7 +22,8 @@ const (
 	methodTaskStatus = "notifications/tasks/status"
 	methodTaskUpdate = "tasks/update" // of the extension of 2026-07-28
 
-	mostTasks = 1024      // of one session, each way; the oldest are forgotten
+	mostTasks = 1024      // of one child of a session, each way; its oldest are forgotten
+	longestID = 1 << 10   // bytes of the id of one: it is kept
 	taskTime  = time.Hour // that a task keeps its child from resting, at most
 )
 
@@ -58,6 +59,19 @@ func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrp
 		return a
 	}
 	key := lease.Key()
+	refuse := func(why string) jsonrpc.Answer {
+		if a.Release != nil {
+			a.Release()
+		}
+		soon, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_, _ = lease.Call(soon, methodTaskCancel, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id %s; the task was cancelled", key.Child, why))
+	}
+	if len(id) > longestID {
+		drop()
+		return refuse(fmt.Sprintf("of more than %d bytes", longestID))
+	}
 	hold, _ := s.hub.sup.TryAcquire(key)
 	rest := func() {
 		drop()
@@ -82,13 +96,7 @@ func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrp
 		return a
 	}
 	t.rest()
-	if a.Release != nil {
-		a.Release()
-	}
-	soon, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, _ = lease.Call(soon, methodTaskCancel, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id that a task of another server has; the task was cancelled", key.Child))
+	return refuse("that a task of another server has")
 }
 
 // isTask reports whether a result of a child without a handshake is a task of the
@@ -96,6 +104,24 @@ func (s *Session) adoptTask(ctx context.Context, lease *children.Lease, a jsonrp
 func isTask(result []byte) bool {
 	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
 	return kind == children.ResultTask
+}
+
+// roomFor tells where among ids the oldest stands of a child that has as many tasks
+// as it may; -1 where it has room. One child takes no room of another.
+func roomFor(ids []string, its func(id string) bool) int {
+	n, oldest := 0, -1
+	for i, id := range ids {
+		if !its(id) {
+			continue
+		}
+		if n++; oldest < 0 {
+			oldest = i
+		}
+	}
+	if n < mostTasks {
+		return -1
+	}
+	return oldest
 }
 
 // add enters a task; false where its id is another child's.
@@ -117,10 +143,10 @@ func (ts *tasks) add(id string, t *task) bool {
 	if ts.made == nil {
 		ts.made = map[string]*task{}
 	}
-	if len(ts.order) >= mostTasks {
-		defer ts.made[ts.order[0]].rest()
-		delete(ts.made, ts.order[0])
-		ts.order = slices.Delete(ts.order, 0, 1)
+	if at := roomFor(ts.order, func(id string) bool { return ts.made[id].key.Child == t.key.Child }); at >= 0 {
+		defer ts.made[ts.order[at]].rest()
+		delete(ts.made, ts.order[at])
+		ts.order = slices.Delete(ts.order, at, at+1)
 	}
 	ts.made[id] = t
 	ts.order = append(ts.order, id)
@@ -377,7 +403,7 @@ func (s *Session) tasksOf(ctx context.Context, name string, cursor []byte) (entr
 // own child may have made it at any time, one that is shared only for it.
 func (ts *tasks) lists(id string, k children.Key, private bool) bool {
 	t := ts.find(id)
-	if t == nil && private {
+	if t == nil && private && len(id) <= longestID {
 		return ts.add(id, &task{key: k, rest: func() {}})
 	}
 	return t != nil && t.key == k

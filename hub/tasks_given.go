@@ -48,13 +48,16 @@ func (ts *tasks) answered(k children.Key, m *jsonrpc.Message, a jsonrpc.Answer) 
 func (ts *tasks) give(id string, k children.Key) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	if len(id) > longestID {
+		return
+	}
 	if ts.given == nil {
 		ts.given = map[string]children.Key{}
 	}
 	if _, again := ts.given[id]; !again {
-		if len(ts.ordered) >= mostTasks {
-			delete(ts.given, ts.ordered[0])
-			ts.ordered = slices.Delete(ts.ordered, 0, 1)
+		if at := roomFor(ts.ordered, func(id string) bool { return ts.given[id].Child == k.Child }); at >= 0 {
+			delete(ts.given, ts.ordered[at])
+			ts.ordered = slices.Delete(ts.ordered, at, at+1)
 		}
 		ts.ordered = append(ts.ordered, id)
 	}

@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"mcphub/children/childtest"
+	"mcphub/validate"
+)
+
+// TestServedByThePolicyInForce: a call that is judged by another policy waits until
+// the children have been given the directories of that one.
+func TestServedByThePolicyInForce(t *testing.T) {
+	d := places(t, "project", "docs")
+	cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
+	h := runHub(t, under(t, cfg, validate.Policy{}))
+	c := connect(t, h, d["project"])
+	c.handshake(declared)
+	c.callText("kid__roots", `{"path":"`+d["project"]+`/x"}`)
+	h.mu.Lock()
+	var s *Session
+	for _, s = range h.sessions {
+	}
+	h.mu.Unlock()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	given := func() error { return s.awaitServed(over, s.roots.View(), cfg.Roots.Timeout) }
+	if err := given(); err != nil {
+		t.Fatalf("what was served already is waited for: %v", err)
+	}
+
+	// A reload that has come as far as the sessions, and no further.
+	old := h.now()
+	g, err := newGeneration(under(t, cfg, validate.Policy{Rules: []validate.Rule{
+		{Name: "docs", Then: validate.Allow, Paths: &validate.PathRule{Within: d["docs"]}},
+	}}), h.own, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.replace(g, old)
+	if err := given(); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
+	}
+	h.sup.Apply(g.specs())
+	close(g.applied)
+	close(old.next)
+	if err := s.awaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.rootsFor(g, g.byName["kid"], s.roots.View())); n != 2 {
+		t.Fatalf("%d roots, want 2", n)
+	}
+	if err := given(); err != nil {
+		t.Errorf("still waited for: %v", err)
+	}
+}
