@@ -112,6 +112,10 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 	if err != nil {
 		return nil, l.failed(ctx, err)
 	}
+	if ctx.Err() != nil { // given up before the answer came: which of the two is seen first is no chance
+		res.Release()
+		return nil, context.Cause(ctx)
+	}
 	return res, nil
 }
 

@@ -38,7 +38,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.replace(g, old)
+	h.replace(g)
 	if err := given(); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
