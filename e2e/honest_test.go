@@ -29,27 +29,42 @@ type told struct {
 
 // honestRefusals is what the general rules refuse although nothing bad is meant, and how often here. More of them fails the
 // test, and so does fewer: then the mark in testdata/honest has to go.
-var honestRefusals = map[string]int{}
+var honestRefusals = map[string]int{
+	"a file: URI, whatever the argument is for":                          1,
+	"a file in the shared temporary folder":                              1,
+	"a file of the system":                                               2,
+	"a header that is called a path":                                     1,
+	"a path in SQL that exists or could be made":                         2,
+	"a path in code":                                                     2,
+	"a place beside the root":                                            1,
+	"a script on standard input that changes its directory":              1,
+	"text on standard input":                                             1,
+	"the target of a link, which starts from the link and not from here": 1,
+	"where to install to":                                                1,
+}
+
+// honestServers are the servers, and the files in testdata/honest.
+var honestServers = []string{"commander", "commands", "dbhub", "devtools", "eslint", "everything", "filesystem", "git", "memory",
+	"playwright", "ripgrep", "thinking"}
 
 // fewestHonest is how many calls stand against those.
 const fewestHonest = 500
 
 // Servers that people use, as they configure them, under the shipped defaults: what a model at work sends them passes, but
 // for what is counted by name.
-func TestHonestCallsOverManyServers(t *testing.T) {
-	w, n := openShop(t)
+func TestHonestCalls(t *testing.T) {
+	needShop(t)
 	total, refused := 0, map[string]int{}
-	for _, server := range names(w.servers(n)) {
-		calls := toldBy(t, server)
+	for _, server := range honestServers {
 		t.Run(server, func(t *testing.T) {
-			s := w.visit(server, w.servers(n)[server])
-			for _, c := range calls {
+			w := newShop(t)
+			s := w.visit(server, w.servers()[server])
+			for _, c := range toldBy(t, server) {
 				total++
-				if w.tell(t, s, server, c) {
+				if w.tell(s, server, c) {
 					refused[c.Refused]++
 				}
 			}
-			s.end(stopBound)
 		})
 	}
 	sum := 0
@@ -57,9 +72,9 @@ func TestHonestCallsOverManyServers(t *testing.T) {
 		sum += refused[why]
 		t.Logf("%3d refused: %s", refused[why], why)
 	}
-	t.Logf("%d honest calls over %d servers, %d refused", total, len(w.servers(n)), sum)
-	if total < fewestHonest || len(w.servers(n)) < 8 {
-		t.Errorf("want %d honest calls over 8 servers", fewestHonest)
+	t.Logf("%d honest calls over %d servers, %d refused", total, len(honestServers), sum)
+	if total < fewestHonest {
+		t.Errorf("want %d", fewestHonest)
 	}
 	if !maps.Equal(refused, honestRefusals) {
 		t.Errorf("refused %v, want %v", refused, honestRefusals)
@@ -68,8 +83,9 @@ func TestHonestCallsOverManyServers(t *testing.T) {
 
 // The same servers and tools, and paths outside: the hub refuses every one. The control is the very same call to the very same
 // server with no paths judged: it gets what it came for.
-func TestDishonestCallsOverManyServers(t *testing.T) {
-	w, n := openShop(t)
+func TestDishonestCalls(t *testing.T) {
+	needShop(t)
+	w := newShop(t)
 	attacks := map[string][]told{}
 	for _, c := range toldBy(t, "attacks") {
 		attacks[c.Server] = append(attacks[c.Server], c)
@@ -77,7 +93,7 @@ func TestDishonestCallsOverManyServers(t *testing.T) {
 	refused, worked := 0, 0
 	before := w.outsideNames(t)
 	for _, server := range names(attacks) {
-		s := w.visit(server, w.servers(n)[server])
+		s := w.visit(server, w.servers()[server])
 		for _, c := range attacks[server] {
 			args := w.fill.Replace(string(c.Args))
 			r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
@@ -94,7 +110,7 @@ func TestDishonestCallsOverManyServers(t *testing.T) {
 		t.Errorf("outside the roots there was %s and now is %s", before, after)
 	}
 	for _, server := range names(attacks) {
-		entry := w.servers(n)[server]
+		entry := w.servers()[server]
 		entry["paths"] = obj{"mode": "off"}
 		s := w.visit(server, entry)
 		for _, c := range attacks[server] {
@@ -102,7 +118,7 @@ func TestDishonestCallsOverManyServers(t *testing.T) {
 			r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
 			must(t, err)
 			_, made := os.Lstat(w.path("outside", c.Makes))
-			if !strings.Contains(r.Text, w.plain.Replace(c.Want)) || r.IsError && c.Makes == "" || made != nil {
+			if r.IsError || made != nil || !strings.Contains(r.Text, w.plain.Replace(c.Want)) {
 				t.Errorf("%s (%s): no attack: %s %s gives, with nothing judged,\n%s", server, c.For, c.Tool, args, r.Text)
 				continue
 			}
@@ -117,7 +133,8 @@ func TestDishonestCallsOverManyServers(t *testing.T) {
 }
 
 // tell makes one honest call and says whether the hub refused it.
-func (w *shop) tell(t *testing.T, s *session, server string, c told) (refused bool) {
+func (w *shop) tell(s *session, server string, c told) (refused bool) {
+	t := w.t
 	t.Helper()
 	args, want := w.fill.Replace(string(c.Args)), w.plain.Replace(c.Want)
 	r, err := s.Tool(s.ctx(), server+"__"+c.Tool, args)
@@ -149,11 +166,11 @@ func toldBy(t *testing.T, name string) (calls []told) {
 type shop struct {
 	*world
 	fill, plain *strings.Replacer // the placeholders, for JSON and for text
-	chromium    string
+	node, more  node
 }
 
-// openShop makes it, for a long test.
-func openShop(t *testing.T) (*shop, node) {
+// needShop skips what is not for here.
+func needShop(t *testing.T) {
 	t.Helper()
 	if !long {
 		t.Skip("MCPHUB_E2E_LONG is not set")
@@ -161,11 +178,16 @@ func openShop(t *testing.T) (*shop, node) {
 	if runtime.GOOS == "windows" {
 		t.Skip("these are commands and paths of Unix")
 	}
-	n := requireNode(t)
-	w := &shop{world: newWorld(t), chromium: chromium()}
-	if w.chromium == "" {
+	requireNode(t)
+	if chromium() == "" {
 		noChromium(t)
 	}
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	n := requireNode(t)
+	w := &shop{world: newWorld(t), node: n, more: n.more(t)}
 	for _, files := range []map[string]string{everydayFiles, shopFiles} {
 		for name, text := range files {
 			w.write(filepath.Join("project", name), text)
@@ -174,12 +196,13 @@ func openShop(t *testing.T) (*shop, node) {
 	for name, text := range map[string]string{
 		"home/.gitconfig": "[user]\n\tname = Ada\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n",
 		"home/.claude-server-commander/config.json": `{"telemetryEnabled":false,"allowedDirectories":[],"blockedCommands":[]}`,
-		"other/types.ts":          "export interface Item { price: number; count: number }\n",
-		"other/README.md":         "# Types\n\nShared by /shop and ../admin.\n",
-		"outside/secret.js":       "// " + secretText + "\n",
-		"outside/edit.txt":        "before\n",
-		"outside/repo/hidden.txt": secretText,
-		"project/stolen-1.txt":    "ours\n",
+		"other/types.ts":           "export interface Item { price: number; count: number }\n",
+		"other/README.md":          "# Types\n\nShared by /shop and ../admin.\n",
+		"outside/secret.js":        "// " + secretText + "\n",
+		"outside/eslint.config.js": "export default []\n",
+		"outside/edit.txt":         "before\n",
+		"outside/repo/hidden.txt":  secretText,
+		"project/stolen-1.txt":     "ours\n",
 	} {
 		w.write(name, text)
 	}
@@ -208,7 +231,7 @@ func openShop(t *testing.T) (*shop, node) {
 		places[i] = strings.Trim(raw(t, places[i]), `"`)
 	}
 	w.fill = strings.NewReplacer(places...)
-	return w, n
+	return w
 }
 
 // run runs a program that the shop is made with.
@@ -222,31 +245,34 @@ func (w *shop) run(dir, name string, args ...string) {
 }
 
 // servers gives the entries of hub.json, as their READMEs tell people to write them.
-func (w *shop) servers(n node) map[string]obj {
+func (w *shop) servers() map[string]obj {
 	w.t.Helper()
-	more := n.more(w.t)
+	n, more := w.node, w.more
 	server := func(from node, name string, args ...string) obj {
 		return obj{"command": n.program, "args": append([]string{from.script(name)}, args...)}
 	}
 	memory := server(n, "mcp-server-memory")
 	memory["env"] = obj{"MEMORY_FILE_PATH": w.path("home", "memory.jsonl")}
-	// What a browser leaves in its temporary folder goes with the test.
-	tmp := w.path("home", "tmp")
+	// What a browser leaves in its temporary folder goes with the test. Its path is short: it is to hold a socket.
+	tmp := w.path("t")
 	must(w.t, os.MkdirAll(tmp, 0o700))
-	browser := server(n, "playwright-mcp", "--headless", "--browser", "chromium", "--executable-path", w.chromium, "--no-sandbox",
+	browser := server(n, "playwright-mcp", "--headless", "--browser", "chromium", "--executable-path", chromium(), "--no-sandbox",
 		"--caps", "network,storage,pdf,testing")
-	devtools := server(more, "chrome-devtools-mcp", "--headless", "--isolated", "--executablePath", w.chromium, "--chromeArg=--no-sandbox",
+	devtools := server(more, "chrome-devtools-mcp", "--headless", "--isolated", "--executablePath", chromium(), "--chromeArg=--no-sandbox",
 		"--no-usage-statistics", "--no-performance-crux")
 	browser["env"], devtools["env"] = obj{"TMPDIR": tmp}, obj{"TMPDIR": tmp}
 	// It takes rg from the PATH; the one of desktop-commander will do.
 	search := server(more, "mcp-ripgrep")
 	rg, err := filepath.Glob(filepath.Join(more.modules, "@vscode", "ripgrep-*", "bin"))
 	must(w.t, err)
+	// It signs what it commits unless it is told not to.
+	repo := server(more, "git-mcp-server")
+	repo["env"] = obj{"GIT_SIGN_COMMITS": "false"}
 	search["env"] = obj{"PATH": strings.Join(append(rg, os.Getenv("PATH")), string(os.PathListSeparator))}
 	return map[string]obj{
 		"filesystem": server(n, "mcp-server-filesystem"), "everything": server(n, "mcp-server-everything"), "memory": memory,
 		"thinking": server(n, "mcp-server-sequential-thinking"), "playwright": browser, "devtools": devtools,
-		"commander": server(more, "desktop-commander"), "commands": server(more, "mcp-server-commands"), "git": server(more, "git-mcp-server"),
+		"commander": server(more, "desktop-commander"), "commands": server(more, "mcp-server-commands"), "git": repo,
 		"dbhub":   server(more, "dbhub", "--transport", "stdio", "--dsn", "sqlite://"+w.path("project", "app.db")),
 		"ripgrep": search, "eslint": server(more, "mcp"),
 	}
@@ -310,5 +336,7 @@ var shopFiles = map[string]string{
 	"Dockerfile":               "FROM node:24\nCOPY . /app\nCMD [\"node\", \"/app/src/server.js\"]\n",
 	"docker-compose.yml":       "services:\n  web:\n    build: .\n    volumes: [\"./data:/data\"]\n",
 	"docs/old.md":              "See /old/path/to.\n",
+	"deploy/.keep":             "",
+	"public/.keep":             "",
 	"assets/pixel.png":         "\x89PNG\r\n\x1a\n",
 }
