@@ -175,10 +175,13 @@ func needShop(t *testing.T) {
 	if !long {
 		t.Skip("MCPHUB_E2E_LONG is not set")
 	}
-	if runtime.GOOS == "windows" {
-		t.Skip("these are commands and paths of Unix")
+	if runtime.GOOS != "linux" {
+		t.Skip("these are commands and paths of Linux")
 	}
 	requireNode(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Fatal("no curl on PATH (apt-get install curl)")
+	}
 	if chromium() == "" {
 		noChromium(t)
 	}
