@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
@@ -42,8 +43,7 @@ func (n node) script(name string) string {
 // prepareNode installs what package-lock.json pins, unless that has been done. Several test processes may come here at
 // once: one of them does it.
 func prepareNode() node {
-	npmPath, err := exec.LookPath("npm")
-	if err != nil {
+	if _, err := exec.LookPath("npm"); err != nil {
 		return node{absent: errNoNode.Error()}
 	}
 	system, err := exec.LookPath("node")
@@ -54,13 +54,8 @@ func prepareNode() node {
 	if err != nil {
 		return node{err: err}
 	}
-	unlock, err := lockedfile.MutexAt(filepath.Join(here, ".npm-lock")).Lock()
-	if err != nil {
-		return node{err: fmt.Errorf("the lock around npm ci: %w", err)}
-	}
-	defer unlock()
-	n := node{program: system, modules: filepath.Join(here, "node_modules")}
-	if n.err = n.install(here, npmPath); n.err != nil {
+	n := node{program: system}
+	if n.modules, n.err = install(here); n.err != nil {
 		return n
 	}
 	// Node 24 from npm where there is one: the Inspector wants it, and the others then run on what is pinned.
@@ -73,23 +68,40 @@ func prepareNode() node {
 	return n
 }
 
-func (n node) install(here, npmPath string) error {
+// more gives the servers of e2e/servers, which only long tests need.
+func (n node) more(t testing.TB) node {
+	t.Helper()
+	here, err := filepath.Abs("servers")
+	must(t, err)
+	n.modules, err = install(here)
+	must(t, err)
+	return n
+}
+
+// install brings node_modules to what package-lock.json beside it pins.
+func install(here string) (modules string, err error) {
+	unlock, err := lockedfile.MutexAt(filepath.Join(here, ".npm-lock")).Lock()
+	if err != nil {
+		return "", fmt.Errorf("the lock around npm ci: %w", err)
+	}
+	defer unlock()
+	modules = filepath.Join(here, "node_modules")
 	lock, err := os.ReadFile(filepath.Join(here, "package-lock.json"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	sum := sha256.Sum256(lock)
 	want := hex.EncodeToString(sum[:])
 	// npm ci removes node_modules first, and the stamp with it: a half-done install has none.
-	stamp := filepath.Join(n.modules, ".mcphub-e2e")
+	stamp := filepath.Join(modules, ".mcphub-e2e")
 	if have, err := os.ReadFile(stamp); err == nil && string(have) == want {
-		return nil
+		return modules, nil
 	}
 	fmt.Fprintln(os.Stderr, "e2e: npm ci (once per package-lock.json) ...")
-	cmd := exec.Command(npmPath, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	cmd.Dir = here
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci in e2e: %w\n%s", err, said)
+		return "", fmt.Errorf("npm ci in %s: %w\n%s", filepath.Base(here), err, said)
 	}
-	return os.WriteFile(stamp, []byte(want), 0o600)
+	return modules, os.WriteFile(stamp, []byte(want), 0o600)
 }

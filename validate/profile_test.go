@@ -54,6 +54,7 @@ func TestProfileFor(t *testing.T) {
 		{"", "npx", "--package=@playwright/mcp@latest playwright-mcp", "playwright"},
 		{"", "bunx", "@playwright/mcp@latest", "playwright"},
 		{"", "pnpm", "dlx @upstash/context7-mcp", "context7"},
+		{"", "npx", "-y mcp-ripgrep@latest", "ripgrep"},
 		{"", "uvx", "mcp-server-git --repository /x", "git"},
 		{"", "uvx", "mcp-server-git==2025.1", "git"},
 		{"", "uvx", "--from mcp-server-git[extra]>=1 other", "git"},

@@ -25,7 +25,36 @@ func (d *detector) shell(id int32, s string, p place) {
 	}
 	d.uris(id, s, p, false)
 	d.commands(id, s, p)
+	if fed := d.fed(id, s); fed != "" {
+		d.commands(id, fed, p)
+	}
 }
+
+// fed gives a shell string with what the call pipes into it as a here-document, which is what it comes to; "" where there is
+// none. A shell would else be handed a script that nobody has read as one.
+func (d *detector) fed(id int32, s string) string {
+	n := &d.t.nodes[id]
+	if n.kend == 0 || d.t.nodes[n.parent].kind != kObject {
+		return ""
+	}
+	for c := d.t.nodes[n.parent].first; c > 0; c = d.t.nodes[c].next {
+		if c == id || d.t.nodes[c].kind != kString || !inputWords[lastWord(d.t, c)] {
+			continue
+		}
+		input, end := d.t.str(c), "END"
+		for strings.Contains(input, end) || strings.Contains(s, end) {
+			end += "D"
+		}
+		if strings.ContainsAny(s, ";&|()<>#\\\n") {
+			s = "{\n" + s + "\n}" // whoever of them reads it
+		}
+		return s + " <<'" + end + "'\n" + input + "\n" + end + "\n"
+	}
+	return ""
+}
+
+// inputWords name what a command reads.
+var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands judges the words of a shell string.
 func (d *detector) commands(id int32, s string, p place) {

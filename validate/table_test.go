@@ -36,6 +36,7 @@ const (
 	xcode    = "xcodebuildmcp"
 	excel    = "excel-mcp-server"
 	repomix  = "repomix-mcp-server"
+	rg       = "ripgrep-search"
 )
 
 var rows = []row{
@@ -193,6 +194,10 @@ var rows = []row{
 	{n: 121, tools: "git_diff", args: `{"target":"main..HEAD"}`},
 	{n: 122, tools: "search", args: `{"query":"@/components/x","pattern":"/cc @bob"}`},
 	{n: 122, tools: "search", args: `{"pattern":"@/components/x","query":"/cc @bob"}`},
+	{n: 122, server: rg, tools: "search advanced-search count-matches", args: `{"path":"{project}","pattern":"/etc/passwd","filePattern":"/src/**"}`, want: "/path read"},
+	{n: 122, server: rg, tools: "search advanced-search count-matches", args: `{"path":"src","pattern":"~/.ssh"}`, want: "/path read",
+		bad: `{"path":"src","pattern":"--file=/etc/passwd"}`},
+	{n: 122, server: rg, tools: "list-files", args: `{"path":"{project}","filePattern":"../**"}`, want: "/path read"},
 	{n: 123, server: "Serena", tools: "find_symbol", args: `{"name_path":"/Foo/bar"}`},
 }
 
