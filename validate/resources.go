@@ -16,7 +16,7 @@ import (
 // the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
 
 // uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
-// FindingsDoc prints it.
+// findingsDoc prints it.
 var uriWords = wordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
