@@ -39,7 +39,7 @@ type seat struct {
 	id                    int32
 	member                bool
 	raw, pointer, declare string
-	seen                  map[string]bool
+	seen                  map[seen]bool
 }
 
 // place is what holds for a value because of where it stands.

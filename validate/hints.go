@@ -401,6 +401,6 @@ func (s *schema) declaresPaths() bool {
 		return false
 	}
 	found := false
-	s.each(func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
+	eachSchema(s.hints, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
 	return found
 }

@@ -220,27 +220,18 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
 func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
-	seen := map[*jsonschema.Schema]bool{root: true}
-	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	eachSchema(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
 		s.Format = charge(s)
-		subschemas(s, func(sub *jsonschema.Schema) {
-			if !seen[sub] {
-				seen[sub] = true
-				todo = append(todo, sub)
-			}
-		})
-	}
+	})
 }
 
-// each yields every schema of the document once.
-func (s *schema) each(yield func(*jsonschema.Schema)) {
-	seen := map[*jsonschema.Schema]bool{s.hints: true}
-	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
+// eachSchema yields every schema of a document once.
+func eachSchema(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		yield(at)

@@ -105,7 +105,7 @@ func (t *Tool) compile(s *schema) error {
 	if err := t.takeDefaults(s); err != nil {
 		return err
 	}
-	s.each(func(at *jsonschema.Schema) {
+	eachSchema(s.hints, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
 			if folded := foldName(p); t.folded[folded] == keyOther {
 				t.folded[folded] = classOf(p)
