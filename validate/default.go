@@ -18,7 +18,7 @@ type absent struct {
 // takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
 func (t *Tool) takeDefaults(s *schema) error {
 	at := map[*jsonschema.Schema]bool{s.hints: true}
-	everywhere(at)
+	everywhere(at, false)
 	for top := range at {
 		for name, sub := range top.Properties {
 			value := defaultOf(sub)
@@ -46,7 +46,7 @@ func (t *Tool) takeDefaults(s *schema) error {
 // defaultOf is the default of a value, nil where there is none.
 func defaultOf(sub *jsonschema.Schema) any {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	everywhere(at)
+	everywhere(at, false)
 	for in := range at {
 		if in.Default != nil {
 			return *in.Default
