@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
 )
@@ -156,11 +154,7 @@ func resourceHint(prefix string) string {
 	if prefix == "" {
 		return ""
 	}
-	quoted, err := jsontext.AppendQuote(nil, prefix)
-	if err != nil {
-		return ""
-	}
-	return `"roots": { "resources": [` + string(quoted) + `] }`
+	return `"roots": { "resources": [` + string(quoteJSON(prefix)) + `] }`
 }
 
 const whyResource = "Of this scheme only what lies at or below these prefixes may be named (roots.resources in hub.json)."

@@ -360,13 +360,9 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 
 // findAgain searches the new text of a string the way the old one was.
 func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
-	quoted, err := jsontext.AppendQuote([]byte(`{"":`), to)
-	if err != nil {
-		return nil, err
-	}
 	tr := newTree(j.c.depth)
 	defer tr.free()
-	if err := tr.parse(append(quoted, '}'), j.c.size); err != nil {
+	if err := tr.parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
 		return nil, err
 	}
 	how := f.How
