@@ -118,7 +118,7 @@ func (s *schema) load() error {
 		return err
 	}
 	s.hints, s.formats = first.root, formats
-	s.quick = quickOf(s.doc, true)
+	s.quick = quickOf(s.hints)
 	if costly(s.doc) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
