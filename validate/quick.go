@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"math/big"
-	"reflect"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -70,11 +69,8 @@ func quickOf(s *jsonschema.Schema) *quick {
 	if s == nil || s.Bool != nil && *s.Bool {
 		return nil
 	}
-	q := &quick{open: true, unsure: s.Bool != nil, members: make(map[string]member)}
-	for v, i := reflect.ValueOf(s).Elem(), 0; i < v.NumField(); i++ {
-		f := v.Type().Field(i)
-		q.unsure = q.unsure || f.IsExported() && !quickReads[f.Name] && !v.Field(i).IsZero()
-	}
+	q := &quick{open: true, members: make(map[string]member)}
+	q.unsure = s.Bool != nil || says(s, func(field string) bool { return !quickReads[field] })
 	if s.Types != nil {
 		names := s.Types.ToStrings()
 		for _, name := range names {
