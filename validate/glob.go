@@ -103,8 +103,8 @@ func fixedPrefix(s string) string {
 }
 
 var (
-	dotDot  = regexp.MustCompile(`^(?:\.|\[[^\]]*\.[^\]]*\]){2}$`) // "..", or what may match it: two items, each a dot or a class that holds one
-	crosses = regexp.MustCompile(`\[[^\]*?{/]*/[^\[\]]*\]`)        // a class that holds a slash: [/]etc
+	dotDot  = regexp.MustCompile(`^(?:\.|\[[^\]]*\.[^\]]*\]){2}$`)        // "..", or what may match it: two items, each a dot or a class that holds one
+	crosses = regexp.MustCompile(`(?:^|/)[^\[/]*\[[^\]*?{/]*/[^\[\]]*\]`) // a class that holds a slash: [/]etc
 )
 
 // globClimbs reports a component behind the first meta character that can be "..": written out, by alternatives (which
