@@ -3,9 +3,7 @@ package validate
 import (
 	"bytes"
 	"regexp"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -119,28 +117,12 @@ func standardJSON(text string) (plain []byte, depth int) {
 
 // singleQuoted reads a string in single quotes and returns how much of s it took, 0 where it does not end.
 func singleQuoted(s string) (string, int) {
-	var b strings.Builder
 	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\'':
-			return b.String(), i + 1
-		case s[i] == '\\' && i+1 < len(s):
-			r, multibyte, tail, err := strconv.UnquoteChar(s[i:], '\'')
-			if err != nil {
-				i++
-				if s[i] != '\n' {
-					b.WriteByte(s[i])
-				}
-				continue
-			}
-			if multibyte || r < utf8.RuneSelf {
-				b.WriteRune(r)
-			} else {
-				b.WriteByte(byte(r))
-			}
-			i = len(s) - len(tail) - 1
-		default:
-			b.WriteByte(s[i])
+		switch s[i] {
+		case '\'':
+			return ansi(strings.ReplaceAll(s[1:i], "\\\n", "")), i + 1
+		case '\\':
+			i++
 		}
 	}
 	return "", 0
