@@ -3,7 +3,9 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,8 +120,8 @@ func (s *schema) load() error {
 		return err
 	}
 	s.hints, s.formats = first.root, formats
-	s.quick = quickOf(s.doc, true)
-	if costly(s.doc) {
+	s.quick = quickOf(s.hints)
+	if costly(s.hints) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
 	} else {
@@ -149,31 +151,26 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 	return t.value(0), nil
 }
 
-// costly reports whether validating against doc can cost more than one step for each value of the arguments.
-func costly(doc any) bool {
-	switch v := doc.(type) {
-	case map[string]any:
-		for k, sub := range v {
-			if list, ok := sub.([]any); ok && k == "enum" && len(list) > 64 {
-				return true
-			}
-			switch k {
-			case "pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not",
-				"if", "dependencies", "dependentSchemas", "contains", "unevaluatedItems", "unevaluatedProperties", "uniqueItems":
-				return true
-			}
-			if costly(sub) {
-				return true
-			}
-		}
-	case []any:
-		for _, sub := range v {
-			if costly(sub) {
-				return true
-			}
-		}
-	}
-	return false
+// cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.
+var cheap = wordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
+	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
+
+var schemaFields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
+
+// costly reports whether validating against a compiled schema can cost more than that.
+func costly(root *jsonschema.Schema) (found bool) {
+	eachSchema(root, func(s *jsonschema.Schema) {
+		found = found || choices(s) > 64 || says(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
+	})
+	return found
+}
+
+// says reports whether a schema says anything by one of these of its fields.
+func says(s *jsonschema.Schema, is func(field string) bool) bool {
+	v := reflect.ValueOf(s).Elem()
+	return slices.ContainsFunc(schemaFields, func(f reflect.StructField) bool {
+		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
+	})
 }
 
 type refuseLoader struct{}
@@ -209,38 +206,29 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
 	formats = make(map[*jsonschema.Schema]string)
-	if costly(s.doc) {
-		takeFormats(root, m.charge, formats)
-	} else {
-		takeFormats(root, func(*jsonschema.Schema) *jsonschema.Format { return nil }, formats)
+	charge := m.charge
+	if !costly(root) {
+		charge = func(*jsonschema.Schema) *jsonschema.Format { return nil }
 	}
+	takeFormats(root, charge, formats)
 	return &instance{root: root, meter: m}, formats, nil
 }
 
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
 func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
-	seen := map[*jsonschema.Schema]bool{root: true}
-	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	eachSchema(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
 		s.Format = charge(s)
-		subschemas(s, func(sub *jsonschema.Schema) {
-			if !seen[sub] {
-				seen[sub] = true
-				todo = append(todo, sub)
-			}
-		})
-	}
+	})
 }
 
-// each yields every schema of the document once.
-func (s *schema) each(yield func(*jsonschema.Schema)) {
-	seen := map[*jsonschema.Schema]bool{s.hints: true}
-	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
+// eachSchema yields every schema of a document once.
+func eachSchema(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		yield(at)
