@@ -128,7 +128,8 @@ func toolCall(kind, name, args string) step {
 
 // edges are the calls before which every server is started, and behind which nothing is under way any more.
 var edges = []step{toolCall("tools/call", "read__echo", "{}"), toolCall("tools/call", "write__echo", "{}"), toolCall("tools/call", "kid__test_simple_text", "{}"),
-	toolCall("tools/call", "files__list_allowed_directories", "{}")}
+	toolCall("tools/call", "files__list_allowed_directories", "{}"), toolCall("tools/call", "read__echo", `{"path":"hello.txt"}`),
+	toolCall("tools/call", "write__echo", `{"path":"hello.txt"}`), toolCall("tools/call", "kid__takes_path", `{"path":"hello.txt"}`), toolCall("tools/call", "files__read_text_file", `{"path":"hello.txt"}`)}
 
 // corpusPlan sends each text under several schemas.
 func corpusPlan(w *world, i int, texts []string) plan {
