@@ -552,6 +552,9 @@ func (c *conversation) trace(t *testing.T) trace {
 	must(t, err)
 	for _, e := range events {
 		stream, line := "audit", string(e.Raw)
+		if e.Request == nil {
+			stream = "audit of notifications" // which are judged beside what comes behind them
+		}
 		if bytes.HasPrefix(e.Request, []byte(`"b`)) { // of a batch: whether they share a line is a matter of time
 			e.Entry, e.Session, e.Call, e.Calls = audit.Entry{}, "", 0, nil
 			stream, line = "audit of batches", raw(t, e.Event)
