@@ -159,6 +159,7 @@ type dice struct {
 	texts  []string
 	places []string
 	modern bool
+	asks   bool // the policy has a person asked
 	ids    int
 }
 
@@ -171,7 +172,7 @@ func randomPlan(w *world, rng *rand.Rand, i, n int, texts []string) plan {
 	if rng.IntN(2) > 0 {
 		p.config["audit"] = obj{"arguments": true}
 	}
-	d := &dice{rng, w, texts, r.places, p.way.modern(), 0}
+	d := &dice{rng, w, texts, r.places, p.way.modern(), strings.Contains(raw(w.t, p.config), "escalate"), 0}
 	for len(p.steps) < len(edges)+n {
 		p.steps = append(p.steps, d.step())
 	}
@@ -313,10 +314,14 @@ func (d *dice) resource() step {
 	return step{kind: "resources/read", method: "resources/read", name: uri, params: `"uri":` + quoted(uri)}
 }
 
-// batch draws requests that come together. No two of them are for the same server: it would see them in any order.
+// batch draws requests that come together. They are served in any order: so no two of them are for the same server, and there is
+// one alone where a person may be asked.
 func (d *dice) batch() step {
 	var all []string
-	for _, child := range []string{"read", "write", "kid"}[:1+d.IntN(3)] {
+	for i, child := range []string{"read", "write", "kid"}[:1+d.IntN(3)] {
+		if i > 0 && d.asks {
+			break
+		}
 		d.ids++
 		tool := map[string]string{"kid": "takes_path"}[child]
 		if tool == "" {
