@@ -438,7 +438,7 @@ func (c *conversation) tell(line string, header http.Header) []string {
 	}
 	before := len(c.pipe.Messages())
 	must(c.t, c.pipe.Send(line))
-	if strings.HasPrefix(line, "[{") { // it is answered when its calls are
+	if strings.HasPrefix(line, "[{") || strings.Contains(line, `"id":"o"`) { // this is answered, and maybe behind the ping
 		i := 0
 		m, _ := c.pipe.Await(ctx, "the answers", func(m ide.Message) bool {
 			i++
