@@ -583,6 +583,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`(\\*"server\\*": ?\\*"files\\*",(\\n)? *\\*"state\\*": ?\\*"\w+\\*",(\\n)? *\\*"asked\\*": ?)(true|false)`), "${1}MAYBE"},
 	// A stream is opened when there is something to say before the answer, as that a server has still to be started.
 	{regexp.MustCompile(`\b200 (application/json|text/event-stream) `), "200 "},
+	{regexp.MustCompile(`\bfor another (\d+m)?\d+s\b`), "for another WHILE"},
 	{regexp.MustCompile(`MCPHUB_INSTANCE=[A-Z2-7]{26}`), "MCPHUB_INSTANCE=ID"},
 	{regexp.MustCompile(`\\*"pid\\*":\d+`), `"pid":PID`},
 }
