@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -24,6 +25,7 @@ const (
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
+	mostCauses     = 64 // at one place, of which the first three are told
 )
 
 // SchemaError is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.
@@ -333,33 +335,43 @@ func runSchema(in *instance, v any) (err error) {
 	return describe(ve)
 }
 
-// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place.
+// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
+// goes through members in any order; the same arguments are told the same every time: of places as deep, the first by name.
 func describe(ve *jsonschema.ValidationError) *SchemaError {
-	printer := message.NewPrinter(language.English)
-	var best *jsonschema.ValidationError
-	var texts []string
+	var there []*jsonschema.ValidationError // all at one place
 	var visit func(e *jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {
+		for _, c := range e.Causes {
+			visit(c)
+		}
 		if len(e.Causes) > 0 {
-			for _, c := range e.Causes {
-				visit(c)
-			}
 			return
 		}
-		switch {
-		case best == nil || len(e.InstanceLocation) > len(best.InstanceLocation):
-			best, texts = e, []string{kindText(e, printer)}
-		case len(texts) < 3 && strings.Join(e.InstanceLocation, "\x00") == strings.Join(best.InstanceLocation, "\x00"):
-			texts = append(texts, kindText(e, printer))
+		better := 1
+		if len(there) > 0 {
+			best := there[0].InstanceLocation
+			better = cmp.Or(len(e.InstanceLocation)-len(best), slices.Compare(best, e.InstanceLocation))
+		}
+		if better > 0 {
+			there = there[:0]
+		}
+		if better >= 0 && len(there) < mostCauses {
+			there = append(there, e)
 		}
 	}
 	visit(ve)
+	printer := message.NewPrinter(language.English)
+	texts := make([]string, len(there))
+	for i, e := range there {
+		texts[i] = kindText(e, printer)
+	}
+	slices.Sort(texts)
 	var p strings.Builder
-	for _, token := range best.InstanceLocation {
+	for _, token := range there[0].InstanceLocation {
 		p.WriteByte('/')
 		p.WriteString(escapeToken(token))
 	}
-	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts, "; or "), 500)}
+	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
@@ -369,7 +381,7 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 	case *jskind.Required:
 		return "missing " + quoteList(k.Missing)
 	case *jskind.AdditionalProperties:
-		return "unknown " + quoteList(k.Properties)
+		return "unknown " + quoteList(slices.Sorted(slices.Values(k.Properties)))
 	case *jskind.Type:
 		return "got " + k.Got + ", want " + strings.Join(k.Want, " or ")
 	case *jskind.Pattern:
