@@ -59,6 +59,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 					if _, err := callErr(t.Context(), again, "echo", ""); err != nil {
 						t.Errorf("after that: %v", err)
 					}
+					synctest.Wait() // the observer is told beside the lease
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					if got := states(w.states[one.String()]); !strings.HasSuffix(got, "ready hung backing off starting ready") {

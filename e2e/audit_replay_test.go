@@ -82,8 +82,11 @@ type replayWorld struct {
 }
 
 func newReplayWorld(t *testing.T, rng *rand.Rand) *replayWorld {
-	w := newWorld(t)
-	r := &replayWorld{w: w, rng: rng}
+	return replayIn(newWorld(t), rng)
+}
+
+func replayIn(w *world, rng *rand.Rand) *replayWorld {
+	t, r := w.t, &replayWorld{w: w, rng: rng}
 	for _, dir := range []string{"project/a/deep", "project/b", "box", "docs/deep", "docs/keep"} {
 		must(t, os.MkdirAll(w.path(dir), 0o700))
 	}

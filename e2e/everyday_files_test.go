@@ -74,7 +74,7 @@ var everydayFilesystem = []honest{
 	{tool: "write_file", arguments: `{"path":"Makefile","content":"/usr/local/bin/tool: ../../shared/tool\n\tcp $< $@\n"}`, want: "Successfully wrote"},
 	{tool: "write_file", arguments: `{"path":"passwd.txt","content":"/etc/passwd"}`, want: "Successfully wrote"},
 	{tool: "write_file", arguments: `{"path":"empty.txt","content":""}`, want: "Successfully wrote"},
-	{tool: "write_file", arguments: `{"path":"docs/{draft}.md","content":"file:///etc/passwd"}`, want: "Successfully wrote"},
+	{tool: "write_file", arguments: `{"path":"docs/{draft}.md","content":"see file:///etc/passwd"}`, want: "Successfully wrote"},
 	{tool: "edit_file", arguments: `{"path":"src/main.go","edits":[{"oldText":"/etc/passwd","newText":"/etc/hosts"}],"dryRun":true}`, want: "+\tf, _ := os.Open(\"/etc/hosts\")"},
 	{tool: "edit_file", arguments: `{"path":"{project}/src/lib/paths.ts","edits":[{"oldText":"'../../shared/join'","newText":"'../../../shared/join'"},{"oldText":"/etc/hosts","newText":"/etc/passwd"}]}`, want: "/etc/passwd"},
 	{tool: "edit_file", arguments: `{"path":"scripts/deploy.sh","edits":[{"oldText":"cat ~/.ssh/id_rsa.pub","newText":"cat \"$HOME/.ssh/id_ed25519.pub\" ../../keys"}]}`, want: "id_ed25519"},

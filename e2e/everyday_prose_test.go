@@ -13,7 +13,7 @@ var everydayEverything = []honest{
 	{tool: "echo", arguments: `{"message":"/review"}`, want: "/review"},
 	{tool: "echo", arguments: `{"message":"~5 items"}`, want: "~5 items"},
 	{tool: "echo", arguments: `{"message":"C:\\Users\\me\\notes.txt and \\\\server\\share"}`, want: `C:\Users\me`},
-	{tool: "echo", arguments: `{"message":"--- a/etc/hosts\n+++ b/../x\n@@ -1 +1 @@\n-/usr\n+/opt\n"}`, want: "+/opt"},
+	{tool: "echo", arguments: `{"message":"--- a/etc/hosts\n+++ b/etc/hosts\n@@ -1 +1 @@\n-/usr\n+/opt\n"}`, want: "+/opt"},
 	{tool: "echo", arguments: `{"message":"{\"path\":\"src/main.go\",\"line\":3}"}`, want: "src/main.go"},
 	{tool: "echo", arguments: `{"message":""}`},
 	{tool: "get-sum", arguments: `{"a":1,"b":-2.5}`, want: "-1.5"},

@@ -173,6 +173,7 @@ func (d *desk) dishonest(t *testing.T) {
 		{"filesystem__write_file", `{"path":"link-dangling","content":"x"}`, "link-dangling"},
 		{"filesystem__move_file", `{"source":"hello.txt","destination":"{project}/../outside/hello.txt"}`, "{project}/../outside/hello.txt"},
 		{"everything__echo", `{"message":"x","path":"file:///etc/passwd"}`, "file:///etc/passwd"},
+		{"filesystem__write_file", `{"path":"docs/draft.md","content":"file:///etc/passwd"}`, "file:///etc/passwd"},
 		{"playwright__browser_take_screenshot", `{"filename":"../outside/shot.png","scale":"css"}`, "../outside/shot.png"},
 		{"playwright__browser_navigate", `{"url":"file:///etc/passwd"}`, "file:///etc/passwd"},
 	}

@@ -70,16 +70,23 @@ func (a *answerer) answer(method string, params []byte) *ide.Answer {
 	return &ide.Answer{Error: `{"code":-32601,"message":"Method not found"}`}
 }
 
-// fillIn accepts a form with what it asks for, or a page.
+// fillIn accepts a form with what it asks for, of a choice now this and now that, or a page.
 func fillIn(params []byte) string {
 	var form struct {
-		RequestedSchema *struct{ Properties map[string]any }
+		RequestedSchema *struct {
+			Properties map[string]struct{ Enum []any }
+		}
 	}
 	if json.Unmarshal(params, &form) != nil || form.RequestedSchema == nil {
 		return `{"action":"accept"}`
 	}
 	content := obj{"username": "Ada", "email": "ada@example.org", "name": "Ada", "color": "blue", "ok": true, "context": "a test"}
-	maps.DeleteFunc(content, func(name string, _ any) bool { return form.RequestedSchema.Properties[name] == nil })
+	maps.DeleteFunc(content, func(name string, _ any) bool { _, ok := form.RequestedSchema.Properties[name]; return !ok })
+	for name, property := range form.RequestedSchema.Properties {
+		if n := len(property.Enum); n > 0 {
+			content[name] = property.Enum[len(params)%n]
+		}
+	}
 	b, err := json.Marshal(obj{"action": "accept", "content": content})
 	if err != nil {
 		return err.Error()

@@ -43,7 +43,13 @@ const secretText = "the secret that must stay outside"
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	return newWorldIn(t, t.TempDir())
+}
+
+// newWorldIn makes a world in an empty directory.
+func newWorldIn(t testing.TB, dir string) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
 	must(t, err)
 	w := &world{t: t, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"),
 		other: filepath.Join(dir, "other"), outside: filepath.Join(dir, "outside"), sibling: filepath.Join(dir, "project-secret")}

@@ -108,7 +108,8 @@ func checkParams(m *jsonrpc.Message) error {
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
-	for name, inner := range map[string][]string{"ref": {"type", "name", "uri"}, "argument": {"name", "value"}, "context": {"arguments"}} {
+	for _, object := range [][]string{{"ref", "type", "name", "uri"}, {"argument", "name", "value"}, {"context", "arguments"}} {
+		name, inner := object[0], object[1:]
 		var members []jsonrpc.Member
 		_ = jsonrpc.Members(m.Param(name), func(name string, value []byte) bool {
 			members = append(members, jsonrpc.Member{Name: name, Value: value})

@@ -110,8 +110,8 @@ func (g *generation) readOffer(child *Child, raw *children.Offer) *childOffer {
 		seen[o.remote] = true
 		out.tools = append(out.tools, o)
 	}
-	for k, entries := range map[kind][][]byte{kindPrompts: raw.Prompts, kindResources: raw.Resources, kindTemplates: raw.Templates} {
-		items, odd := g.readItems(k, child, entries)
+	for k, entries := range [kinds][][]byte{kindPrompts: raw.Prompts, kindResources: raw.Resources, kindTemplates: raw.Templates} {
+		items, odd := g.readItems(kind(k), child, entries)
 		out.items[k], out.odd = items, append(out.odd, odd...)
 	}
 	var odd []oddity

@@ -354,8 +354,8 @@ func (l *listener) acknowledge(ctx context.Context, honoured, ids []string) {
 	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
 	b = append(b, `},"notifications":{`...)
 	comma := ""
-	for k, name := range map[kind]string{kindTools: "toolsListChanged", kindPrompts: "promptsListChanged", kindResources: "resourcesListChanged"} {
-		if l.lists[k] {
+	for k, name := range [kinds]string{kindTools: "toolsListChanged", kindPrompts: "promptsListChanged", kindResources: "resourcesListChanged"} {
+		if l.lists[k] && name != "" {
 			b = append(b, comma+`"`+name+`":true`...)
 			comma = ","
 		}

@@ -47,7 +47,7 @@ func (a *Audit) status() AuditStatus {
 // Decisions as the record spells them, beside those of validate.
 const decisionRefuse = "refuse" // it could not be judged, or not be made
 
-// Codes of refusals, beside those of validate.Codes.
+// Codes of refusals, beside those of package validate.
 const (
 	codeArguments   = "arguments"   // they have two readings, or none
 	codeSchema      = "schema"      // they do not fit the tool's own schema

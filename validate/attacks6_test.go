@@ -160,7 +160,7 @@ func TestOtherHostsFile(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	repo := w.outside + "/repo"
 	if out, err := exec.Command("git", "init", "-q", "--bare", repo).CombinedOutput(); err != nil {
-		t.Skipf("no git: %s", out)
+		t.Fatalf("git is needed here: %s", out)
 	}
 	if out, err := exec.Command("git", "ls-remote", "file://anyhost"+repo).CombinedOutput(); err != nil {
 		t.Errorf("git does not open it: %s", out)

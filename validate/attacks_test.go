@@ -253,7 +253,7 @@ func TestAttacks(t *testing.T) {
 			if v.Decision != Deny || v.First == nil {
 				t.Fatalf("allowed: %+v", v.Findings)
 			}
-			if _, ok := Explain(v.First.Code); !ok {
+			if _, ok := explain(v.First.Code); !ok {
 				t.Errorf("code %q is not explained", v.First.Code)
 			}
 		})

@@ -123,13 +123,16 @@ func NewChecker(cfg Config) (*Checker, error) {
 			}
 		}
 	}
-	for _, p := range cfg.Protected {
+	protect := func(p string) {
 		s, err := c.shield(p)
 		if err != nil {
 			errs = append(errs, err)
-			continue
+			return
 		}
 		c.shielded = append(c.shielded, s)
+	}
+	for _, p := range cfg.Protected {
+		protect(p)
 	}
 	for i, p := range cfg.Policy.Protected {
 		dir, hint := c.absoluteDir(p)
@@ -143,12 +146,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: quoteForMessage(p) + text, Hint: hint})
 			continue
 		}
-		s, err := c.shield(dir)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		c.shielded = append(c.shielded, s)
+		protect(dir)
 	}
 	var err error
 	if c.policy, err = c.compile(cfg.Policy); err != nil {

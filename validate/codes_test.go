@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write docs/findings.md")
 func TestFindingsDoc(t *testing.T) {
 	const page = "../docs/findings.md"
 	if *update {
-		if err := os.WriteFile(page, []byte(FindingsDoc()), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(findingsDoc()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,7 +26,7 @@ func TestFindingsDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != FindingsDoc() {
+	if string(got) != findingsDoc() {
 		t.Error("docs/findings.md is out of date: go test ./validate -run TestFindingsDoc -update")
 	}
 }
@@ -48,12 +48,12 @@ func TestEveryCodeIsExplained(t *testing.T) {
 			return true
 		})
 	}
-	codes := 0
+	count := 0
 	for name, value := range constants {
 		switch {
 		case strings.HasPrefix(name, "Code"):
-			codes++
-			info, ok := Explain(value)
+			count++
+			info, ok := explain(value)
 			if !ok || info.Meaning == "" || info.Example == "" || info.Cure == "" || info.Stage == "" {
 				t.Errorf("%s (%q) is not explained", name, value)
 			}
@@ -63,10 +63,10 @@ func TestEveryCodeIsExplained(t *testing.T) {
 			}
 		}
 	}
-	if codes != len(Codes) {
-		t.Errorf("%d codes, %d entries", codes, len(Codes))
+	if count != len(codes) {
+		t.Errorf("%d codes, %d entries", count, len(codes))
 	}
-	if _, ok := Explain("nonsense"); ok {
+	if _, ok := explain("nonsense"); ok {
 		t.Error("a code that does not exist is explained")
 	}
 }

@@ -9,16 +9,11 @@ import (
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is judged like
 // one that was sent (rule 10).
 
-// absent is an argument with such a default.
-type absent struct {
-	name  string
-	value json.RawMessage
-}
-
 // takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
-func (t *Tool) takeDefaults(s *schema) error {
+func (t *Tool) takeDefaults(s *schema) {
+	t.defaults = make(map[string]any)
 	at := map[*jsonschema.Schema]bool{s.hints: true}
-	everywhere(at)
+	everywhere(at, false)
 	for top := range at {
 		for name, sub := range top.Properties {
 			value := defaultOf(sub)
@@ -33,20 +28,15 @@ func (t *Tool) takeDefaults(s *schema) error {
 			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.pathBelow(sub) {
 				continue
 			}
-			raw, err := json.Marshal(value)
-			if err != nil {
-				return err
-			}
-			t.defaults = append(t.defaults, absent{name, raw})
+			t.defaults[name] = value
 		}
 	}
-	return nil
 }
 
 // defaultOf is the default of a value, nil where there is none.
 func defaultOf(sub *jsonschema.Schema) any {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	everywhere(at)
+	everywhere(at, false)
 	for in := range at {
 		if in.Default != nil {
 			return *in.Default
@@ -57,22 +47,22 @@ func defaultOf(sub *jsonschema.Schema) any {
 
 // missing searches the defaults of the arguments that a call leaves out.
 func (d *detector) missing() error {
-	raw := []byte{'{'}
-	for _, a := range d.tool.defaults {
-		if d.t.child(0, a.name) > 0 {
-			continue
+	left := map[string]any{}
+	for name, value := range d.tool.defaults {
+		if d.t.child(0, name) <= 0 {
+			left[name] = value
 		}
-		if len(raw) > 1 {
-			raw = append(raw, ',')
-		}
-		raw = append(append(append(raw, quoteJSON(a.name)...), ':'), a.value...)
 	}
-	if len(raw) == 1 {
+	if len(left) == 0 {
 		return nil
+	}
+	raw, err := json.Marshal(left)
+	if err != nil {
+		return err
 	}
 	t := newTree(d.c.depth)
 	defer t.free()
-	if err := t.parse(append(raw, '}'), d.c.size); err != nil {
+	if err := t.parse(raw, d.c.size); err != nil {
 		return err
 	}
 	in := detector{t: t, c: d.c, tool: d.tool, roleKey: -1, work: d.work}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -39,7 +38,7 @@ type seat struct {
 	id                    int32
 	member                bool
 	raw, pointer, declare string
-	seen                  map[string]bool
+	seen                  map[seen]bool
 }
 
 // place is what holds for a value because of where it stands.
@@ -357,55 +356,19 @@ func (d *detector) str(id int32, p place) error {
 	return nil
 }
 
-// looksNested reports a string that may hold a JSON object or array.
+// looksNested reports a string that may hold a JSON object or array. It is not decoded yet.
 func looksNested(raw []byte) bool {
-	if len(raw) > 2 && raw[0] == '/' && (raw[1] == '/' || raw[1] == '*') {
-		return bytes.IndexAny(raw, "{[") > 0 // behind a comment
+	raw = bytes.TrimLeftFunc(raw, isStripped)
+	if len(raw) < 2 {
+		return false
 	}
-	for len(raw) > 0 {
-		r, n := rune(raw[0]), 1
-		switch {
-		case r == '\\':
-			if r, n = escapedRune(raw); n == 0 {
-				return false
-			}
-		case r >= utf8.RuneSelf:
-			r, n = utf8.DecodeRune(raw)
-		}
-		if r == '{' || r == '[' || r == '"' && bytes.IndexAny(raw, "{[") > 0 {
-			return true
-		}
-		if !isStripped(r) {
-			return false
-		}
-		raw = raw[n:]
+	switch raw[0] {
+	case '{', '[', '\\':
+		return true
+	case '/':
+		return (raw[1] == '/' || raw[1] == '*') && bytes.ContainsAny(raw, "{[") // behind a comment
 	}
 	return false
-}
-
-// escapedRune decodes one escape of a JSON string; n is 0 where it begins no JSON value and is no blank.
-func escapedRune(raw []byte) (r rune, n int) {
-	if len(raw) < 2 {
-		return 0, 0
-	}
-	switch raw[1] {
-	case 'n', 'r', 't', 'f', 'b':
-		return ' ', 2
-	case '"':
-		return '"', 2
-	case 'u':
-		if len(raw) < 6 {
-			return 0, 0
-		}
-		for _, c := range raw[2:6] {
-			if !isHex(c) {
-				return 0, 0
-			}
-			r = r<<4 | rune(unhex(c))
-		}
-		return r, 6
-	}
-	return 0, 0
 }
 
 // isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,31 +16,25 @@ const (
 	RoleDelete
 )
 
-func (r Role) String() string {
-	switch r {
-	case RoleRead:
-		return "read"
-	case RoleWrite:
-		return "write"
-	case RoleDelete:
-		return "delete"
-	}
-	return "none"
-}
+var roleNames = []string{"none", "read", "write", "delete"}
+
+func (r Role) String() string { return nameOf(roleNames, int(r)) }
 
 // ParseRole reads a role as hub.json spells it.
 func ParseRole(s string) (Role, error) {
-	switch s {
-	case "none":
-		return RoleNone, nil
-	case "read":
-		return RoleRead, nil
-	case "write":
-		return RoleWrite, nil
-	case "delete":
-		return RoleDelete, nil
+	i := slices.Index(roleNames, s)
+	if i < 0 {
+		return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", quoteForMessage(s))
 	}
-	return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", quoteForMessage(s))
+	return Role(i), nil
+}
+
+// nameOf is the name of a value; what has none is called as the first.
+func nameOf(names []string, i int) string {
+	if i >= len(names) {
+		i = 0
+	}
+	return names[i]
 }
 
 // Mode is how far the arguments of a child are searched (V4). The zero value searches everywhere.
@@ -51,27 +46,17 @@ const (
 	ModeOff                  // nothing
 )
 
-func (m Mode) String() string {
-	switch m {
-	case ModeDeclared:
-		return "declared"
-	case ModeOff:
-		return "off"
-	}
-	return "strict"
-}
+var modeNames = []string{"strict", "declared", "off"}
+
+func (m Mode) String() string { return nameOf(modeNames, int(m)) }
 
 // ParseMode reads a mode as hub.json spells it.
 func ParseMode(s string) (Mode, error) {
-	switch s {
-	case "strict":
-		return ModeStrict, nil
-	case "declared":
-		return ModeDeclared, nil
-	case "off":
-		return ModeOff, nil
+	i := slices.Index(modeNames, s)
+	if i < 0 {
+		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", quoteForMessage(s))
 	}
-	return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", quoteForMessage(s))
+	return Mode(i), nil
 }
 
 // How a string was recognised. The values are stable: audit lines and explain print them.

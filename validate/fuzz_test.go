@@ -30,7 +30,7 @@ func FuzzWalk(f *testing.F) {
 			if !errors.As(err, &e) {
 				t.Fatalf("%T: %v", err, err)
 			}
-			if _, ok := Explain(e.Code); !ok {
+			if _, ok := explain(e.Code); !ok {
 				t.Fatalf("code %q is not explained", e.Code)
 			}
 			return
@@ -107,7 +107,7 @@ func FuzzDetect(f *testing.F) {
 				if f.Decision == Deny && v2.Decision == Allow {
 					t.Fatalf("a finding denies and the call passes: %+v", f)
 				}
-				if _, ok := Explain(f.Code); !ok {
+				if _, ok := explain(f.Code); !ok {
 					t.Fatalf("code %q is not explained", f.Code)
 				}
 			}

@@ -102,59 +102,22 @@ func fixedPrefix(s string) string {
 	return s[:i+1]
 }
 
+var (
+	dotDot  = regexp.MustCompile(`^(?:\.|\[[^\]]*\.[^\]]*\]){2}$`)        // "..", or what may match it: two items, each a dot or a class that holds one
+	crosses = regexp.MustCompile(`(?:^|/)[^\[/]*\[[^\]*?{/]*/[^\[\]]*\]`) // a class that holds a slash: [/]etc
+)
+
 // globClimbs reports a component behind the first meta character that can be "..": written out, by alternatives (which
-// the caller has expanded), or by a class of dots behind a literal dot. "*" and "?" never match it: directories do not
-// list themselves. A class that holds a slash is no component at all, and counts as climbing.
+// the caller has expanded), or by classes. "*" and "?" never match it: directories do not list themselves. A class that
+// holds a slash is no component at all, and counts as climbing.
 func globClimbs(s string) bool {
 	rest := s[len(fixedPrefix(s)):]
 	for c := range strings.SplitSeq(rest, "/") {
-		if c == ".." {
-			return true
-		}
-		open := strings.IndexByte(c, '[')
-		if open < 0 {
-			continue
-		}
-		if strings.IndexByte(c[open:], ']') < 0 && strings.IndexByte(rest, ']') >= 0 && !strings.ContainsAny(c[open+1:], "*?{") && classCrosses(rest, c) {
-			return true
-		}
-		if onlyDots(c) {
+		if dotDot.MatchString(c) {
 			return true
 		}
 	}
-	return false
-}
-
-// classCrosses reports whether the class opened in component c closes in a later one: [/]etc.
-func classCrosses(rest, c string) bool {
-	_, after, ok := strings.Cut(rest, c+"/")
-	if !ok {
-		return false
-	}
-	end := strings.IndexByte(after, ']')
-	begin := strings.IndexByte(after, '[')
-	return end >= 0 && (begin < 0 || end < begin)
-}
-
-// onlyDots reports a component that can match "..": two items, each a dot or a class that holds one, the first one
-// literal or both classes.
-func onlyDots(c string) bool {
-	items := 0
-	for i := 0; i < len(c); items++ {
-		switch {
-		case c[i] == '.':
-			i++
-		case c[i] == '[':
-			end := strings.IndexByte(c[i+1:], ']')
-			if end < 0 || !strings.Contains(c[i:i+1+end], ".") {
-				return false
-			}
-			i += end + 2
-		default:
-			return false
-		}
-	}
-	return items == 2 && strings.IndexByte(c, '[') >= 0
+	return crosses.MatchString(rest)
 }
 
 var (

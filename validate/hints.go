@@ -58,30 +58,16 @@ type hint struct {
 	object   bool // an object or an array is accepted too
 }
 
-// hintsAt follows the pointer of a value through the schema. It is conservative: where alternatives disagree, the one
-// that leaves the value a path counts.
+// hintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
+// value a path counts.
 func (s *schema) hintsAt(t *tree, id int32) hint {
-	if s == nil {
+	at, declared, all := s.at(t, id, true)
+	if len(at) == 0 || !all {
 		return hint{}
-	}
-	var tokens []int32
-	for n := id; n > 0; n = t.nodes[n].parent {
-		if t.nodes[n].doc != 0 {
-			return hint{} // inside a string the schema is silent
-		}
-		tokens = append(tokens, n)
-	}
-	at := []*jsonschema.Schema{s.hints}
-	declared := false
-	for i := len(tokens) - 1; i >= 0; i-- {
-		at, declared = s.below(t, at, tokens[i])
-		if len(at) == 0 {
-			return hint{}
-		}
 	}
 	h := hint{declared: declared, enum: true, word: true}
 	spoke := false
-	for _, sub := range at {
+	for sub := range at {
 		steps := hintSteps
 		h.object = h.object || admitsObject(sub, &steps)
 		steps = hintSteps
@@ -95,35 +81,6 @@ func (s *schema) hintsAt(t *tree, id int32) hint {
 	}
 	h.enum, h.word = h.enum && spoke, h.word && spoke
 	return h
-}
-
-// below collects the schemas that govern one child value.
-func (s *schema) below(t *tree, at []*jsonschema.Schema, id int32) (next []*jsonschema.Schema, declared bool) {
-	n := &t.nodes[id]
-	steps := hintSteps
-	var visit func(sub *jsonschema.Schema)
-	visit = func(sub *jsonschema.Schema) {
-		if steps--; steps < 0 || sub == nil {
-			return
-		}
-		if n.kend > 0 {
-			if p := sub.Properties[t.name(id)]; p != nil {
-				next, declared = append(next, p), true
-			} else if p, ok := sub.AdditionalProperties.(*jsonschema.Schema); ok {
-				next = append(next, p)
-			}
-		} else {
-			next = append(next, itemSchemas(sub, int(n.index))...)
-		}
-		inPlace(sub, visit)
-	}
-	for _, sub := range at {
-		visit(sub)
-	}
-	if steps < 0 {
-		return nil, declared
-	}
-	return next, declared
 }
 
 func itemSchemas(s *jsonschema.Schema, index int) []*jsonschema.Schema {
@@ -255,36 +212,42 @@ func (s *schema) uriAt(t *tree, id int32) bool {
 
 // applied are the schemas that may apply to a value; all is false where they are too many.
 func (s *schema) applied(t *tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+	at, _, all = s.at(t, id, false)
+	return at, all && everywhere(at, false)
+}
+
+// at are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
+// there are too many on the way. declared says that one of them names it; sure leaves out what may not apply.
+func (s *schema) at(t *tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	if s == nil {
-		return nil, true
+		return nil, false, true
 	}
 	var tokens []int32
 	for n := id; n > 0; n = t.nodes[n].parent {
 		if t.nodes[n].doc != 0 {
-			return nil, true // inside a string the schema is silent
+			return nil, false, true // inside a string the schema is silent
 		}
 		tokens = append(tokens, n)
 	}
 	at = map[*jsonschema.Schema]bool{s.hints: true}
-	for i := len(tokens); ; i-- {
-		if !everywhere(at) {
-			return nil, false
-		}
-		if i == 0 {
-			return at, true
+	for _, token := range slices.Backward(tokens) {
+		if !everywhere(at, sure) {
+			return nil, declared, false
 		}
 		next := map[*jsonschema.Schema]bool{}
+		declared = false
 		for sub := range at {
-			governs(t, sub, tokens[i-1], func(in *jsonschema.Schema) { next[in] = true })
+			declared = governs(t, sub, token, sure, func(in *jsonschema.Schema) { next[in] = true }) || declared
 		}
 		at = next
 	}
+	return at, declared, true
 }
 
 // pathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
 func (s *schema) pathBelow(sub *jsonschema.Schema) bool {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	if !everywhere(at) {
+	if !everywhere(at, false) {
 		return true
 	}
 	for in := range at {
@@ -308,14 +271,17 @@ func (s *schema) declares(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// everywhere adds the schemas that may apply to the same value: unlike inPlace, under every keyword that does so. It is
-// false where they are too many.
-func everywhere(at map[*jsonschema.Schema]bool) bool {
+// everywhere adds the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
+// It is false where they are too many.
+func everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var todo []*jsonschema.Schema
 	for sub := range at {
 		todo = append(todo, sub)
 	}
 	for len(todo) > 0 {
+		if len(at) > maxGoverning {
+			return false
+		}
 		sub := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		add := func(in *jsonschema.Schema) {
@@ -324,7 +290,9 @@ func everywhere(at map[*jsonschema.Schema]bool) bool {
 				todo = append(todo, in)
 			}
 		}
-		inPlace(sub, add)
+		if inPlace(sub, add); sure {
+			continue
+		}
 		add(sub.If)
 		add(sub.Not)
 		for _, in := range sub.DependentSchemas {
@@ -335,35 +303,40 @@ func everywhere(at map[*jsonschema.Schema]bool) bool {
 				add(in)
 			}
 		}
-		if len(at) > maxGoverning {
-			return false
-		}
 	}
 	return true
 }
 
-// governs yields the schemas that may apply to a member or an element of what s applies to.
-func governs(t *tree, s *jsonschema.Schema, id int32, yield func(*jsonschema.Schema)) {
+// governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
+// it.
+func governs(t *tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
 	one := func(v any) {
 		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
 			yield(sub)
 		}
 	}
 	if t.nodes[id].kend > 0 {
-		one(s.Properties[t.name(id)])
-		one(s.AdditionalProperties)
-		one(s.UnevaluatedProperties)
-		for _, sub := range s.PatternProperties { // whichever it matches
-			one(sub)
-		}
-		return
-	}
-	for _, sub := range itemSchemas(s, int(t.nodes[id].index)) {
+		sub := s.Properties[t.name(id)]
 		one(sub)
+		if sub == nil {
+			one(s.AdditionalProperties)
+		}
+		if !sure {
+			one(s.UnevaluatedProperties)
+			for _, in := range s.PatternProperties { // whichever it matches
+				one(in)
+			}
+		}
+		return sub != nil
 	}
-	one(s.AdditionalItems)
-	one(s.UnevaluatedItems)
-	one(s.Contains)
+	for _, in := range itemSchemas(s, int(t.nodes[id].index)) {
+		one(in)
+	}
+	if !sure {
+		one(s.UnevaluatedItems)
+		one(s.Contains)
+	}
+	return false
 }
 
 // firstWords are what a description calls a path by: "Absolute path to ...", "The directory path ...", or "The path to
@@ -401,6 +374,6 @@ func (s *schema) declaresPaths() bool {
 		return false
 	}
 	found := false
-	s.each(func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
+	eachSchema(s.hints, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
 	return found
 }

@@ -126,12 +126,8 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 	}
 	pattern := strings.ReplaceAll(parts[0], "[!", "[^")
 	for _, e := range entries {
-		ok, err := path.Match(pattern, e.name)
-		if !ok && err == nil && e.name != parts[0] {
+		if ok, _ := path.Match(pattern, e.name); !ok && e.name != parts[0] { // what is called so matches a library's own reading
 			continue
-		}
-		if err != nil && e.name != parts[0] {
-			continue // a library that reads it all the same matches what is called so
 		}
 		if list, sure = j.matched(list, parts[1:], j.c.platform.Join(dir, e.name)); !sure {
 			return list, false

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -38,7 +39,10 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	}
 	tr := newTree(c.depth)
 	defer tr.free()
-	if err := tr.parse(object(uri, vars), c.size); err != nil {
+	if err := tr.parse(writeJSON(struct {
+		URI       string              `json:"uri"`
+		Variables map[string][]string `json:"variables"`
+	}{uri, vars}), c.size); err != nil {
 		return nil, err
 	}
 	work := tr.budget(len(uri))
@@ -86,10 +90,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	}
 	tr := newTree(c.depth)
 	defer tr.free()
-	raw := append([]byte{'{'}, quoteJSON(name)...)
-	raw = append(raw, ':')
-	raw = append(append(raw, quoteJSON(value)...), '}')
-	if err := tr.parse(raw, c.size); err != nil {
+	if err := tr.parse(writeJSON(map[string]string{name: value}), c.size); err != nil {
 		return nil, err
 	}
 	d := detector{t: tr, c: tr.view.open(c, &s.work), tool: t, roleKey: -1, work: &s.work, findings: s.findings}
@@ -182,35 +183,22 @@ func isForeignFile(uri string) bool {
 	return host != "" && host != "localhost" && !strings.HasPrefix(host, "{")
 }
 
-func quoteJSON(s string) []byte {
-	b, err := jsontext.AppendQuote(nil, s)
+// writeJSON writes what the strict walk reads; bad text stays bad, so that it is refused there.
+func writeJSON(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		// Invalid UTF-8 stays invalid, so that the strict walk refuses it.
-		return append(append([]byte{'"'}, 0xff), '"')
+		return []byte("\"\xff\"")
 	}
 	return b
 }
 
-// object writes {"uri": ..., "variables": {name: [values]}} for the strict walk.
-func object(uri string, vars map[string][]string) []byte {
-	b := append([]byte(`{"uri":`), quoteJSON(uri)...)
-	b = append(b, `,"variables":{`...)
-	first := true
-	for name, values := range vars {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(b, quoteJSON(name)...), ':', '[')
-		for i, v := range values {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, quoteJSON(v)...)
-		}
-		b = append(b, ']')
+// quoteJSON writes a text for people to copy.
+func quoteJSON(s string) []byte {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return []byte(`""`)
 	}
-	return append(b, "}}"...)
+	return b
 }
 
 var templateVar = regexp.MustCompile(`\{[+#./;?&]?([^{}]*)\}`)

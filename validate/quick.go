@@ -2,10 +2,12 @@ package validate
 
 import (
 	"bytes"
-	"encoding/json"
+	"math/big"
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Most arguments are objects of plain values and fit their schema. To see that they do takes no copy of them: a quick
@@ -37,19 +39,15 @@ func (s span) set() bool { return s.hasLow || s.hasHigh }
 func (s span) holds(n int64) bool { return (!s.hasLow || n >= s.low) && (!s.hasHigh || n <= s.high) }
 
 // bound takes in one end. What is no short integer is left to the whole schema.
-func (q *quick) bound(s *span, low bool, v any, shift int64) {
-	number, _ := v.(json.Number)
-	n, err := strconv.ParseInt(string(number), 10, 64)
-	if err != nil || n > 1e15 || n < -1e15 {
+func (q *quick) bound(s *span, low bool, at *big.Rat, shift int64) {
+	switch {
+	case at == nil:
+	case !at.IsInt() || at.Num().BitLen() > 50 || low && s.hasLow || !low && s.hasHigh: // minimum and exclusiveMinimum
 		q.unsure = true
-		return
-	}
-	if low && !s.hasLow {
-		s.low, s.hasLow = n+shift, true
-	} else if !low && !s.hasHigh {
-		s.high, s.hasHigh = n+shift, true
-	} else {
-		q.unsure = true // minimum and exclusiveMinimum
+	case low:
+		s.low, s.hasLow = at.Num().Int64()+shift, true
+	default:
+		s.high, s.hasHigh = at.Num().Int64()+shift, true
 	}
 }
 
@@ -62,105 +60,69 @@ type member struct {
 
 var kindOfType = map[string]kind{"null": kNull, "boolean": kBool, "object": kObject, "array": kArray, "number": kNumber, "integer": kNumber, "string": kString}
 
-// quickOf reads a decoded schema; nil where it lets anything pass.
-func quickOf(doc any, top bool) *quick {
-	if doc == true {
+// quickReads are the fields of a schema that a quick one is made of, and those that refuse nothing.
+var quickReads = wordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
+	"Minimum Maximum ExclusiveMinimum ExclusiveMaximum DraftVersion Location ID Format Title Description Default Comment ReadOnly WriteOnly Examples Deprecated")
+
+// quickOf reads a compiled schema; nil where it lets anything pass.
+func quickOf(s *jsonschema.Schema) *quick {
+	if s == nil || s.Bool != nil && *s.Bool {
 		return nil
 	}
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return &quick{unsure: true}
+	q := &quick{open: true, members: make(map[string]member)}
+	q.unsure = s.Bool != nil || says(s, func(field string) bool { return !quickReads[field] })
+	if s.Types != nil {
+		names := s.Types.ToStrings()
+		for _, name := range names {
+			q.kinds |= 1 << kindOfType[name]
+		}
+		q.integer = slices.Contains(names, "integer") && !slices.Contains(names, "number")
 	}
-	q := &quick{open: true}
-	for key, v := range m {
-		switch key {
-		case "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated", "format":
-		case "minLength", "maxLength":
-			q.bound(&q.count, key == "minLength", v, 0)
-		case "minItems", "maxItems":
-			q.bound(&q.size, key == "minItems", v, 0)
-		case "minimum", "maximum":
-			q.bound(&q.value, key == "minimum", v, 0)
-		case "exclusiveMinimum":
-			q.bound(&q.value, true, v, 1)
-		case "exclusiveMaximum":
-			q.bound(&q.value, false, v, -1)
-		case "$schema":
-			s, ok := v.(string)
-			q.unsure = q.unsure || !top || !ok || !slices.Contains(dialects, s)
-		case "type":
-			q.types(v)
-		case "enum":
-			q.choice(v)
-		case "properties":
-			named, ok := v.(map[string]any)
-			q.unsure = q.unsure || !ok
-			for name, sub := range named {
-				is := q.member(name)
-				is.schema, is.declared = quickOf(sub, false), true
-				q.members[name] = is
+	if s.Enum != nil {
+		q.texts = make(map[string]bool)
+		for _, v := range s.Enum.Values {
+			if text, ok := v.(string); ok {
+				q.texts[text] = true // another value is simply none that is known to fit
 			}
-		case "required":
-			names, ok := v.([]any)
-			q.unsure = q.unsure || !ok || !distinctTexts(v)
-			for _, n := range names {
-				if name, ok := n.(string); ok {
-					is := q.member(name)
-					is.required = true
-					q.members[name] = is
-					q.required++
-				}
-			}
-		case "additionalProperties":
-			if q.open = v != false; q.open {
-				q.others = quickOf(v, false)
-			}
-		case "items":
-			q.items = quickOf(v, false)
-		default:
-			q.unsure = true
 		}
 	}
+	for name, sub := range s.Properties {
+		q.members[name] = member{schema: quickOf(sub), declared: true}
+	}
+	for _, name := range s.Required {
+		if m := q.members[name]; !m.required {
+			m.required = true
+			q.members[name] = m
+			q.required++
+		}
+	}
+	switch others := s.AdditionalProperties.(type) {
+	case bool:
+		q.open = others
+	case *jsonschema.Schema:
+		q.others = quickOf(others)
+	}
+	q.items = quickOf(s.Items2020)
+	if items, ok := s.Items.(*jsonschema.Schema); ok {
+		q.items = quickOf(items)
+	} else if s.Items != nil {
+		q.unsure = true
+	}
+	count := func(n *int) *big.Rat {
+		if n == nil {
+			return nil
+		}
+		return big.NewRat(int64(*n), 1)
+	}
+	q.bound(&q.count, true, count(s.MinLength), 0)
+	q.bound(&q.count, false, count(s.MaxLength), 0)
+	q.bound(&q.size, true, count(s.MinItems), 0)
+	q.bound(&q.size, false, count(s.MaxItems), 0)
+	q.bound(&q.value, true, s.Minimum, 0)
+	q.bound(&q.value, true, s.ExclusiveMinimum, 1)
+	q.bound(&q.value, false, s.Maximum, 0)
+	q.bound(&q.value, false, s.ExclusiveMaximum, -1)
 	return q
-}
-
-func (q *quick) member(name string) member {
-	if q.members == nil {
-		q.members = map[string]member{}
-	}
-	return q.members[name]
-}
-
-func (q *quick) types(v any) {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	number := false
-	for _, t := range list {
-		name, _ := t.(string)
-		k, ok := kindOfType[name]
-		if !ok {
-			q.unsure = true
-			return
-		}
-		q.kinds |= 1 << k
-		number = number || name == "number"
-		q.integer = q.integer || name == "integer"
-	}
-	q.integer = q.integer && !number
-	q.unsure = q.unsure || len(list) == 0
-}
-
-func (q *quick) choice(v any) {
-	list, ok := v.([]any)
-	q.unsure = q.unsure || !ok
-	q.texts = map[string]bool{}
-	for _, t := range list {
-		if s, ok := t.(string); ok {
-			q.texts[s] = true // another value is simply none that is known to fit
-		}
-	}
 }
 
 // plainly reports whether the arguments fit for certain, which a schema that was

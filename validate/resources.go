@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
 )
@@ -16,7 +14,7 @@ import (
 // the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
 
 // uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
-// FindingsDoc prints it.
+// findingsDoc prints it.
 var uriWords = wordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
@@ -156,11 +154,7 @@ func resourceHint(prefix string) string {
 	if prefix == "" {
 		return ""
 	}
-	quoted, err := jsontext.AppendQuote(nil, prefix)
-	if err != nil {
-		return ""
-	}
-	return `"roots": { "resources": [` + string(quoted) + `] }`
+	return `"roots": { "resources": [` + string(quoteJSON(prefix)) + `] }`
 }
 
 const whyResource = "Of this scheme only what lies at or below these prefixes may be named (roots.resources in hub.json)."

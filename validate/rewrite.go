@@ -21,12 +21,6 @@ const (
 	RewriteResolvedRoot = "resolved-root"
 )
 
-// rewritings explains them.
-var rewritings = []struct{ word, meaning string }{
-	{RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
-	{RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
-}
-
 // Rewrite is one string of the arguments that has to be sent in another spelling. What is sent is what was judged: To
 // was judged as well, together with the rest of the call, and leads to the same place as From.
 type Rewrite struct {
@@ -366,13 +360,9 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 
 // findAgain searches the new text of a string the way the old one was.
 func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
-	quoted, err := jsontext.AppendQuote([]byte(`{"":`), to)
-	if err != nil {
-		return nil, err
-	}
 	tr := newTree(j.c.depth)
 	defer tr.free()
-	if err := tr.parse(append(quoted, '}'), j.c.size); err != nil {
+	if err := tr.parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
 		return nil, err
 	}
 	how := f.How

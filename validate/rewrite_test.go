@@ -212,7 +212,7 @@ func TestRewrite(t *testing.T) {
 				w.roots = append(w.roots, w.fill(r))
 			}
 			v := judgeAndResend(t, c, tool, []byte(w.fill(e.args)), w.where(), w.view())
-			if _, isCode := Explain(e.want); isCode {
+			if _, isCode := explain(e.want); isCode {
 				if v.Decision != Deny || v.First == nil || v.First.Code != e.want || len(v.Rewrites) != 0 {
 					t.Fatalf("%v %+v %+v, want %s", v.Decision, v.First, v.Rewrites, e.want)
 				}

@@ -236,3 +236,24 @@ func TestEmptyClass(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	judgeAll(t, w, c, tool, Allow, `{"command":"ls []"}`, `{"command":"ls [!] a[]b*"}`, `{"command":"echo [] {} ()"}`, `{"args":["ls []*"]}`)
 }
+
+// TestOneReadingOfLenientJSON: an apostrophe in a comment hides nothing that comes after it, nor does a comment behind
+// blanks.
+func TestOneReadingOfLenientJSON(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", anyTool)
+	for _, text := range []string{`{// it's one\n 'path': '$'}`, `{/* don't */ path: '$'}`, `  // it is one\n{\"path\": \"$\"}`, `{'path': u'$'} # that's all`} {
+		judgeAll(t, w, c, tool, Deny, `{"config":"`+strings.ReplaceAll(text, "$", "passwd")+`"}`)
+		judgeAll(t, w, c, tool, Allow, `{"config":"`+strings.ReplaceAll(text, "$", "a.txt")+`"}`)
+	}
+}
+
+// TestAdditionalPropertiesAreOthers: what the schema says of further arguments is not said of one that it names.
+func TestAdditionalPropertiesAreOthers(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"additionalProperties":{"type":"string","format":"path"}}}`)
+	judgeAll(t, w, c, tool, Deny, `{"other":"passwd"}`)
+	judgeAll(t, w, c, tool, Allow, `{"q":"passwd"}`, `{"other":"a.txt"}`)
+}

@@ -1,9 +1,12 @@
 package validate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +25,7 @@ const (
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
+	mostCauses     = 64 // at one place, of which the first three are told
 )
 
 // SchemaError is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.
@@ -118,8 +122,8 @@ func (s *schema) load() error {
 		return err
 	}
 	s.hints, s.formats = first.root, formats
-	s.quick = quickOf(s.doc, true)
-	if costly(s.doc) {
+	s.quick = quickOf(s.hints)
+	if costly(s.hints) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
 	} else {
@@ -149,31 +153,26 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 	return t.value(0), nil
 }
 
-// costly reports whether validating against doc can cost more than one step for each value of the arguments.
-func costly(doc any) bool {
-	switch v := doc.(type) {
-	case map[string]any:
-		for k, sub := range v {
-			if list, ok := sub.([]any); ok && k == "enum" && len(list) > 64 {
-				return true
-			}
-			switch k {
-			case "pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not",
-				"if", "dependencies", "dependentSchemas", "contains", "unevaluatedItems", "unevaluatedProperties", "uniqueItems":
-				return true
-			}
-			if costly(sub) {
-				return true
-			}
-		}
-	case []any:
-		for _, sub := range v {
-			if costly(sub) {
-				return true
-			}
-		}
-	}
-	return false
+// cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.
+var cheap = wordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
+	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
+
+var schemaFields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
+
+// costly reports whether validating against a compiled schema can cost more than that.
+func costly(root *jsonschema.Schema) (found bool) {
+	eachSchema(root, func(s *jsonschema.Schema) {
+		found = found || choices(s) > 64 || says(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
+	})
+	return found
+}
+
+// says reports whether a schema says anything by one of these of its fields.
+func says(s *jsonschema.Schema, is func(field string) bool) bool {
+	v := reflect.ValueOf(s).Elem()
+	return slices.ContainsFunc(schemaFields, func(f reflect.StructField) bool {
+		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
+	})
 }
 
 type refuseLoader struct{}
@@ -209,38 +208,29 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
 	formats = make(map[*jsonschema.Schema]string)
-	if costly(s.doc) {
-		takeFormats(root, m.charge, formats)
-	} else {
-		takeFormats(root, func(*jsonschema.Schema) *jsonschema.Format { return nil }, formats)
+	charge := m.charge
+	if !costly(root) {
+		charge = func(*jsonschema.Schema) *jsonschema.Format { return nil }
 	}
+	takeFormats(root, charge, formats)
 	return &instance{root: root, meter: m}, formats, nil
 }
 
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
 func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
-	seen := map[*jsonschema.Schema]bool{root: true}
-	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
-		s := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	eachSchema(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
 		s.Format = charge(s)
-		subschemas(s, func(sub *jsonschema.Schema) {
-			if !seen[sub] {
-				seen[sub] = true
-				todo = append(todo, sub)
-			}
-		})
-	}
+	})
 }
 
-// each yields every schema of the document once.
-func (s *schema) each(yield func(*jsonschema.Schema)) {
-	seen := map[*jsonschema.Schema]bool{s.hints: true}
-	for todo := []*jsonschema.Schema{s.hints}; len(todo) > 0; {
+// eachSchema yields every schema of a document once.
+func eachSchema(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		yield(at)
@@ -345,33 +335,43 @@ func runSchema(in *instance, v any) (err error) {
 	return describe(ve)
 }
 
-// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place.
+// describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
+// goes through members in any order; the same arguments are told the same every time: of places as deep, the first by name.
 func describe(ve *jsonschema.ValidationError) *SchemaError {
-	printer := message.NewPrinter(language.English)
-	var best *jsonschema.ValidationError
-	var texts []string
+	var there []*jsonschema.ValidationError // all at one place
 	var visit func(e *jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {
+		for _, c := range e.Causes {
+			visit(c)
+		}
 		if len(e.Causes) > 0 {
-			for _, c := range e.Causes {
-				visit(c)
-			}
 			return
 		}
-		switch {
-		case best == nil || len(e.InstanceLocation) > len(best.InstanceLocation):
-			best, texts = e, []string{kindText(e, printer)}
-		case len(texts) < 3 && strings.Join(e.InstanceLocation, "\x00") == strings.Join(best.InstanceLocation, "\x00"):
-			texts = append(texts, kindText(e, printer))
+		better := 1
+		if len(there) > 0 {
+			best := there[0].InstanceLocation
+			better = cmp.Or(len(e.InstanceLocation)-len(best), slices.Compare(best, e.InstanceLocation))
+		}
+		if better > 0 {
+			there = there[:0]
+		}
+		if better >= 0 && len(there) < mostCauses {
+			there = append(there, e)
 		}
 	}
 	visit(ve)
+	printer := message.NewPrinter(language.English)
+	texts := make([]string, len(there))
+	for i, e := range there {
+		texts[i] = kindText(e, printer)
+	}
+	slices.Sort(texts)
 	var p strings.Builder
-	for _, token := range best.InstanceLocation {
+	for _, token := range there[0].InstanceLocation {
 		p.WriteByte('/')
 		p.WriteString(escapeToken(token))
 	}
-	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts, "; or "), 500)}
+	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
@@ -381,7 +381,7 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 	case *jskind.Required:
 		return "missing " + quoteList(k.Missing)
 	case *jskind.AdditionalProperties:
-		return "unknown " + quoteList(k.Properties)
+		return "unknown " + quoteList(slices.Sorted(slices.Values(k.Properties)))
 	case *jskind.Type:
 		return "got " + k.Got + ", want " + strings.Join(k.Want, " or ")
 	case *jskind.Pattern:

@@ -2,36 +2,21 @@ package validate
 
 import "strings"
 
+// seen is what two findings of one string are the same by.
+type seen struct {
+	value               string
+	written, weak, runs bool
+	uri, text, glob     bool
+	course              course
+}
+
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
 	d.sit(f.seat, f.Member)
-	key := f.Value
-	if f.written {
-		key += "\x00>"
-	}
-	switch f.form {
-	case formURI:
-		key += "\x00:"
-	case formText:
-		key += "\x00;" // it counts for less
-	}
-	if f.weak {
-		key += "\x00?"
-	}
-	if f.runs {
-		key += "\x00!"
-	}
-	if f.form == formGlob {
-		key += "\x00*"
-	}
 	if f.Conditional() && d.course != (course{}) {
 		f.course = d.course
-		if d.course.lost {
-			key += "\x00%"
-		}
-		key += "\x00@" + d.course.dir
-		key += string('0' + rune(d.course.sure))
 	}
+	key := seen{f.Value, f.written, f.weak, f.runs, f.form == formURI, f.form == formText, f.form == formGlob, f.course}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]
 	if again && (before || f.relative()) {
@@ -41,7 +26,7 @@ func (d *detector) add(f Finding, p place) {
 		return
 	}
 	if d.at.seen == nil {
-		d.at.seen = make(map[string]bool, 1)
+		d.at.seen = make(map[seen]bool, 1)
 	}
 	d.at.seen[key] = !f.relative()
 	if d.tool.uri {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"mcphub/rootsmgr"
 )
 
@@ -98,14 +96,7 @@ func hintFor(t *Tool, f *Judged) string {
 	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.plausible() || t.uri || f.Member {
 		return ""
 	}
-	quote := func(s string) string {
-		b, err := jsontext.AppendQuote(nil, s)
-		if err != nil {
-			return `""`
-		}
-		return string(b)
-	}
-	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quote(t.child.Name), quote(t.name), quote(f.declare))
+	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.declare))
 }
 
 // RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.

@@ -315,11 +315,6 @@ func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
 		return
 	}
 	d.vectorNames(id, w, p)
-	for i := 1; i+1 < len(w); i++ {
-		if c := w[i]; (c == '=' || c == '@' || c == ':') && strings.IndexByte(w[i+1:], '/') > 0 {
-			d.link(id, w[i+1:], p, false)
-		}
-	}
 }
 
 // isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.

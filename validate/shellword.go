@@ -2,7 +2,6 @@ package validate
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -244,46 +243,30 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.unknown(text, quoted)
 }
 
-// ansi decodes the text of $'...', or all such texts of a word.
+// ansi decodes the text of $'...', or all such texts of a word. What is no escape stands for itself.
 func ansi(s string) string {
 	var b strings.Builder
-	for s != "" {
-		if s[0] != '\\' || len(s) < 2 {
-			b.WriteByte(s[0])
-			s = s[1:]
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
 			continue
 		}
-		r, multibyte, tail, err := strconv.UnquoteChar(s, '\'')
-		switch {
-		case err == nil && multibyte:
-			b.WriteRune(r)
-		case err == nil:
-			b.WriteByte(byte(r))
-		default:
-			// \x2 and \57 are shorter than Go writes them.
-			n, v := shortEscape(s[1:])
-			b.WriteByte(v)
-			tail = s[1+n:]
+		i++
+		r, n := escapeSequence(s[i:])
+		if at := strings.IndexByte("abefnrtvE", s[i]); at >= 0 {
+			b.WriteByte("\a\b\x1b\f\n\r\t\v\x1b"[at])
+		} else if n == 0 {
+			b.WriteByte(s[i])
+		} else {
+			if s[i]|0x20 == 'u' {
+				b.WriteRune(r)
+			} else {
+				b.WriteByte(byte(r))
+			}
+			i += n - 1
 		}
-		s = tail
 	}
 	return b.String()
-}
-
-func shortEscape(s string) (int, byte) {
-	base, i, most := 8, 0, 3
-	if s[0] == 'x' {
-		base, i, most = 16, 1, 3
-	}
-	v, begin := 0, i
-	for i < len(s) && i < most && isHex(s[i]) && (base == 16 || s[i] < '8') {
-		v = v*base + int(unhex(s[i]))
-		i++
-	}
-	if i == begin {
-		return 1, s[0]
-	}
-	return i, byte(v)
 }
 
 // pieceEnds end a path for some program. A ${...} stays whole.

@@ -21,8 +21,8 @@ type Tool struct {
 	profile     *Profile
 	ruling      *ruling
 	pathFormats bool
-	defaults    []absent // of arguments that are paths
-	takesPaths  bool     // the schema or a declaration names an argument that is a path
+	defaults    map[string]any // of absent arguments that are paths
+	takesPaths  bool           // the schema or a declaration names an argument that is a path
 	rewrite     respelling
 	first       bool  // relative paths start in the first directory that the server is served
 	uri         bool  // not a tool: the URI of a resource
@@ -102,10 +102,8 @@ func (t *Tool) compile(s *schema) error {
 			t.folded[foldName(p)] = class
 		}
 	}
-	if err := t.takeDefaults(s); err != nil {
-		return err
-	}
-	s.each(func(at *jsonschema.Schema) {
+	t.takeDefaults(s)
+	eachSchema(s.hints, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
 			if folded := foldName(p); t.folded[folded] == keyOther {
 				t.folded[folded] = classOf(p)

@@ -101,6 +101,27 @@ func TestSchemaStage(t *testing.T) {
 	}
 }
 
+// TestSchemaErrorsAreTheSameEveryTime: the members of an object have no order, and what is said about them has one.
+func TestSchemaErrorsAreTheSameEveryTime(t *testing.T) {
+	w := newWorld(t)
+	c := w.checker()
+	for _, e := range []struct{ schema, args, pointer, message string }{
+		{`{"additionalProperties":false}`, `{"d":1,"c":1,"b":1,"a":1}`, "", `unknown "a", "b", "c", "d"`},
+		{`{"additionalProperties":{"type":"string"}}`, `{"d":1,"c":1,"b":1,"a":1}`, "/a", "got number, want string"},
+		{`{"dependentRequired":{"a":["x"],"b":["y"],"c":["z"]}}`, `{"a":1,"b":1,"c":1}`, "", "properties 'x' required, if 'a' exists; or properties 'y' required, if 'b' exists; or properties 'z' required, if 'c' exists"},
+	} {
+		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.schema+`}`))
+		w.must(err)
+		for range 50 { // an order by chance would be the wrong one of six at least
+			_, err = c.Scan(tool, []byte(e.args))
+			var se *SchemaError
+			if !errors.As(err, &se) || se.Pointer != e.pointer || se.Message != e.message {
+				t.Fatalf("%s: %v, want %s at %q", e.args, err, e.message, e.pointer)
+			}
+		}
+	}
+}
+
 // TestRootsWithBlanks: what separates the parts of a list may stand in the name of a root. The controls are lists.
 func TestRootsWithBlanks(t *testing.T) {
 	for _, name := range []string{"My Project", "a, b", "x;y", "p:q", "My Big Project"} {

@@ -65,18 +65,12 @@ func (t *tree) nested(id int32, s string, level int) (bool, error) {
 	mark, docs := len(t.nodes), len(t.docs)
 	err := t.walk([]byte(trimmed), id, depth, lenient...)
 	if e, ok := errors.AsType[*ArgumentsError](err); ok && e.Code == CodeArgsSyntax {
-		for plain, deep := range func(yield func([]byte, int) bool) { standardJSON(trimmed, yield) } {
-			if depth+deep > t.depth {
-				err = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: t.pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
-				break
-			}
-			if plain == nil {
-				continue
-			}
+		plain, deep := standardJSON(trimmed)
+		if depth+deep > t.depth {
+			err = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: t.pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
+		} else if plain != nil {
 			t.nodes, t.docs, t.nodes[id].first = t.nodes[:mark], t.docs[:docs], 0
-			if err = t.walk(plain, id, depth, lenient...); err == nil {
-				break
-			}
+			err = t.walk(plain, id, depth, lenient...)
 		}
 	}
 	if err == nil {

@@ -174,16 +174,18 @@ func (d *detector) programBeside(p place) string {
 	return ""
 }
 
-// vectorNames keeps the names without a slash that an element of an argument vector may mean: itself, the value of a
-// long option and that of a short one.
+// vectorNames keeps the relative names that an element of an argument vector, or a word of a command, may mean: itself,
+// what stands behind a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
 	v := trimEdges(s)
 	if len(v) > maxRaw || hasBlank(v) {
 		return
 	}
 	d.name(id, v, p, false)
-	if i := strings.LastIndexAny(v, "=@:"); i >= 0 {
-		d.name(id, v[i+1:], p, false)
+	for i := range len(v) {
+		if strings.IndexByte("=@:", v[i]) >= 0 {
+			d.name(id, v[i+1:], p, false)
+		}
 	}
 	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
 		d.name(id, v[2:], p, false)

@@ -13,15 +13,7 @@ const (
 	Allow
 )
 
-func (d Decision) String() string {
-	switch d {
-	case Escalate:
-		return "escalate"
-	case Allow:
-		return "allow"
-	}
-	return "deny"
-}
+func (d Decision) String() string { return nameOf([]string{"deny", "escalate", "allow"}, int(d)) }
 
 // Where describes the child instance that would run the call.
 type Where struct {

@@ -20,7 +20,7 @@ const (
 	keyEdit             // old, new or search: prose where the object says what is replaced by what
 )
 
-// The lists below are part of the documentation: FindingsDoc prints them.
+// The lists below are part of the documentation: findingsDoc prints them.
 
 // pathWords make a key path-like, alone or at the end of a word (logfile).
 var pathWords = []string{

@@ -147,12 +147,12 @@ func demoProject(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(project, "notes"), 0o700); err != nil {
 		return "", err
 	}
-	for name, text := range map[string]string{
-		"secret.txt":            "the password is swordfish\n",
-		"project/README.md":     "# My project\nHello from inside the root.\n",
-		"project/notes/todo.md": "- try mcphub\n",
+	for _, file := range []struct{ name, text string }{
+		{"secret.txt", "the password is swordfish\n"},
+		{"project/README.md", "# My project\nHello from inside the root.\n"},
+		{"project/notes/todo.md", "- try mcphub\n"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file.name), []byte(file.text), 0o600); err != nil {
 			return "", err
 		}
 	}

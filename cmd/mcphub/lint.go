@@ -72,7 +72,8 @@ func (l *linter) entry(c *hub.Child) {
 	if doubt := c.Spec.Doubt(); doubt != "" {
 		l.report(config.SeverityWarning, doubt, "", "mcpServers", name, "command")
 	}
-	for key, patterns := range map[string][]string{"include": c.Include, "exclude": c.Exclude} {
+	for k, patterns := range [][]string{c.Include, c.Exclude} {
+		key := []string{"include", "exclude"}[k]
 		for i, pattern := range patterns {
 			l.known([]string{name}, pattern, "mcpServers", name, "tools", key, strconv.Itoa(i))
 		}

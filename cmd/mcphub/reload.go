@@ -132,9 +132,9 @@ func (r *reloader) reload(ctx context.Context, force bool) error {
 	}
 	r.loaded = file
 	event := r.log.Info().Str("file", file.Path).Uint64("generation", applied.Generation)
-	for name, list := range map[string][]string{"added": applied.Added, "replaced": applied.Replaced, "removed": applied.Removed} {
+	for i, list := range [][]string{applied.Added, applied.Replaced, applied.Removed} {
 		if len(list) > 0 {
-			event = event.Strs(name, list)
+			event = event.Strs([]string{"added", "replaced", "removed"}[i], list)
 		}
 	}
 	event.Msg("configuration reloaded")

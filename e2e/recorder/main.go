@@ -33,6 +33,7 @@ type habits struct {
 	nullable       bool          // offers a tool whose schema allows null: most clients refuse the whole list
 	ansi           bool          // offers a tool whose description holds terminal escapes
 	offers         bool          // offers prompts, resources and completion, too
+	tasks          bool          // makes a task of a call that asks for one
 	hold           bool          // is the grandchild: does nothing, for ever
 }
 
@@ -55,6 +56,7 @@ func main() {
 	flag.BoolVar(&h.nullable, "nullable", false, "offer a tool whose schema allows null")
 	flag.BoolVar(&h.ansi, "ansi", false, "offer a tool whose description holds terminal escapes")
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
+	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")
 	flag.BoolVar(&h.hold, "hold", false, "do nothing, for ever")
 	if wrap := os.Getenv("RECORDER_WRAP"); wrap != "" {
 		os.Exit(runWrapped(wrap, os.Args[1:]))

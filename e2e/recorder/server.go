@@ -108,7 +108,8 @@ func (s *server) request(id json.RawMessage, method string, m message) {
 			s.fail(id, -32601, "method not found")
 		}
 	default:
-		if !s.habits.offers || !s.offered(id, method, m["params"]) {
+		offered := s.habits.offers && s.offered(id, method, m["params"])
+		if !offered && !(s.habits.tasks && s.tasked(id, method, m["params"])) {
 			s.fail(id, -32601, "method not found: "+method)
 		}
 	}
@@ -126,6 +127,9 @@ func (s *server) initialize(id json.RawMessage, m message) {
 	more := ""
 	if s.habits.offers {
 		more = offersCapabilities
+	}
+	if s.habits.tasks {
+		more += tasksCapabilities
 	}
 	s.result(id, fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}%s},`+
 		`"serverInfo":{"name":"recorder","version":"1"},"instructions":"Say what you like: it is written down."}`, version, more))

@@ -18,6 +18,9 @@ func (s *server) tools() []string {
 	if s.habits.ansi {
 		entries = append(entries, `{"name":"painted","description":"plain \u001b[31mred\u001b[0m end","inputSchema":{"type":"object"}}`)
 	}
+	if s.habits.tasks {
+		entries = append(entries, `{"name":"task","description":"Can be a task.","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range s.added {

@@ -111,11 +111,12 @@ func parse(version string, b []byte) *schema {
 			s.methods[m] = name
 		}
 	}
-	for party, unions := range map[Party][]string{Client: {"ClientRequest", "ClientNotification"}, Server: {"ServerRequest", "ServerNotification"}} {
-		for _, union := range unions {
-			for _, name := range s.union(union) {
-				s.senders[party][name] = true
-			}
+	for _, kind := range []string{"Request", "Notification"} {
+		for _, name := range s.union("Client" + kind) {
+			s.senders[Client][name] = true
+		}
+		for _, name := range s.union("Server" + kind) {
+			s.senders[Server][name] = true
 		}
 	}
 	return s
