@@ -150,7 +150,7 @@ func exists(name string) bool {
 var (
 	// A message stands in the first cell of a row. Quotes, numbers, dots and commas
 	// stand for what differs from case to case.
-	messageRow = regexp.MustCompile("(?m)^\\| (.+?) \\| .*\\|$")
+	messageRow = regexp.MustCompile(`(?m)^\| (.+?) \| .*\|$`)
 	varying    = regexp.MustCompile("\\.\\.\\.|\"|`|\\bN\\b|\\d\\S*|[;:,]")
 	joined     = regexp.MustCompile(`"\s*\+\s*"`)
 )
