@@ -95,7 +95,7 @@ passes shows that the hub speaks to it in the era of its client. The suite calls
 ` + "`mcphub serve --http`" + ` with the fixture as its child, whose names have no prefix: once on stdio and once over HTTP.
 "passes" through the hub means that every check that succeeds directly succeeds there, both times. The hub has ` + "`http.poll`" + ` set to
 ` + poll + `, so that it ends the connection of a call and has the client come back, which is what server-sse-polling is about; and the suite
-names text/event-stream first among what it accepts, so its answers are streams: see [behaviour.md](behaviour.md#streams-and-polling).
+names text/event-stream first among what it accepts, so its answers are streams: see [http.md](http.md#streams-and-polling).
 
 As a client: the suite's server is the only child of the hub, and the official TypeScript SDK client in front of the hub does
 what the scenario wants. That client is one of the handshake, so for 2026-07-28 the entry of the server has ` + "`\"era\": \"modern\"`" + `.

@@ -129,9 +129,9 @@ func findingsDoc() string {
 	for _, h := range hows {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", h.how, strings.ReplaceAll(h.meaning, "|", "\\|"))
 	}
-	b.WriteString("\n## What is sent in another spelling\n\nWhat is sent is what was judged. For a server that needs another spelling its built-in profile says `rewrite`; the audit\n" +
-		"line and `mcphub explain` name each string that was changed, and why. The new text is judged as well, with the rest of\n" +
-		"the call, and leads to the same place. Nothing is rewritten where no boundary is known or where paths.mode is \"off\".\n\n| why | meaning |\n|---|---|\n")
+	b.WriteString("\n## What is sent in another spelling\n\nThe hub sends what it judged. Some servers need a path spelled in another way; their built-in profiles say `rewrite`. The new\n" +
+		"text is judged too, with the rest of the call, and leads to the same place. The audit line and `mcphub explain` name each\n" +
+		"string that was changed, and why. Nothing is rewritten if no boundary is known, or if paths.mode is \"off\".\n\n| why | meaning |\n|---|---|\n")
 	for _, r := range rewritings {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", r.word, r.meaning)
 	}
@@ -140,20 +140,20 @@ func findingsDoc() string {
 		fmt.Fprintf(&b, "- %s: %s.\n", title, strings.Join(words, ", "))
 	}
 	list("Path words (alone, or the end of a word)", pathWords)
-	list("End like a path word and are none", sorted(notPathWords))
-	list("Free text, as the last word: its strings are exempt, objects below it are not", sorted(contentWords))
-	list("Code, likewise exempt", sorted(codeWords))
-	list("What text is matched by, likewise exempt", sorted(matchWords))
-	list("Free text beside a key that ends with replace, replacement or new, and the new one beside them", sorted(replacedWords))
+	list("Words that end like a path word and are no path words", sorted(notPathWords))
+	list("Free text, as the last word: strings are exempt, objects below it are not", sorted(contentWords))
+	list("Code, as the last word: exempt like free text", sorted(codeWords))
+	list("Search patterns, as the last word: exempt like free text", sorted(matchWords))
+	list("Free text if another key of the same object ends with replace, replacement or new; the value of that key is free text too", sorted(replacedWords))
 	list("Free text before string or str (old_string)", sorted(editWords))
-	list("Free text before source where it has several lines (cell_source)", sorted(cellWords))
-	list("Queries, as the last word: only words that name something outside count, whole values included", sorted(queryWords))
-	list("A whole value that is a program of the system is none", sorted(programKeys))
+	list("Free text before source if the value has several lines (cell_source)", sorted(cellWords))
+	list("Queries, as the last word: only words that name something outside count, even if the word is the whole value", sorted(queryWords))
+	list("Programs, as the last word: a whole value that is a program of the system is no path", sorted(programKeys))
 	list("Texts of patches: the paths in their headers count", sorted(patchWords))
-	list("Stop words, as the last word: the name alone makes no path", sorted(stopWords))
+	list("Stop words, as the last word: the name alone does not make the value a path", sorted(stopWords))
 	list("Shell strings, as the last word", sorted(shellWords))
 	list("Argument vectors, as the last word", sorted(vectorWords))
-	list("URIs that roots.resources is about, any word", sorted(uriWords))
+	list("Keys of URIs for roots.resources, any word", sorted(uriWords))
 	list("The same, as the end of a word", uriEnds)
 	return b.String()
 }

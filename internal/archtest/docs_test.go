@@ -91,7 +91,9 @@ func documents(t *testing.T) []string {
 }
 
 var (
-	link      = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
+	link      = regexp.MustCompile(`\]\(([^)#: ]*)(#[^)]*)?\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	namedFile = regexp.MustCompile("`((?:[a-z0-9_.-]+/)+[A-Za-z0-9_.-]+\\.(?:go|md|json|txtar|mjs))`")
 )
 
@@ -102,8 +104,14 @@ func TestNamedFilesExist(t *testing.T) {
 		text := fileText(t, doc)
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			links++
-			if target := path.Join(path.Dir(doc), m[1]); !exists(target) {
+			target := path.Join(path.Dir(doc), m[1])
+			if m[1] == "" {
+				target = doc
+			}
+			if !exists(target) {
 				t.Errorf("%s links to %s, which does not exist", doc, target)
+			} else if m[2] != "" && !slices.Contains(anchors(t, target), m[2]) {
+				t.Errorf("%s links to %s%s, which is no heading there", doc, target, m[2])
 			}
 		}
 		for _, m := range namedFile.FindAllStringSubmatch(text, -1) {
@@ -116,14 +124,63 @@ func TestNamedFilesExist(t *testing.T) {
 	if links < 20 || names < 20 {
 		t.Errorf("%d links and %d files are named; have they another shape now?", links, names)
 	}
+	if slices.Contains(anchors(t, "README.md"), "#nothing") || !slices.Contains(anchors(t, "docs/config.md"), "#mcphub-validate") {
+		t.Error("the control: headings are not read")
+	}
 	if exists("hub/nobody.go") {
 		t.Error("the control: every file exists")
 	}
 }
 
+// anchors are what the headings of a page are linked to by.
+func anchors(t *testing.T, doc string) (all []string) {
+	t.Helper()
+	for _, m := range heading.FindAllStringSubmatch(fileText(t, doc), -1) {
+		plain := noAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(plain, " ", "-"))
+	}
+	return all
+}
+
 func exists(name string) bool {
 	_, err := os.Stat(filepath.Join("../..", filepath.FromSlash(name)))
 	return err == nil
+}
+
+var (
+	// A message stands in the first cell of a row. Quotes, numbers, dots and commas
+	// stand for what differs from case to case.
+	messageRow = regexp.MustCompile(`(?m)^\| (.+?) \| .*\|$`)
+	varying    = regexp.MustCompile("\\.\\.\\.|\"|`|\\bN\\b|\\d\\S*|[;:,]")
+	joined     = regexp.MustCompile(`"\s*\+\s*"`)
+)
+
+// TestMessagesExist holds that docs/troubleshooting.md explains messages that the program has.
+func TestMessagesExist(t *testing.T) {
+	var all strings.Builder
+	eachSource(t, func(s source) {
+		if !strings.HasSuffix(s.path, "_test.go") {
+			all.WriteString(s.text)
+		}
+	})
+	code := strings.ReplaceAll(joined.ReplaceAllString(all.String(), ""), `\"`, `"`)
+	rows := 0
+	for _, m := range messageRow.FindAllStringSubmatch(fileText(t, "docs/troubleshooting.md"), -1) {
+		for part := range strings.SplitSeq(varying.ReplaceAllString(m[1], "\n"), "\n") {
+			if part = strings.TrimSpace(part); strings.Count(part, " ") < 2 {
+				continue
+			}
+			if rows++; !strings.Contains(code, part) {
+				t.Errorf("docs/troubleshooting.md explains %q, which no code says", part)
+			}
+		}
+	}
+	if rows < 40 {
+		t.Errorf("%d messages are explained; have the rows another shape now?", rows)
+	}
+	if strings.Contains(code, "the hub is out of "+"biscuits") {
+		t.Error("the control: every text is in the code")
+	}
 }
 
 // elsewhere are files that do not belong to this tree: the user's own, and the load harness's.

@@ -93,7 +93,7 @@ var table = object(
 		key{name: "max", def: `50`, spec: whole(16, 128), text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
 	)},
 	key{name: "expose", def: `"direct"`, spec: choice("direct", "search", "auto"),
-		text: "`direct` lists every tool of every child, `search` only the hub's own tools, which find and call the others, `auto` changes from the first to the second when the list grows long."},
+		text: "`direct` lists every tool of every child. `search` and `auto` have no effect in this version: `mcphub validate` says so."},
 	key{name: "roots", guard: true, text: "The directories that clients put in scope.", spec: rootsTable},
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
 	key{name: "approval", text: "How a human is asked.", spec: object(
@@ -114,10 +114,10 @@ var table = object(
 	key{name: "limits", text: "What the hub holds at most.", spec: object(
 		key{name: "frame", restart: true, def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "One message."},
 		key{name: "id", restart: true, def: `"1KiB"`, spec: &spec{kind: kindSize, min: 64, max: 1 << 20}, text: "The id of one request. One with a longer id is refused, and the error says so."},
-		key{name: "definitions", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "What one server defines of each kind: its tools, prompts, resources, resource templates. What is beyond is not offered; the log, `mcphub status` and `list-tools` name it. (A list also ends after 1,000 pages, 20,000 entries or 256 MiB.)"},
+		key{name: "definitions", def: `"64MiB"`, spec: &spec{kind: kindSize, min: 64 << 10, max: 1 << 30}, text: "What one server defines of each kind: its tools, prompts, resources, resource templates. The rest is not offered; the log, `mcphub status` and `list-tools` name it. (A list also ends after 1,000 pages, 20,000 entries or 256 MiB.)"},
 		key{name: "sessions", restart: true, def: `1000`, spec: whole(1, 1_000_000), text: "Sessions at a time."},
 		key{name: "calls", restart: true, def: `256`, spec: whole(1, 1_000_000), text: "Calls under way at a time."},
-		key{name: "children", restart: true, def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the longest idle one that is nobody's own is stopped, else a call is told that the hub is busy."},
+		key{name: "children", restart: true, def: `256`, spec: whole(1, 100_000), text: "Child processes and connections at a time. Beyond it the hub stops the one that has been idle longest and belongs to no session. If there is none, the call fails with the reason."},
 		key{name: "starting", restart: true, def: `8`, spec: whole(1, 1000), text: "Children starting at the same time."},
 		key{name: "depth", def: `128`, spec: whole(8, 10_000), text: "Nesting of a call's arguments."},
 	)},
@@ -152,9 +152,9 @@ var entryTable = object(
 		{name: "include", guard: true, note: "all", spec: someOf(patternSpec), text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
 	}}},
-	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with the very same roots (names and order included), or all; then it is served only the roots configured here."},
-	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with the hub, or when it is first called. As long as it is not known what it offers (the first time, after a change of its entry or program), `lazy` is as `eager`; `mcphub warm` finds out."},
-	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "In which era of the protocol it is spoken to: `legacy` greets it by `initialize` (up to 2025-11-25), `modern` does without (2026-07-28). `auto` speaks to it in the era of the client, so that a server that has both has an instance for each, and in the other where it has only that: greeted first for clients of the handshake and for `mcphub warm`, asked for `server/discover` first for the others (at once on an error, after 2 s of silence, it is tried the other way). What it has is remembered."},
+	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with exactly the same roots (names and order included), or everybody. A process for everybody is served only the configured roots."},
+	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with its session (`eager`), or when it is first called. A lazy server whose tools are not known yet (the first time, or after a change of its entry or program) starts at once; `mcphub warm` finds them out before."},
+	key{name: "era", def: `"auto"`, spec: choice("auto", "legacy", "modern"), text: "The era of the protocol it is spoken to in: `legacy` has the handshake (up to 2025-11-25), `modern` has none (2026-07-28). `auto` takes the era of the client if the server has it, else the other one; see [protocol.md](protocol.md#servers-without-a-handshake)."},
 	key{name: "timeout", text: "How long things may take. A bare number or duration instead of the object: per call.", spec: &spec{kind: kindObject, short: "call", keys: []key{
 		{name: "start", def: `"60s"`, spec: span(time.Millisecond, day), text: "Until it has started and listed its tools."},
 		{name: "call", def: `"10m"`, spec: span(time.Millisecond, day), text: "One call; progress begins it anew."},
@@ -206,8 +206,8 @@ var httpTable = object(
 	key{name: "listen", restart: true, def: `"127.0.0.1:0"`, spec: &spec{kind: kindString, expand: expandNow, valid: isListen}, text: "Address to listen on; port 0 picks one."},
 	key{name: "hosts", restart: true, spec: listOf(nameSpec), text: "More names by which clients may call it (the Host header)."},
 	key{name: "origins", restart: true, spec: listOf(nameSpec), text: "Web pages that may call it (the Origin header)."},
-	key{name: "poll", restart: true, def: `"0s"`, spec: span(0, day), text: "End the connection of a request after so long and let the client come back for the rest (2025-11-25), should what lies between not bear long ones; `0`: never."},
-	key{name: "stateKey", restart: true, guard: true, note: "a random one", text: "What the hub seals the state of a request with that it gives to a client to carry (protocol version 2026-07-28). Hubs that share it take each other's, so that a client may reach one or the other. A line of 32 characters or more, such as `openssl rand -base64 32` prints.", spec: guarding(
+	key{name: "poll", restart: true, def: `"0s"`, spec: span(0, day), text: "End the connection of a request after this time, and let the client come back for the rest (2025-11-25). For proxies that end long connections; `0`: never."},
+	key{name: "stateKey", restart: true, guard: true, note: "a random one", text: "The key that seals `requestState` (protocol version 2026-07-28). Hubs with the same key take each other's, so that a client may reach any of them. A line of 32 characters or more, such as `openssl rand -base64 32` prints.", spec: guarding(
 		key{name: "env", guard: true, spec: str(isVariable), text: "The variable of the hub's environment that holds it; this or `file`."},
 		key{name: "file", guard: true, spec: place(), text: "A file that holds it and that its owner alone can read; this or `env`."},
 	)},
