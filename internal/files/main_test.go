@@ -231,20 +231,27 @@ type message struct {
 
 func (p *peer) next() message {
 	p.t.Helper()
+	line := p.line()
+	var m message
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		p.t.Fatalf("not JSON: %q", line)
+	}
+	return m
+}
+
+// line is the next line that comes.
+func (p *peer) line() string {
+	p.t.Helper()
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
 			p.t.Fatal("the server has ended")
 		}
-		var m message
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			p.t.Fatalf("not JSON: %q", line)
-		}
-		return m
+		return line
 	case <-time.After(patience):
 		p.t.Fatal("no message came")
 	}
-	return message{}
+	return ""
 }
 
 // end waits for Serve to return.
