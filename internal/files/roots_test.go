@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 func TestRootsReplaceDirectories(t *testing.T) {
@@ -88,11 +90,18 @@ func TestRootsThatCannotBeUsed(t *testing.T) {
 	wantError(t, c, "read_text_file", args{"path": "f"}, "none of the roots", "and 2 more")
 }
 
+// says is a client that gives this result to every question.
+type says string
+
+func (s says) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	return &jsonrpc.Response{Result: []byte(s)}, nil
+}
+
 // TestRefusalsWithoutRoots: each says which client this is, which of the three
 // cases holds, and what helps.
 func TestRefusalsWithoutRoots(t *testing.T) {
 	refusal := func(answer func(k *keeper)) string {
-		k := newKeeper(nil, newBounds("", nil), time.Second, quiet().o.Log)
+		k := newKeeper(newBounds("", nil), time.Second, quiet().o.Log)
 		answer(k)
 		b, _, err := k.wait(t.Context())
 		if err != nil {
@@ -103,9 +112,8 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 	answered := func(raw string) func(k *keeper) {
 		return func(k *keeper) {
 			k.introduced("Codex", true)
-			k.ask = func(context.Context) ([]byte, error) { return []byte(raw), nil }
 			k.initialized()
-			next, err := k.query(t.Context())
+			next, err := k.query(t.Context(), says(raw))
 			k.settle(k.wanted, next, err)
 		}
 	}
@@ -259,6 +267,9 @@ func TestRootsNeverAnswered(t *testing.T) {
 	p.send(begun) // now it may be asked
 	question := p.next()
 	p.send("%s", read(1, "f"))
+	if m := p.next(); m.Method != "notifications/cancelled" {
+		t.Fatalf("the client is not told that nobody waits any more: %+v", m)
+	}
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("%s", m.Result)
 	}
@@ -309,7 +320,7 @@ func TestSessionsShareNothing(t *testing.T) {
 }
 
 func TestWaitIsBounded(t *testing.T) {
-	k := newKeeper(nil, newBounds("", nil), 0, quiet().o.Log)
+	k := newKeeper(newBounds("", nil), 0, quiet().o.Log)
 	k.introduced("t", true) // nobody runs, so nobody answers
 	if _, _, err := k.wait(context.Background()); err == nil {
 		t.Error("a call was judged without an answer")
