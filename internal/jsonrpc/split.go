@@ -105,7 +105,7 @@ var (
 // UTF-8 throughout; of a lenient one only the names of the envelope must be
 // unique. The error is a *SyntaxError.
 func Split(frame []byte, strict bool, m *Message) error {
-	if strict && plainRequest(frame, m) || !strict && plainAnswer(frame, m) {
+	if plainFrame(frame, strict, m) {
 		return nil
 	}
 	err := split(frame, strict, m)
