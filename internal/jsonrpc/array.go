@@ -2,7 +2,6 @@ package jsonrpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
@@ -76,7 +75,7 @@ func (c *Conn) takeMember(raw []byte, g *answers) {
 		}
 		q.m, q.together = m, g
 		g.expect()
-		c.begin(q)
+		c.spawn(q)
 	}
 }
 
@@ -105,7 +104,7 @@ func (g *answers) refuse(id []byte, code int64, text string) {
 // reply takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
 func (g *answers) reply(ctx context.Context, id string, a Answer) {
-	if !errors.As(context.Cause(ctx), new(*CancelledError)) {
+	if !isCancelled(context.Cause(ctx)) {
 		g.add(id, a)
 	}
 	a.release()

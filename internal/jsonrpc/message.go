@@ -140,7 +140,7 @@ func ParseError(raw []byte) *Error {
 		Data    json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil || e.Code == nil {
-		return &Error{Code: CodeInternal, Message: "malformed error object: " + clip(raw, 200)}
+		return &Error{Code: CodeInternal, Message: "malformed error object: " + printable.Clip(string(raw), 200)}
 	}
 	return &Error{Code: *e.Code, Message: e.Message, Data: e.Data}
 }
@@ -276,11 +276,4 @@ func (e *CancelledError) Error() string {
 		return "cancelled by the peer"
 	}
 	return "cancelled by the peer: " + e.Reason
-}
-
-func clip(b []byte, n int) string {
-	if len(b) > n {
-		return string(b[:n]) + "…"
-	}
-	return string(b)
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/printable"
 )
 
 // A SyntaxError says why a frame cannot be taken. Code is what to refuse it
@@ -161,7 +163,7 @@ func split(frame []byte, strict bool, m *Message) error {
 	case strict && m.Method != "" && (m.Result != nil || m.Error != nil):
 		return shapeError("a message is a request or an answer, not both")
 	case !strict && m.Result != nil && m.Error != nil:
-		settle(m)
+		dropNull(m)
 	}
 	return nil
 }
@@ -177,9 +179,9 @@ func (s *splitter) end() error {
 	return nil
 }
 
-// settle takes the null out of an answer that has both members, as peers of
+// dropNull takes the null out of an answer that has both members, as peers of
 // JSON-RPC 1.0 habits send it.
-func settle(m *Message) {
+func dropNull(m *Message) {
 	switch {
 	case string(m.Error) == "null":
 		m.Error = nil
@@ -455,7 +457,7 @@ func reason(err error) string {
 			text = se.Err.Error()
 		}
 		if se.JSONPointer != "" {
-			text += " at " + clip([]byte(se.JSONPointer), 200)
+			text += " at " + printable.Clip(string(se.JSONPointer), 200)
 		}
 		return text
 	}
