@@ -10,9 +10,6 @@ import (
 // section 6), which one revision of MCP has: 2025-03-26. They are served like any
 // others; the answers to the requests among them go back in one array, too.
 
-// ErrBatch is matched by the error of Split for an array.
-var ErrBatch error = &SyntaxError{"a batch is not supported here (2025-03-26 alone has them): send one message at a time", CodeInvalidRequest}
-
 // MaxBatch bounds how many messages a batch may have: each may cost an answer that
 // is many times as long as itself.
 const MaxBatch = 1000

@@ -29,8 +29,6 @@ const (
 	lastWords = time.Second
 )
 
-const methodCancelled = "notifications/cancelled"
-
 // A Handler serves what the peer sends.
 type Handler interface {
 	// ServeRequest answers one request, on a goroutine of its own. ctx ends when

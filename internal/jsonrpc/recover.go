@@ -2,9 +2,25 @@ package jsonrpc
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 )
+
+// A TooLongError reports a line over the frame limit. The line has been
+// skipped. Answers are what may be the ids of the calls it answered; Request
+// is the id of the request that it seems to have been, or "".
+type TooLongError struct {
+	Limit   int
+	Size    int64
+	Answers []string
+	Request string
+	asks    bool // it has a method
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Size, e.Limit)
+}
 
 // idScanner looks for the ids of a line that cannot be read as JSON. It is not
 // a parser: it follows strings and nesting just far enough to tell a member of

@@ -257,23 +257,6 @@ func (c *Conn) notification(m *Message) {
 	c.h.ServeNotification(m)
 }
 
-// parts returns the member of the envelope and its value that a makes.
-func (a Answer) parts() (member, body []byte) {
-	switch {
-	case a.Result != nil:
-		return memberAnswer, a.Result
-	case a.Error != nil:
-		return memberFault, a.Error
-	}
-	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
-}
-
-func (a Answer) release() {
-	if a.Release != nil {
-		a.Release()
-	}
-}
-
 // reply sends an answer, unless its request was cancelled: then the peer
 // expects none.
 func (c *Conn) reply(ctx context.Context, id string, a Answer) {

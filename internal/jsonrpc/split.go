@@ -27,6 +27,9 @@ func (e *SyntaxError) Error() string { return e.Reason }
 // shapeError is a SyntaxError of the envelope, not of the JSON.
 func shapeError(text string) error { return &SyntaxError{text, CodeInvalidRequest} }
 
+// ErrBatch is matched by the error of Split for an array.
+var ErrBatch error = &SyntaxError{"a batch is not supported here (2025-03-26 alone has them): send one message at a time", CodeInvalidRequest}
+
 // splitter is a reusable jsontext decoder over a byte slice.
 type splitter struct {
 	src bytes.Buffer
@@ -393,6 +396,17 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 }
 
 var errNoObject = errors.New("not an object")
+
+// AppendMembers is AppendMember for the members of a raw object whose names pass.
+func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
+	_ = Members(object, func(name string, value []byte) bool {
+		if pass(name) {
+			b = AppendMember(b, name, value)
+		}
+		return true
+	})
+	return b
+}
 
 // Elements calls yield for each element of the JSON array raw, in order, as a
 // part of raw, until yield returns false. raw that is no array is an error.
