@@ -267,10 +267,10 @@ func (p *peer) end() error {
 }
 
 const (
-	hello      = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{}}}`
-	helloRoots = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{"roots":{"listChanged":true}}}}`
-	begun      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	changed    = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+	hello       = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{}}}`
+	helloRoots  = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{"roots":{"listChanged":true}}}}`
+	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	changed     = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
 )
 
 func read(id int, path string) string {

@@ -26,15 +26,15 @@ type keeper struct {
 	timeout time.Duration // of one query
 	log     zerolog.Logger
 	wake    chan struct{} // capacity 1
-	begun   chan struct{} // closed when notifications/initialized was seen
+	ready   chan struct{} // closed when notifications/initialized was seen
 
 	mu       sync.Mutex
 	cur      *bounds
-	known    bool // the client has introduced itself; before that nothing is allowed
+	known    bool // the handshake was made; before that nothing is allowed
 	client   string
 	declared bool
-	started  bool // begun is closed
-	late     bool // a query gave up waiting for begun: ask when it comes
+	started  bool // ready is closed
+	late     bool // a query gave up waiting for ready: ask when it comes
 	wanted   uint64
 	answered uint64
 	changed  chan struct{} // closed and replaced when answered grows
@@ -44,13 +44,13 @@ type keeper struct {
 func newKeeper(dirs *bounds, timeout time.Duration, log zerolog.Logger) *keeper {
 	return &keeper{
 		timeout: timeout, log: log, cur: dirs,
-		wake: make(chan struct{}, 1), begun: make(chan struct{}), changed: make(chan struct{}),
+		wake: make(chan struct{}, 1), ready: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
 
-// introduced records what the client calls itself and declared at initialize.
+// handshake records what the client calls itself and declared at initialize.
 // Only the first handshake counts.
-func (k *keeper) introduced(client string, declaresRoots bool) {
+func (k *keeper) handshake(client string, declaresRoots bool) {
 	k.mu.Lock()
 	first := !k.known
 	if first {
@@ -68,7 +68,7 @@ func (k *keeper) initialized() {
 	k.mu.Lock()
 	if !k.started {
 		k.started = true
-		close(k.begun)
+		close(k.ready)
 	}
 	late := k.late
 	k.late = false
@@ -92,7 +92,7 @@ func (k *keeper) want() {
 }
 
 // wait returns the boundary for a call that arrives now, once all that was due
-// is answered. It fails when the client has not introduced itself, and when no
+// is answered. It fails when the client has not made the handshake, and when no
 // answer comes within the time two queries may take.
 func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*k.timeout+time.Second)
@@ -179,24 +179,24 @@ func (k *keeper) settle(due uint64, next *bounds, err error) {
 	k.answered = due
 	close(k.changed)
 	k.changed = make(chan struct{})
-	unbegun := errors.Is(err, errNotBegun)
-	again := unbegun && k.started // it came while the query gave up
-	k.late = unbegun && !k.started
+	notReady := errors.Is(err, errNotReady)
+	again := notReady && k.started // it came while the query gave up
+	k.late = notReady && !k.started
 	k.mu.Unlock()
 	if again {
 		k.want()
 	}
 }
 
-var errNotBegun = errors.New("the client has not sent notifications/initialized in time")
+var errNotReady = errors.New("the client has not sent notifications/initialized in time")
 
 func (k *keeper) query(ctx context.Context, client asker) (*bounds, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	select {
-	case <-k.begun:
+	case <-k.ready:
 	case <-ctx.Done():
-		return nil, errNotBegun
+		return nil, errNotReady
 	}
 	answer, err := client.Call(ctx, methodRoots)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	serverName     = "mcphub-files"
-	rootsTimeout   = 10 * time.Second // of one roots/list query (R2)
-	grace          = time.Second      // for calls already read, after the end of input
-	maxConcurrent  = 32               // calls that run at a time; the others wait
-	maxAnswer      = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit
-	methodRoots    = "roots/list"
-	methodChanged  = "notifications/roots/list_changed"
-	methodBegun    = "notifications/initialized"
-	methodDiscover = "server/discover"
+	serverName        = "mcphub-files"
+	rootsTimeout      = 10 * time.Second // of one roots/list query (R2)
+	grace             = time.Second      // for calls already read, after the end of input
+	maxConcurrent     = 32               // calls that run at a time; the others wait
+	maxAnswer         = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit
+	methodRoots       = "roots/list"
+	methodChanged     = "notifications/roots/list_changed"
+	methodInitialized = "notifications/initialized"
+	methodDiscover    = "server/discover"
 )
 
 // Options say what a [Server] serves.
@@ -118,7 +118,7 @@ func (s *Server) session() *session {
 	ses := &session{Server: s, slots: make(chan struct{}, maxConcurrent), keeper: newKeeper(b, s.rootsTimeout, s.o.Log)}
 	hooks := &server.Hooks{}
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
-		ses.keeper.introduced(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
+		ses.keeper.handshake(r.Params.ClientInfo.Name, r.Params.Capabilities.Roots != nil)
 	})
 	ses.mcp = server.NewMCPServer(serverName, s.o.Version, server.WithToolCapabilities(false), server.WithHooks(hooks))
 	for _, t := range tools {
@@ -154,7 +154,7 @@ func (s *session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // a call without one does not run.
 func (s *session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
-	case methodBegun:
+	case methodInitialized:
 		s.keeper.initialized()
 	case methodChanged:
 		s.keeper.want()

@@ -82,7 +82,7 @@ func TestCancel(t *testing.T) {
 	p := dial(t, quiet())
 	p.send(helloRoots)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	question := p.next()
 	p.send(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"write_file","arguments":{"path":"f","content":"x"}}}`)
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}`)
@@ -100,7 +100,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	p := dial(t, quiet())
 	p.send(helloRoots)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	question := p.next()
 	for i := range 120 {
 		p.send("%s", read(i, "f"))
@@ -126,7 +126,7 @@ func TestEndOfInput(t *testing.T) {
 	p := dial(t, quiet(dir))
 	p.send(helloRoots)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	p.next()
 	if _, err := io.WriteString(p.in, read(1, "f")); err != nil { // no newline
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestContextEndsServe(t *testing.T) {
 	p := dial(t, quiet())
 	p.send(helloRoots)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	p.next()
 	p.send("%s", read(1, "f")) // waits for roots
 	p.cancel()
@@ -183,7 +183,7 @@ func TestBrokenOutputEndsServe(t *testing.T) {
 
 // FuzzFrame: no line ends the session, and whatever is written is one line of JSON.
 func FuzzFrame(f *testing.F) {
-	for _, s := range []string{hello, helloRoots, begun, changed, read(1, "f"), `{"jsonrpc":"2.0","id":1,"result":{}}`, `[]`, "\x00", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+	for _, s := range []string{hello, helloRoots, initialized, changed, read(1, "f"), `{"jsonrpc":"2.0","id":1,"result":{}}`, `[]`, "\x00", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_files","arguments":{"path":"~","pattern":"{a,**}"}}}`} {
 		f.Add(s)
 	}
