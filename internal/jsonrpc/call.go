@@ -22,10 +22,10 @@ type answered struct {
 
 // Call sends a request and waits for its answer. params are the parts of one
 // raw JSON value, written one after the other without a copy of the large
-// ones; nothing, or nothing but empty parts, means no params member. When ctx ends first, the peer is sent
-// notifications/cancelled (except for initialize, which must not be cancelled)
-// and the error is the cause of ctx; large params may then still be in use and
-// must not be written to. Other errors match ErrClosed, or are a *BrokenError.
+// ones; nothing, or nothing but empty parts, means no params member. When ctx
+// ends first, the peer is sent notifications/cancelled (except for initialize,
+// which must not be cancelled) and the error is the cause of ctx; large params
+// may then still be in use and must not be written to. Other errors match ErrClosed, or are a *BrokenError.
 // An error object of the peer is not an error of Call.
 func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
 	if ctx.Err() != nil {

@@ -69,8 +69,8 @@ func (r *Reply) end(cause error) {
 }
 
 // Answer sends the answer and never blocks: one that there is no room for, or
-// that is large and not taken by the peer at once, is left to a goroutine. A cancelled request is not answered,
-// and a second answer is dropped.
+// that is large and not taken by the peer at once, is left to a goroutine. A
+// cancelled request is not answered, and a second answer is dropped.
 func (r *Reply) Answer(a Answer) {
 	cause, first := r.claim()
 	if !first {
