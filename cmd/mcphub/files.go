@@ -22,7 +22,9 @@ func filesCommand() *cobra.Command {
 				return err
 			}
 			srv := files.New(files.Options{Dirs: dirs, Version: buildVersion(), Log: log})
-			if err := srv.Serve(cmd.Context(), os.Stdin, os.Stdout); err != nil && cmd.Context().Err() == nil {
+			in, out, restore := openStdio()
+			defer restore()
+			if err := srv.Serve(cmd.Context(), in, out); err != nil && cmd.Context().Err() == nil {
 				return &exitError{exitFailure, err}
 			}
 			return nil

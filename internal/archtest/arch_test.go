@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"internal/jsonrpc":   {"internal/rawio", "internal/printable"},
 	"internal/audit":     {"internal/rawio", "internal/nesting"},
 	"internal/config":    {"internal/nesting", "internal/resource"},
-	"internal/files":     {"internal/nesting"},
+	"internal/files":     {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":    {"internal/jsonrpc"},
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},

@@ -29,18 +29,16 @@
 //
 // # Concurrency
 //
-// [New] starts nothing. [Server.Serve] owns one client until it returns. One
-// goroutine asks for roots and is the only one that changes the boundary; the
-// read loop never waits, so an answer can always come in (asking on the read
-// loop is the deadlock every such server has to avoid). Calls run side by side,
-// up to a limit; those that change files run one after the other.
+// [New] starts nothing. [Server.Serve] owns one client until it returns, over a
+// [mcphub/internal/jsonrpc.Conn]. One goroutine asks for roots and is the only one
+// that changes the boundary; the read loop never waits, so an answer can always
+// come in. Calls run side by side, up to a limit; those that change files run one
+// after the other.
 //
 // # What it refuses to do
 //
 // It speaks the handshake versions of the protocol only and answers
 // server/discover with "method not found", so a modern client falls back. It has
 // no tool that makes links, deletes, or changes modes. It reads no devices, pipes
-// or sockets, and follows no link while it lists or searches. It does not use
-// mcp-go's stdio server: that one keeps a single session for the whole process
-// and runs calls on the read loop when its queue is full.
+// or sockets, and follows no link while it lists or searches.
 package files

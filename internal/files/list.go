@@ -17,6 +17,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/printable"
 )
 
 const (
@@ -102,12 +104,8 @@ func (c *call) entries(dir *os.Root, most int) ([]entry, bool, error) {
 
 var marks = map[string]string{"file": "[FILE]", "directory": "[DIR]", "link": "[LINK]", "other": "[OTHER]"}
 
-func listDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[pathOnly](raw)
-	if err != nil {
-		return nil, err
-	}
-	list, p, cut, err := c.list(args.Path)
+func listDirectory(c *call, args pathArgs) (*mcp.CallToolResult, error) {
+	list, p, cut, err := c.list(*args.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +120,7 @@ func listDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
 		strings.TrimSuffix(sb.String(), "\n")), nil
 }
 
-func (c *call) list(arg *string) ([]entry, place, bool, error) {
-	path, err := required("path", arg)
-	if err != nil {
-		return nil, place{}, false, err
-	}
+func (c *call) list(path string) ([]entry, place, bool, error) {
 	dir, p, err := c.openDir(path)
 	if err != nil {
 		return nil, p, false, failed("list", path, err)
@@ -139,22 +133,8 @@ func (c *call) list(arg *string) ([]entry, place, bool, error) {
 	return list, p, cut, nil
 }
 
-func listSizes(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Path   *string `json:"path"`
-		SortBy *string `json:"sortBy"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	by := "name"
-	if args.SortBy != nil {
-		by = *args.SortBy
-	}
-	if by != "name" && by != "size" {
-		return nil, fmt.Errorf("invalid arguments: sortBy must be name or size, not %q", by)
-	}
-	list, p, cut, err := c.list(args.Path)
+func listSizes(c *call, args sizesArgs) (*mcp.CallToolResult, error) {
+	list, p, cut, err := c.list(*args.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +150,7 @@ func listSizes(c *call, raw []byte) (*mcp.CallToolResult, error) {
 			dirs++
 		}
 	}
-	if by == "size" {
+	if *args.SortBy == "size" {
 		slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(b.bytes(), a.bytes()) })
 	}
 	var sb strings.Builder
@@ -220,18 +200,8 @@ type node struct {
 	Error     string  `json:"error,omitempty"`     // why it cannot be listed
 }
 
-func directoryTree(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Path    *string  `json:"path"`
-		Exclude []string `json:"excludePatterns"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	arg, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
+func directoryTree(c *call, args treeArgs) (*mcp.CallToolResult, error) {
+	arg := *args.Path
 	exclude, err := newGlobs(args.Exclude)
 	if err != nil {
 		return nil, err
@@ -311,24 +281,9 @@ func (t *treeWalk) descend(n *node, dir *os.Root, rel string, depth int) {
 	t.fill(n, sub, rel, depth)
 }
 
-func searchFiles(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Path    *string  `json:"path"`
-		Pattern *string  `json:"pattern"`
-		Exclude []string `json:"excludePatterns"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	arg, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
-	pattern, err := required("pattern", args.Pattern)
-	if err == nil {
-		err = checkGlob(pattern)
-	}
-	if err != nil {
+func searchFiles(c *call, args searchArgs) (*mcp.CallToolResult, error) {
+	arg, pattern := *args.Path, *args.Pattern
+	if err := checkGlob(pattern); err != nil {
 		return nil, err
 	}
 	exclude, err := newGlobs(args.Exclude)
@@ -437,7 +392,7 @@ func (g globs) match(rel string) bool {
 func checkGlob(p string) error {
 	switch {
 	case p == "" || !doublestar.ValidatePattern(p):
-		return fmt.Errorf("invalid arguments: the pattern %q is malformed", clip(p, 200))
+		return fmt.Errorf("invalid arguments: the pattern %q is malformed", printable.Clip(p, 200))
 	case len(p) > 1024 || strings.Count(p, "{") > 8 || strings.Count(p, "**") > 8:
 		return errors.New("invalid arguments: the pattern is too long or too complicated: search a smaller directory with a simpler one")
 	case path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), ".."):
@@ -446,15 +401,8 @@ func checkGlob(p string) error {
 	return nil
 }
 
-func fileInfo(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[pathOnly](raw)
-	if err != nil {
-		return nil, err
-	}
-	arg, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
+func fileInfo(c *call, args pathArgs) (*mcp.CallToolResult, error) {
+	arg := *args.Path
 	p, err := c.resolve(arg, true)
 	if err == nil && p.info == nil {
 		err = fs.ErrNotExist
@@ -480,10 +428,7 @@ func fileInfo(c *call, raw []byte) (*mcp.CallToolResult, error) {
 
 // listAllowed answers in the words of the official server, so that what compares
 // the list with the roots it serves (C2) needs to know one form only.
-func listAllowed(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	if _, err := arguments[struct{}](raw); err != nil {
-		return nil, err
-	}
+func listAllowed(c *call, _ struct{}) (*mcp.CallToolResult, error) {
 	out := map[string]any{"directories": c.bounds.paths(), "skipped": append([]skipped{}, c.bounds.skipped...)}
 	if c.lastErr != "" {
 		out["lastError"] = c.lastErr

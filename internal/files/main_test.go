@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds what a test waits for that should come at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // rootList is a client's answer to roots/list.
 type rootList struct {
@@ -231,20 +231,27 @@ type message struct {
 
 func (p *peer) next() message {
 	p.t.Helper()
+	line := p.line()
+	var m message
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		p.t.Fatalf("not JSON: %q", line)
+	}
+	return m
+}
+
+// line is the next line that comes.
+func (p *peer) line() string {
+	p.t.Helper()
 	select {
 	case line, ok := <-p.lines:
 		if !ok {
 			p.t.Fatal("the server has ended")
 		}
-		var m message
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			p.t.Fatalf("not JSON: %q", line)
-		}
-		return m
+		return line
 	case <-time.After(patience):
 		p.t.Fatal("no message came")
 	}
-	return message{}
+	return ""
 }
 
 // end waits for Serve to return.
@@ -260,10 +267,10 @@ func (p *peer) end() error {
 }
 
 const (
-	hello      = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{}}}`
-	helloRoots = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{"roots":{"listChanged":true}}}}`
-	begun      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	changed    = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+	hello       = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{}}}`
+	helloRoots  = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"t","version":"1"},"capabilities":{"roots":{"listChanged":true}}}}`
+	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	changed     = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
 )
 
 func read(id int, path string) string {

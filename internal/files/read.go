@@ -12,10 +12,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/printable"
 )
 
 const (
@@ -94,21 +97,7 @@ func readUpTo(r io.Reader, size, most int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-type readArgs struct {
-	Path *string  `json:"path"`
-	Head *float64 `json:"head"`
-	Tail *float64 `json:"tail"`
-}
-
-func readText(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[readArgs](raw)
-	if err != nil {
-		return nil, err
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
+func readText(c *call, args readArgs) (*mcp.CallToolResult, error) {
 	head, err := lineCount("head", args.Head)
 	if err != nil {
 		return nil, err
@@ -120,9 +109,9 @@ func readText(c *call, raw []byte) (*mcp.CallToolResult, error) {
 	if head > 0 && tail > 0 {
 		return nil, errors.New("give head or tail, not both")
 	}
-	data, err := c.text(path, head, tail)
+	data, err := c.text(*args.Path, head, tail)
 	if err != nil {
-		return nil, failed("read", path, err)
+		return nil, failed("read", *args.Path, err)
 	}
 	text, note := asText(data)
 	res := mcp.NewToolResultText(text)
@@ -224,16 +213,7 @@ func asText(data []byte) (text, note string) {
 		"Note: this file is not UTF-8. Bytes that are not are shown as U+FFFD, so do not write this text back; read_media_file returns the bytes."
 }
 
-func readMany(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Paths []string `json:"paths"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	if len(args.Paths) == 0 {
-		return nil, errors.New("invalid arguments: paths is missing or empty")
-	}
+func readMany(c *call, args manyArgs) (*mcp.CallToolResult, error) {
 	res := &mcp.CallToolResult{IsError: true} // unless one can be read
 	left := maxFile
 	for _, path := range args.Paths {
@@ -267,15 +247,8 @@ var mediaTypes = map[string]string{
 	".flac": "audio/flac", ".m4a": "audio/mp4", ".aac": "audio/aac", ".pdf": "application/pdf",
 }
 
-func readMedia(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[pathOnly](raw)
-	if err != nil {
-		return nil, err
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
+func readMedia(c *call, args pathArgs) (*mcp.CallToolResult, error) {
+	path := *args.Path
 	f, info, p, err := c.openFile(path)
 	if err != nil {
 		return nil, failed("read", path, err)
@@ -302,27 +275,13 @@ func readMedia(c *call, raw []byte) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{content}}, nil
 }
 
-type pathOnly struct {
-	Path *string `json:"path"`
-}
-
-func required(name string, value *string) (string, error) {
-	if value == nil {
-		return "", fmt.Errorf("invalid arguments: %s is missing", name)
-	}
-	return *value, nil
-}
-
 // lineCount reads head or tail; 0 and none at all both mean the whole file, since
 // some clients fill in every optional number.
-func lineCount(name string, v *float64) (int, error) {
-	if v == nil {
-		return 0, nil
+func lineCount(name string, v float64) (int, error) {
+	if v < 0 || v != math.Trunc(v) || v > math.MaxInt32 {
+		return 0, fmt.Errorf("invalid arguments: %s must be a number of lines, not %v", name, v)
 	}
-	if *v < 0 || *v != math.Trunc(*v) || *v > math.MaxInt32 {
-		return 0, fmt.Errorf("invalid arguments: %s must be a number of lines, not %v", name, *v)
-	}
-	return int(*v), nil
+	return int(v), nil
 }
 
 // failed says what could not be done, where, and why.
@@ -339,12 +298,10 @@ func failed(what, path string, err error) error {
 }
 
 // shown is a name as it may stand in a line of text: quoted where it holds
-// something that could pass for another line.
+// something that could pass for another line, or that nobody sees.
 func shown(name string) string {
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError || r == 0x2028 || r == 0x2029 {
-			return fmt.Sprintf("%q", name)
-		}
+	if strings.ContainsAny(name, "\n\r\t\u2028\u2029\uFFFD") || printable.Clean(name) != name {
+		return strconv.QuoteToASCII(name)
 	}
 	return name
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 )
 
 // keeper keeps the boundary of one client. The goroutine in run asks the client
@@ -20,39 +23,38 @@ import (
 // was wanted at its arrival is answered, so it never sees directories that were
 // withdrawn before it. A query that fails answers too, by keeping cur.
 type keeper struct {
-	ask     func(ctx context.Context) ([]byte, error) // the raw result of roots/list
-	timeout time.Duration                             // of one query
+	timeout time.Duration // of one query
 	log     zerolog.Logger
 	wake    chan struct{} // capacity 1
-	begun   chan struct{} // closed when notifications/initialized was seen
+	ready   chan struct{} // closed when notifications/initialized was seen
 
 	mu       sync.Mutex
 	cur      *bounds
-	known    bool // the client has introduced itself; before that nothing is allowed
+	known    bool // the handshake was made; before that nothing is allowed
 	client   string
 	declared bool
-	started  bool // begun is closed
-	late     bool // a query gave up waiting for begun: ask when it comes
+	started  bool // ready is closed
+	late     bool // a query gave up waiting for ready: ask when it comes
 	wanted   uint64
 	answered uint64
 	changed  chan struct{} // closed and replaced when answered grows
 	lastErr  string        // why the last query failed; "" if it did not
 }
 
-func newKeeper(ask func(context.Context) ([]byte, error), dirs *bounds, timeout time.Duration, log zerolog.Logger) *keeper {
+func newKeeper(dirs *bounds, timeout time.Duration, log zerolog.Logger) *keeper {
 	return &keeper{
-		ask: ask, timeout: timeout, log: log, cur: dirs,
-		wake: make(chan struct{}, 1), begun: make(chan struct{}), changed: make(chan struct{}),
+		timeout: timeout, log: log, cur: dirs,
+		wake: make(chan struct{}, 1), ready: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
 
-// introduced records what the client calls itself and declared at initialize.
+// handshake records what the client calls itself and declared at initialize.
 // Only the first handshake counts.
-func (k *keeper) introduced(client string, declaresRoots bool) {
+func (k *keeper) handshake(client string, declaresRoots bool) {
 	k.mu.Lock()
 	first := !k.known
 	if first {
-		k.known, k.client, k.declared = true, client, declaresRoots
+		k.known, k.client, k.declared = true, printable.Clip(client, 100), declaresRoots
 	}
 	k.mu.Unlock()
 	if first && declaresRoots {
@@ -66,7 +68,7 @@ func (k *keeper) initialized() {
 	k.mu.Lock()
 	if !k.started {
 		k.started = true
-		close(k.begun)
+		close(k.ready)
 	}
 	late := k.late
 	k.late = false
@@ -90,7 +92,7 @@ func (k *keeper) want() {
 }
 
 // wait returns the boundary for a call that arrives now, once all that was due
-// is answered. It fails when the client has not introduced itself, and when no
+// is answered. It fails when the client has not made the handshake, and when no
 // answer comes within the time two queries may take.
 func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*k.timeout+time.Second)
@@ -125,13 +127,18 @@ func (k *keeper) wait(ctx context.Context) (*bounds, string, error) {
 func (k *keeper) without() string {
 	const cure = "name a directory on the command line (mcphub files DIR)"
 	if k.declared {
-		return fmt.Sprintf("the client %q did not give its roots (%s); call again, or %s", clip(k.client, 100), k.lastErr, cure)
+		return fmt.Sprintf("the client %q did not give its roots (%s); call again, or %s", k.client, k.lastErr, cure)
 	}
-	return fmt.Sprintf("the client %q gives no roots; %s", clip(k.client, 100), cure)
+	return fmt.Sprintf("the client %q gives no roots; %s", k.client, cure)
+}
+
+// An asker sends a request to the client: a [jsonrpc.Conn].
+type asker interface {
+	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
 }
 
 // run asks whenever something is wanted, one query at a time, until ctx ends.
-func (k *keeper) run(ctx context.Context) {
+func (k *keeper) run(ctx context.Context, client asker) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -145,7 +152,7 @@ func (k *keeper) run(ctx context.Context) {
 		if !open {
 			continue
 		}
-		next, err := k.query(ctx)
+		next, err := k.query(ctx, client)
 		if ctx.Err() != nil {
 			return
 		}
@@ -172,43 +179,46 @@ func (k *keeper) settle(due uint64, next *bounds, err error) {
 	k.answered = due
 	close(k.changed)
 	k.changed = make(chan struct{})
-	unbegun := errors.Is(err, errNotBegun)
-	again := unbegun && k.started // it came while the query gave up
-	k.late = unbegun && !k.started
+	notReady := errors.Is(err, errNotReady)
+	again := notReady && k.started // it came while the query gave up
+	k.late = notReady && !k.started
 	k.mu.Unlock()
 	if again {
 		k.want()
 	}
 }
 
-var errNotBegun = errors.New("the client has not sent notifications/initialized in time")
+var errNotReady = errors.New("the client has not sent notifications/initialized in time")
 
-func (k *keeper) query(ctx context.Context) (*bounds, error) {
+func (k *keeper) query(ctx context.Context, client asker) (*bounds, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	select {
-	case <-k.begun:
+	case <-k.ready:
 	case <-ctx.Done():
-		return nil, errNotBegun
+		return nil, errNotReady
 	}
-	raw, err := k.ask(ctx)
+	answer, err := client.Call(ctx, methodRoots)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("no answer to roots/list within %v", k.timeout)
 	}
 	if err != nil {
 		return nil, err
 	}
-	entries, bad, note, err := parseRoots(raw)
+	if err := answer.Err(); err != nil {
+		return nil, fmt.Errorf("the client answered with an error: %s", printable.Clip(err.Error(), 500))
+	}
+	entries, bad, note, err := parseRoots(answer.Result)
 	if err != nil {
 		return nil, err
 	}
 	k.mu.Lock()
-	client := clip(k.client, 100)
+	name := k.client
 	k.mu.Unlock()
-	origin := fmt.Sprintf("the client %q gave an empty list of roots; open a folder there", client)
+	origin := fmt.Sprintf("the client %q gave an empty list of roots; open a folder there", name)
 	switch {
 	case len(entries)+len(bad) > 0:
-		origin = fmt.Sprintf("none of the roots that the client %q gave can be used", client)
+		origin = fmt.Sprintf("none of the roots that the client %q gave can be used", name)
 	case note != "":
 		origin = note
 	}
@@ -238,7 +248,7 @@ func parseRoots(raw []byte) (entries []asked, bad []skipped, note string, err er
 		}
 		switch err := json.Unmarshal(v, &r); {
 		case err != nil || r.URI == nil:
-			bad = append(bad, skipped{clip(string(v), 200), "it has no uri"})
+			bad = append(bad, skipped{printable.Clip(string(v), 200), "it has no uri"})
 		default:
 			entries = append(entries, asked{raw: *r.URI, uri: true})
 		}
@@ -246,13 +256,5 @@ func parseRoots(raw []byte) (entries []asked, bad []skipped, note string, err er
 	if len(entries) == 0 && len(bad) > 0 {
 		return nil, nil, "", fmt.Errorf("none of the %d entries of the answer to roots/list has a uri", len(bad))
 	}
-	return entries, bad, clip(meta.Note, 1000), nil
-}
-
-// clip shortens s to about n bytes.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return s[:n] + "..."
+	return entries, bad, printable.Clip(printable.Clean(meta.Note), 1000), nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 func TestRootsReplaceDirectories(t *testing.T) {
@@ -88,11 +90,18 @@ func TestRootsThatCannotBeUsed(t *testing.T) {
 	wantError(t, c, "read_text_file", args{"path": "f"}, "none of the roots", "and 2 more")
 }
 
+// says is a client that gives this result to every question.
+type says string
+
+func (s says) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
+	return &jsonrpc.Response{Result: []byte(s)}, nil
+}
+
 // TestRefusalsWithoutRoots: each says which client this is, which of the three
 // cases holds, and what helps.
 func TestRefusalsWithoutRoots(t *testing.T) {
 	refusal := func(answer func(k *keeper)) string {
-		k := newKeeper(nil, newBounds("", nil), time.Second, quiet().o.Log)
+		k := newKeeper(newBounds("", nil), time.Second, quiet().o.Log)
 		answer(k)
 		b, _, err := k.wait(t.Context())
 		if err != nil {
@@ -102,10 +111,9 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 	}
 	answered := func(raw string) func(k *keeper) {
 		return func(k *keeper) {
-			k.introduced("Codex", true)
-			k.ask = func(context.Context) ([]byte, error) { return []byte(raw), nil }
+			k.handshake("Codex", true)
 			k.initialized()
-			next, err := k.query(t.Context())
+			next, err := k.query(t.Context(), says(raw))
 			k.settle(k.wanted, next, err)
 		}
 	}
@@ -113,7 +121,7 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 		answer func(k *keeper)
 		want   []string
 	}{
-		"none":          {func(k *keeper) { k.introduced("Codex", false) }, []string{`the client "Codex" gives no roots`, "mcphub files DIR"}},
+		"none":          {func(k *keeper) { k.handshake("Codex", false) }, []string{`the client "Codex" gives no roots`, "mcphub files DIR"}},
 		"empty":         {answered(`{"roots":[]}`), []string{`the client "Codex" gave an empty list of roots`, "open a folder"}},
 		"empty, by hub": {answered(`{"roots":[],"_meta":{"mcphub/roots":"Because so."}}`), []string{"no directory is allowed: Because so."}},
 		"other meta":    {answered(`{"roots":[],"_meta":{"mcphub/roots":7}}`), []string{"gave an empty list of roots"}},
@@ -182,8 +190,8 @@ func TestCallBeforeRoots(t *testing.T) {
 	cli := folder(t, map[string]string{"f": "cli"})
 	root := folder(t, map[string]string{"f": "root"})
 	for name, lines := range map[string][]string{
-		"after initialized":  {helloRoots, begun, read(1, "f"), read(2, filepath.Join(cli, "f"))},
-		"before initialized": {helloRoots, read(1, "f"), read(2, filepath.Join(cli, "f")), begun},
+		"after initialized":  {helloRoots, initialized, read(1, "f"), read(2, filepath.Join(cli, "f"))},
+		"before initialized": {helloRoots, read(1, "f"), read(2, filepath.Join(cli, "f")), initialized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := dial(t, quiet(cli))
@@ -222,7 +230,7 @@ func TestQueriesAreFew(t *testing.T) {
 	p := dial(t, quiet())
 	p.send(helloRoots)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	first := p.next()
 	for range 50 {
 		p.send(changed)
@@ -256,9 +264,12 @@ func TestRootsNeverAnswered(t *testing.T) {
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("%s", m.Result)
 	}
-	p.send(begun) // now it may be asked
+	p.send(initialized) // now it may be asked
 	question := p.next()
 	p.send("%s", read(1, "f"))
+	if m := p.next(); m.Method != "notifications/cancelled" {
+		t.Fatalf("the client is not told that nobody waits any more: %+v", m)
+	}
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("%s", m.Result)
 	}
@@ -287,7 +298,7 @@ func TestRootsNotDeclared(t *testing.T) {
 	}
 	p.send(hello)
 	p.next()
-	p.send(begun)
+	p.send(initialized)
 	p.send(changed)
 	p.send("%s", read(1, "f"))
 	if m := p.next(); m.Method != "" || !strings.Contains(string(m.Result), `"text":"cli"`) {
@@ -309,8 +320,8 @@ func TestSessionsShareNothing(t *testing.T) {
 }
 
 func TestWaitIsBounded(t *testing.T) {
-	k := newKeeper(nil, newBounds("", nil), 0, quiet().o.Log)
-	k.introduced("t", true) // nobody runs, so nobody answers
+	k := newKeeper(newBounds("", nil), 0, quiet().o.Log)
+	k.handshake("t", true) // nobody runs, so nobody answers
 	if _, _, err := k.wait(context.Background()); err == nil {
 		t.Error("a call was judged without an answer")
 	}

@@ -16,28 +16,16 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/diff"
+
+	"mcphub/internal/printable"
 )
 
 // tempPrefix begins the name of a file that is being written. One that is left
 // behind, when the process is killed while writing, may be removed.
 const tempPrefix = ".mcphub-"
 
-func writeFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Path    *string `json:"path"`
-		Content *string `json:"content"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
-	content, err := required("content", args.Content)
-	if err != nil {
-		return nil, err
-	}
+func writeFile(c *call, args writeArgs) (*mcp.CallToolResult, error) {
+	path, content := *args.Path, *args.Content
 	p, err := c.resolve(path, true)
 	if err == nil && p.info != nil {
 		err = regular(p.info)
@@ -125,27 +113,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-type edit struct {
-	Old *string `json:"oldText"`
-	New *string `json:"newText"`
-}
-
-func editFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Path   *string `json:"path"`
-		Edits  []edit  `json:"edits"`
-		DryRun bool    `json:"dryRun"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
-	if len(args.Edits) == 0 {
-		return nil, errors.New("invalid arguments: edits is missing or empty")
-	}
+func editFile(c *call, args editArgs) (*mcp.CallToolResult, error) {
+	path := *args.Path
 	f, info, p, err := c.openFile(path)
 	if err != nil {
 		return nil, failed("edit", path, err)
@@ -198,9 +167,9 @@ func (e edit) apply(data []byte) ([]byte, error) {
 	}
 	switch {
 	case n == 0:
-		return nil, fmt.Errorf("oldText was not found: %q; read the file again and copy the text exactly", clip(*e.Old, 80))
+		return nil, fmt.Errorf("oldText was not found: %q; read the file again and copy the text exactly", printable.Clip(*e.Old, 80))
 	case n > 1:
-		return nil, fmt.Errorf("oldText occurs %d times: %q; give more of the surrounding lines", n, clip(*e.Old, 80))
+		return nil, fmt.Errorf("oldText occurs %d times: %q; give more of the surrounding lines", n, printable.Clip(*e.Old, 80))
 	case len(data)-len(before)+len(after) > maxFile:
 		return nil, fmt.Errorf("the file would have more than %d bytes", maxFile)
 	}
@@ -223,15 +192,8 @@ func (c *call) unchanged(p place, read fs.FileInfo) error {
 	return nil
 }
 
-func makeDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[pathOnly](raw)
-	if err != nil {
-		return nil, err
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return nil, err
-	}
+func makeDirectory(c *call, args pathArgs) (*mcp.CallToolResult, error) {
+	path := *args.Path
 	p, err := c.resolve(path, true)
 	if err == nil && p.info != nil && !p.info.IsDir() {
 		err = errors.New("a file is in the way")
@@ -249,22 +211,8 @@ func makeDirectory(c *call, raw []byte) (*mcp.CallToolResult, error) {
 	return mcp.NewToolResultStructured(map[string]any{"path": p.path(), "created": p.info == nil}, text+shown(p.path())), nil
 }
 
-func moveFile(c *call, raw []byte) (*mcp.CallToolResult, error) {
-	args, err := arguments[struct {
-		Source      *string `json:"source"`
-		Destination *string `json:"destination"`
-	}](raw)
-	if err != nil {
-		return nil, err
-	}
-	source, err := required("source", args.Source)
-	if err != nil {
-		return nil, err
-	}
-	destination, err := required("destination", args.Destination)
-	if err != nil {
-		return nil, err
-	}
+func moveFile(c *call, args moveArgs) (*mcp.CallToolResult, error) {
+	source, destination := *args.Source, *args.Destination
 	// A link as the last component is what is moved, not what it leads to.
 	from, err := c.resolve(source, false)
 	if err == nil && from.info == nil {

@@ -2,7 +2,6 @@ package jsonrpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
@@ -10,9 +9,6 @@ import (
 // This file is about messages that come together in one array (JSON-RPC 2.0,
 // section 6), which one revision of MCP has: 2025-03-26. They are served like any
 // others; the answers to the requests among them go back in one array, too.
-
-// ErrBatch is matched by the error of Split for an array.
-var ErrBatch error = &SyntaxError{"a batch is not supported here (2025-03-26 alone has them): send one message at a time", CodeInvalidRequest}
 
 // MaxBatch bounds how many messages a batch may have: each may cost an answer that
 // is many times as long as itself.
@@ -76,7 +72,7 @@ func (c *Conn) takeMember(raw []byte, g *answers) {
 		}
 		q.m, q.together = m, g
 		g.expect()
-		c.begin(q)
+		c.spawn(q)
 	}
 }
 
@@ -105,7 +101,7 @@ func (g *answers) refuse(id []byte, code int64, text string) {
 // reply takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
 func (g *answers) reply(ctx context.Context, id string, a Answer) {
-	if !errors.As(context.Cause(ctx), new(*CancelledError)) {
+	if !isCancelled(context.Cause(ctx)) {
 		g.add(id, a)
 	}
 	a.release()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // call is one request that waits for its answer. Whoever takes it out of the
@@ -23,10 +22,10 @@ type answered struct {
 
 // Call sends a request and waits for its answer. params are the parts of one
 // raw JSON value, written one after the other without a copy of the large
-// ones; nothing, or nothing but empty parts, means no params member. When ctx ends first, the peer is sent
-// notifications/cancelled (except for initialize, which must not be cancelled)
-// and the error is the cause of ctx; large params may then still be in use and
-// must not be written to. Other errors match ErrClosed, or are a *BrokenError.
+// ones; nothing, or nothing but empty parts, means no params member. When ctx
+// ends first, the peer is sent notifications/cancelled (except for initialize,
+// which must not be cancelled) and the error is the cause of ctx; large params
+// may then still be in use and must not be written to. Other errors match ErrClosed, or are a *BrokenError.
 // An error object of the peer is not an error of Call.
 func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
 	if ctx.Err() != nil {
@@ -178,56 +177,4 @@ func (c *Conn) tryNotify(beyond int, method string, params [][]byte) bool {
 	}
 	c.dropped.Add(1)
 	return false
-}
-
-// frame is what an outgoing frame is put together in. It is used again once
-// the Writer has let go of it; after an error it is left to the collector.
-type frame struct {
-	head  []byte
-	parts [][]byte
-}
-
-var frames = sync.Pool{New: func() any {
-	return &frame{head: make([]byte, 0, 256), parts: make([][]byte, 0, 8)}
-}}
-
-func newFrame() *frame { return frames.Get().(*frame) }
-
-func (f *frame) free() {
-	if cap(f.head) > 4096 || cap(f.parts) > 64 {
-		return
-	}
-	clear(f.parts)
-	f.head, f.parts = f.head[:0], f.parts[:0]
-	frames.Put(f)
-}
-
-const memberID0 = `{"jsonrpc":"2.0","id":`
-
-var (
-	endObject    = []byte{'}'}
-	memberAnswer = []byte(`,"result":`)
-	memberFault  = []byte(`,"error":`)
-)
-
-// method ends the frame whose head has been begun with a method and its params.
-func (f *frame) method(name string, params [][]byte) {
-	f.head = AppendString(append(f.head, `,"method":`...), name)
-	size := 0
-	for _, p := range params {
-		size += len(p)
-	}
-	if size == 0 {
-		f.head = append(f.head, '}')
-		f.parts = append(f.parts, f.head)
-		return
-	}
-	f.head = append(f.head, `,"params":`...)
-	f.parts = append(append(append(f.parts, f.head), params...), endObject)
-}
-
-// answer makes the frame an answer.
-func (f *frame) answer(id string, member, body []byte) {
-	f.head = append(append(append(f.head, memberID0...), id...), member...)
-	f.parts = append(f.parts, f.head, body, endObject)
 }

@@ -29,8 +29,6 @@ const (
 	lastWords = time.Second
 )
 
-const methodCancelled = "notifications/cancelled"
-
 // A Handler serves what the peer sends.
 type Handler interface {
 	// ServeRequest answers one request, on a goroutine of its own. ctx ends when
@@ -166,7 +164,6 @@ func (c *Conn) Run(ctx context.Context) error {
 	if err == nil && c.o.Grace > 0 {
 		c.drain(ctx)
 	}
-	c.stop(&ClosedError{err})
 	c.cancelServed(&ClosedError{err})
 	c.w.Close(&ClosedError{err})
 	_ = c.r.Close()
@@ -189,24 +186,21 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 	case <-over:
 		return
 	case <-ctx.Done():
-		c.stop(context.Cause(ctx))
-		c.cancelServed(context.Cause(ctx))
 	case <-c.w.failed:
 		c.mu.Lock()
 		if c.tabs.closed == nil {
 			c.tabs.closed = &ClosedError{c.w.broken()}
 		}
 		c.mu.Unlock()
-		t := time.NewTimer(lastWords)
-		defer t.Stop()
 		select {
 		case <-over:
 			return
 		case <-ctx.Done():
-			c.stop(context.Cause(ctx))
-			c.cancelServed(context.Cause(ctx))
-		case <-t.C:
+		case <-time.After(lastWords):
 		}
+	}
+	if ctx.Err() != nil {
+		c.cancelServed(context.Cause(ctx))
 	}
 	_ = c.r.Close()
 }
@@ -224,7 +218,6 @@ func (c *Conn) drain(ctx context.Context) {
 	case <-idle:
 		_ = c.w.Flush(ctx)
 	case <-ctx.Done():
-		c.stop(&ClosedError{context.Cause(ctx)})
 		c.cancelServed(&ClosedError{context.Cause(ctx)})
 		<-idle
 	}

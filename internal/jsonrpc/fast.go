@@ -1,20 +1,19 @@
 package jsonrpc
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
 )
 
-// This file is the short way of a small request: taken on the read loop of one
+// This file is the fast path of a small request: taken on the read loop of one
 // Conn, sent on by another without waiting, answered on that one's read loop.
 // No goroutine is woken between the four system calls of a relayed request.
-// Whatever would have to wait takes the long way instead: a goroutine of its
+// Whatever would have to wait takes the slow path instead: a goroutine of its
 // own and Call.
 
-// fastFrame is the longest request, in bytes, that is offered the short way:
+// fastFrame is the longest request, in bytes, that is offered the fast path:
 // what is done with it delays what lies behind it on the stream.
 const fastFrame = 16 << 10
 
@@ -24,10 +23,10 @@ type Reply struct {
 	id   string
 	size int
 
-	mu    sync.Mutex
-	stop  Stopper
-	cause error // why nobody waits for the answer any more
-	spent bool  // answered, or left to the long way
+	mu      sync.Mutex
+	stop    Stopper
+	cause   error // why nobody waits for the answer any more
+	claimed bool  // answered, or left to the slow path
 }
 
 // A Stopper can be told that nobody waits for what it does.
@@ -35,12 +34,12 @@ type Stopper interface {
 	Abandon(cause error)
 }
 
-// spend reports whether the answer is still to be given, and by whom: once.
-func (r *Reply) spend() (cause error, first bool) {
+// claim reports whether the answer is still to be given, and by whom: once.
+func (r *Reply) claim() (cause error, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first = !r.spent
-	r.spent = true
+	first = !r.claimed
+	r.claimed = true
 	return r.cause, first
 }
 
@@ -70,18 +69,16 @@ func (r *Reply) end(cause error) {
 }
 
 // Answer sends the answer and never blocks: one that there is no room for, or
-// that is large and not taken by the peer at once, is left to a goroutine. A cancelled request is not answered,
-// and a second answer is dropped.
+// that is large and not taken by the peer at once, is left to a goroutine. A
+// cancelled request is not answered, and a second answer is dropped.
 func (r *Reply) Answer(a Answer) {
-	cause, first := r.spend()
+	cause, first := r.claim()
 	if !first {
 		a.release()
 		return
 	}
 	c := r.c
-	c.mu.Lock()
-	delete(c.tabs.serving, r.id) // the id is free once its answer can be seen
-	c.mu.Unlock()
+	c.free(r.id)
 	if isCancelled(cause) {
 		a.release()
 		r.over()
@@ -90,35 +87,27 @@ func (r *Reply) Answer(a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	f.answer(r.id, member, body)
-	sent, slip := false, (*slip)(nil)
+	sent, pending := false, (*completion)(nil)
 	if len(body) <= borrowed {
 		sent = a.batch.send(c.w, f.parts)
 	} else {
-		slip, sent = c.w.offer(f.parts)
+		pending, sent = c.w.offer(f.parts)
 	}
-	if sent && slip == nil {
+	if sent && pending == nil {
 		f.free()
 		a.release()
 		r.over()
 		return
 	}
-	if slip == nil {
+	if pending == nil {
 		a.own()
 	}
-	go r.later(f, slip, a)
-}
-
-func isCancelled(cause error) bool {
-	if cause == nil {
-		return false
-	}
-	var gone *CancelledError
-	return errors.As(cause, &gone)
+	go r.later(f, pending, a)
 }
 
 // later sends an answer that there was no room for, or waits until one that
 // was taken in part has left.
-func (r *Reply) later(f *frame, s *slip, a Answer) {
+func (r *Reply) later(f *frame, s *completion, a Answer) {
 	defer r.over()
 	if s == nil {
 		r.c.reply(r.c.ctx, r.id, a)
@@ -134,39 +123,27 @@ func (r *Reply) Batch() *Batch { return &r.c.batch }
 
 // over gives the request's turn back.
 func (r *Reply) over() {
-	r.c.mu.Lock()
-	r.c.tabs.active--
-	r.c.tabs.held -= r.size
-	r.c.mu.Unlock()
+	r.c.over(r.size)
 	r.c.busy.Done()
 }
 
-// fast offers a request to Options.Fast. false: it goes the long way.
+// fast offers a request to Options.Fast. false: it takes the slow path.
 func (c *Conn) fast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > fastFrame {
 		return false
 	}
 	r := &Reply{c: c, id: string(m.ID), size: len(m.Frame)}
-	c.mu.Lock()
-	_, twice := c.tabs.serving[r.id]
-	if twice || c.tabs.active >= cap(c.sem) {
-		c.mu.Unlock()
+	if c.admit(r.id, r, r.size, cap(c.sem)) != "" {
 		return false
 	}
-	c.tabs.serving[r.id] = r
-	c.tabs.active++
-	c.tabs.held += r.size
 	c.busy.Add(1)
-	c.mu.Unlock()
 	if c.taken(m, r) {
 		return true
 	}
-	if _, first := r.spend(); !first {
+	if _, first := r.claim(); !first {
 		return true // by a handler that says no and answers all the same
 	}
-	c.mu.Lock()
-	delete(c.tabs.serving, r.id)
-	c.mu.Unlock()
+	c.free(r.id)
 	r.over()
 	return false
 }
@@ -182,9 +159,10 @@ func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
 	return c.o.Fast(m, r)
 }
 
-// cancelServed cancels every request that is being served: those of the short
-// way hang on no context.
+// cancelServed cancels every request that is being served: those on the fast path
+// have no context.
 func (c *Conn) cancelServed(cause error) {
+	c.stop(cause)
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.tabs.serving))
 	c.mu.Unlock()

@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,8 @@ const (
 	CodeInvalidParams  = -32602
 	CodeInternal       = -32603
 )
+
+const methodCancelled = "notifications/cancelled"
 
 // A Member is one member of an object: its decoded name and its raw value.
 type Member struct {
@@ -140,7 +141,7 @@ func ParseError(raw []byte) *Error {
 		Data    json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil || e.Code == nil {
-		return &Error{Code: CodeInternal, Message: "malformed error object: " + clip(raw, 200)}
+		return &Error{Code: CodeInternal, Message: "malformed error object: " + printable.Clip(string(raw), 200)}
 	}
 	return &Error{Code: *e.Code, Message: e.Message, Data: e.Data}
 }
@@ -158,88 +159,6 @@ func AppendMember(b []byte, name string, value []byte) []byte {
 		b = append(b, ',')
 	}
 	return append(append(AppendString(b, name), ':'), value...)
-}
-
-// AppendMembers is AppendMember for the members of a raw object whose names pass.
-func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
-	_ = Members(object, func(name string, value []byte) bool {
-		if pass(name) {
-			b = AppendMember(b, name, value)
-		}
-		return true
-	})
-	return b
-}
-
-// A Response is what a peer answered to a Call: exactly one of Result and
-// Error is set, raw.
-type Response struct {
-	Result []byte
-	Error  []byte
-
-	buf   *buffer
-	batch *Batch // of the read loop that it is on
-	lent  bool   // it is in the memory of that read loop
-}
-
-// Answer passes r on as it is. Where an Asker was given r, the Answer must go
-// to a Reply before Answered returns.
-func (r *Response) Answer() Answer {
-	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
-	if r.buf != nil {
-		a.Release = r.Release
-	}
-	return a
-}
-
-// Lent reports whether r is in the memory of the read loop that an Asker is told
-// on. Where it is not it may be kept: it stays valid until it is released.
-func (r *Response) Lent() bool { return r.lent }
-
-// Err returns the error object of r, nil for a result.
-func (r *Response) Err() *Error {
-	if r.Error == nil {
-		return nil
-	}
-	return ParseError(r.Error)
-}
-
-// Release gives the memory of a large response back for reuse. Nothing may
-// touch Result or Error afterwards. Calling it is optional.
-func (r *Response) Release() {
-	if r.buf != nil {
-		r.buf.release()
-		r.buf = nil
-	}
-	r.Result, r.Error = nil, nil
-}
-
-// An Answer is what a Handler returns to a request: exactly one of Result and
-// Error, raw. The zero Answer is sent as an internal error. Release, where
-// set, is called once the answer has been written or dropped; never when it
-// had to be given up half written, for then it stays in use.
-type Answer struct {
-	Result  []byte
-	Error   []byte
-	Release func()
-
-	batch *Batch // of the read loop that answers
-	lent  bool   // Result and Error are in the memory of that read loop
-}
-
-// own makes the parts of a outlive the read loop's turn.
-func (a *Answer) own() {
-	if a.lent {
-		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
-	}
-}
-
-// ResultAnswer answers with a raw JSON value.
-func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
-
-// ErrorAnswer answers with an error object that has no data.
-func ErrorAnswer(code int64, message string) Answer {
-	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
 }
 
 // ErrClosed is matched by every error that means that the peer is gone.
@@ -276,11 +195,4 @@ func (e *CancelledError) Error() string {
 		return "cancelled by the peer"
 	}
 	return "cancelled by the peer: " + e.Reason
-}
-
-func clip(b []byte, n int) string {
-	if len(b) > n {
-		return string(b[:n]) + "…"
-	}
-	return string(b)
 }

@@ -1,73 +1,128 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
 
-// This file reads the answers of a lenient peer that have nothing odd about
-// them, which is nearly all that a child sends. It accepts less than jsontext
-// does, and whatever it does not accept is read again by that: it can refuse
-// nothing, and its reading is tested to be the same. What a client sends never
-// comes here.
+// This file reads frames that have nothing odd about them, which is nearly all of
+// them: the requests of a strict peer, the answers of a lenient one. It accepts
+// less than jsontext does, and whatever it does not accept is read again by that:
+// it can refuse nothing, and its reading is tested to be the same.
+//
+// Of a strict peer only ASCII is plain, no escape of a code point is, names have
+// no escapes at all, and in every object they are told apart byte by byte. So
+// there is one reading of what is plain.
 
-// plainDepth is the nesting up to which a frame is plain.
-const plainDepth = 64
+const (
+	strictDepth  = 16 // levels of nesting up to which a frame is plain
+	lenientDepth = 64
+	plainMembers = 16 // of one object of a strict peer
+)
 
-// plainAnswer reads frame into m where it is a plain answer: an object of
-// plain members, jsonrpc, id and result or error among them once each.
-func plainAnswer(frame []byte, m *Message) bool {
-	if len(frame) == 0 || frame[0] != '{' {
+// A plain reads one frame. Its methods return where what begins at b[i] ends, -1
+// where it is not plain.
+type plain struct {
+	b      []byte
+	strict bool
+	depth  int    // levels that it may still go down
+	odd    uint64 // bits that no character of a plain string has
+}
+
+func newPlain(frame []byte, strict bool) plain {
+	if strict {
+		return plain{b: frame, strict: true, depth: strictDepth, odd: highs}
+	}
+	return plain{b: frame, depth: lenientDepth}
+}
+
+// names tells apart the names of one object: where they begin and end.
+type names struct {
+	n  int
+	at [plainMembers][2]int32
+}
+
+// add reports whether the name at b[from:to] has no escapes and is new.
+func (s *names) add(b []byte, from, to int) bool {
+	name := b[from:to]
+	if s.n == plainMembers || bytes.IndexByte(name, '\\') >= 0 {
 		return false
 	}
-	var id, result, fault []byte
-	seen := uint8(0)
-	for i := 1; ; i++ {
+	for _, at := range s.at[:s.n] {
+		if string(b[at[0]:at[1]]) == string(name) {
+			return false
+		}
+	}
+	s.at[s.n] = [2]int32{int32(from), int32(to)}
+	s.n++
+	return true
+}
+
+// plainFrame reads frame into m where it is plain: of a strict peer a request or a
+// notification whose params, if any, are an object, of a lenient one an answer.
+func plainFrame(frame []byte, strict bool, m *Message) bool {
+	if len(frame) == 0 || frame[0] != '{' || len(frame) > 1<<30 {
+		return false
+	}
+	*m = Message{Members: m.Members[:0]}
+	p := newPlain(frame, strict)
+	var seen uint8
+	i := 1
+	for more := true; more; {
 		from := blanks(frame, i)
-		to := plainString(frame, from)
+		to, at := p.name(from)
 		if to < 0 {
 			return false
 		}
-		name := frame[from:to]
-		if i = blanks(frame, to); i >= len(frame) || frame[i] != ':' {
+		name := frame[from+1 : to]
+		if strict && string(name) == "params" {
+			i = p.object(at, m)
+		} else {
+			i = p.value(at)
+		}
+		if i < 0 {
 			return false
 		}
-		from = blanks(frame, i+1)
-		if to = plainValue(frame, from); to < 0 {
-			return false
-		}
-		value, bit := frame[from:to], uint8(0)
-		switch string(name) {
-		case `"jsonrpc"`:
-			bit = memberVersion
-			if string(value) != `"2.0"` {
-				return false
-			}
-		case `"id"`:
-			bit, id = memberID, value
-		case `"result"`:
-			bit, result = memberResult, value
-		case `"error"`:
-			bit, fault = memberError, value
-		default:
-			return false
-		}
-		if seen&bit != 0 {
+		bit, ok := m.plainMember(name, frame[at:i], strict)
+		if !ok || seen&bit != 0 {
 			return false
 		}
 		seen |= bit
-		if i = blanks(frame, to); i >= len(frame) || frame[i] != ',' {
-			if i >= len(frame) || frame[i] != '}' || blanks(frame, i+1) != len(frame) {
-				return false
-			}
-			break
+		if i, more = p.next(i, '}'); i < 0 {
+			return false
 		}
 	}
-	if seen&memberID == 0 || (result == nil) == (fault == nil) || checkID(id) != nil {
+	if strict && (seen&memberVersion == 0 || m.Method == "") || !strict && (m.ID == nil || (m.Result == nil) == (m.Error == nil)) {
 		return false
 	}
-	*m = Message{Frame: frame, ID: id, Result: result, Error: fault, Members: m.Members[:0]}
-	return true
+	m.Frame = frame
+	return blanks(frame, i) == len(frame)
+}
+
+// plainMember enters a member of the envelope; false: it is not plain there.
+func (m *Message) plainMember(name, value []byte, strict bool) (bit uint8, ok bool) {
+	switch string(name) {
+	case "jsonrpc":
+		return memberVersion, string(value) == `"2.0"`
+	case "id":
+		m.ID = value
+		return memberID, checkID(value) == nil
+	case "method":
+		var err error
+		m.Method, err = methodName(value)
+		return memberMethod, strict && err == nil
+	case "params":
+		m.Params = value
+		return memberParams, strict
+	case "result":
+		m.Result = value
+		return memberResult, !strict
+	case "error":
+		m.Error = value
+		return memberError, !strict
+	}
+	return 0, false
 }
 
 func blanks(b []byte, i int) int {
@@ -77,85 +132,91 @@ func blanks(b []byte, i int) int {
 	return i
 }
 
-// plainValue returns where the JSON value that begins at b[i] ends, -1 where
-// it is not plain.
-func plainValue(b []byte, i int) int {
-	objects, depth := uint64(0), 0 // the lowest bit: the innermost is an object
-	for {
-		if i = blanks(b, i); i >= len(b) {
-			return -1
-		}
-		switch b[i] {
-		case '{', '[':
-			if depth == plainDepth {
-				return -1
-			}
-			depth++
-			objects <<= 1
-			end := byte(']')
-			if b[i] == '{' {
-				objects |= 1
-				end = '}'
-			}
-			if next := blanks(b, i+1); next >= len(b) {
-				return -1
-			} else if b[next] != end {
-				if i++; end == '}' {
-					i = plainName(b, next)
-				}
-				if i < 0 {
-					return -1
-				}
-				continue
-			} else {
-				i = next // its end is dealt with below
-			}
-		case '"':
-			i = plainString(b, i)
-		default:
-			i = plainScalar(b, i)
-		}
-		if i < 0 {
-			return -1
-		}
-		more := false
-		for depth > 0 && !more {
-			if i = blanks(b, i); i >= len(b) {
-				return -1
-			}
-			switch {
-			case b[i] == ',' && objects&1 != 0:
-				if i = plainName(b, blanks(b, i+1)); i < 0 {
-					return -1
-				}
-				more = true
-			case b[i] == ',':
-				i++
-				more = true
-			case b[i] == '}' && objects&1 != 0, b[i] == ']' && objects&1 == 0:
-				i++
-				depth--
-				objects >>= 1
-			default:
-				return -1
-			}
-		}
-		if !more {
-			return i
-		}
+// name returns where the name that begins at b[i] ends, before its closing quote,
+// and where its value begins.
+func (p *plain) name(i int) (end, value int) {
+	after := p.string(i)
+	if after < 0 {
+		return -1, -1
 	}
+	if value = blanks(p.b, after); value >= len(p.b) || p.b[value] != ':' {
+		return -1, -1
+	}
+	return after - 1, blanks(p.b, value+1)
 }
 
-// plainName returns where the value of the member whose name begins at b[i]
-// may begin, -1 where the name is not plain.
-func plainName(b []byte, i int) int {
-	if i = plainString(b, i); i < 0 {
+// next goes behind the comma or the end that stands behind a value.
+func (p *plain) next(i int, end byte) (next int, more bool) {
+	i = blanks(p.b, i)
+	if i < len(p.b) && (p.b[i] == ',' || p.b[i] == end) {
+		return i + 1, p.b[i] == ','
+	}
+	return -1, false
+}
+
+func (p *plain) value(i int) int {
+	if i >= len(p.b) {
 		return -1
 	}
-	if i = blanks(b, i); i >= len(b) || b[i] != ':' {
+	switch p.b[i] {
+	case '"':
+		return p.string(i)
+	case '{':
+		return p.object(i, nil)
+	case '[':
+		return p.array(i)
+	}
+	return plainScalar(p.b, i)
+}
+
+func (p *plain) array(i int) int {
+	if p.depth == 0 {
 		return -1
 	}
-	return i + 1
+	if i = blanks(p.b, i+1); i < len(p.b) && p.b[i] == ']' {
+		return i + 1
+	}
+	p.depth--
+	for more := true; more; {
+		if i = p.value(blanks(p.b, i)); i < 0 {
+			return -1
+		}
+		if i, more = p.next(i, ']'); i < 0 {
+			return -1
+		}
+	}
+	p.depth++
+	return i
+}
+
+// object also adds the members to those of m, unless that is nil.
+func (p *plain) object(i int, m *Message) int {
+	if i >= len(p.b) || p.b[i] != '{' || p.depth == 0 {
+		return -1
+	}
+	if i = blanks(p.b, i+1); i < len(p.b) && p.b[i] == '}' {
+		return i + 1
+	}
+	p.depth--
+	var seen names
+	for more := true; more; {
+		from := blanks(p.b, i)
+		to, at := p.name(from)
+		if to < 0 || p.strict && !seen.add(p.b, from+1, to) {
+			return -1
+		}
+		if i = p.value(at); i < 0 {
+			return -1
+		}
+		if m != nil {
+			m.Members = append(m.Members, Member{knownName(p.b[from+1 : to]), p.b[at:i]})
+		}
+		if i, more = p.next(i, '}'); i < 0 {
+			return -1
+		}
+	}
+	p.depth++
+	return i
 }
 
 const (
@@ -173,14 +234,13 @@ func special(w uint64) uint64 {
 	return ((w ^ 0x02*lows - 0x21*lows) | (w ^ slants - lows)) &^ w
 }
 
-// plainString returns where the JSON string that begins at b[i] ends, -1 where
-// none does.
-func plainString(b []byte, i int) int {
+func (p *plain) string(i int) int {
+	b, odd := p.b, p.odd
 	if i >= len(b) || b[i] != '"' {
 		return -1
 	}
 	for i++; ; {
-		for i+32 <= len(b) {
+		for odd == 0 && i+32 <= len(b) {
 			r := b[i : i+32 : i+32]
 			if (special(binary.LittleEndian.Uint64(r))|special(binary.LittleEndian.Uint64(r[8:]))|
 				special(binary.LittleEndian.Uint64(r[16:]))|special(binary.LittleEndian.Uint64(r[24:])))&highs != 0 {
@@ -189,7 +249,8 @@ func plainString(b []byte, i int) int {
 			i += 32
 		}
 		for i+8 <= len(b) {
-			if m := special(binary.LittleEndian.Uint64(b[i:])) & highs; m != 0 {
+			w := binary.LittleEndian.Uint64(b[i:])
+			if m := special(w)&highs | w&odd; m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}
@@ -202,10 +263,13 @@ func plainString(b []byte, i int) int {
 		case c == '"':
 			return i + 1
 		case c == '\\':
+			if p.strict && i+1 < len(b) && b[i+1] == 'u' {
+				return -1
+			}
 			if i = plainEscape(b, i+1); i < 0 {
 				return -1
 			}
-		case c < ' ':
+		case c < ' ' || p.strict && c >= 0x80:
 			return -1
 		default: // among the last seven bytes
 			i++

@@ -51,7 +51,7 @@ var plainSeeds = map[string]bool{
 func TestPlainAnswer(t *testing.T) {
 	for line, plain := range plainSeeds {
 		var m Message
-		if got := plainAnswer([]byte(line), &m); got != plain {
+		if got := plainFrame([]byte(line), false, &m); got != plain {
 			t.Errorf("%s: plain %v, want %v", line, got, plain)
 		}
 		samePlain(t, []byte(line))
@@ -63,7 +63,7 @@ func TestPlainAnswer(t *testing.T) {
 func samePlain(t *testing.T, line []byte) {
 	t.Helper()
 	var fast, full Message
-	if !plainAnswer(line, &fast) {
+	if !plainFrame(line, false, &fast) {
 		return
 	}
 	if err := split(line, false, &full); err != nil {
@@ -101,7 +101,7 @@ func TestPlainAnswerByBytes(t *testing.T) {
 			b[rng.IntN(len(b))] = byte(rng.IntN(256))
 		}
 		var m Message
-		if plainAnswer(b, &m) {
+		if plainFrame(b, false, &m) {
 			taken++
 		}
 		samePlain(t, b)
@@ -142,7 +142,7 @@ var plainRequests = map[string]bool{
 func TestPlainRequest(t *testing.T) {
 	for line, plain := range plainRequests {
 		var m Message
-		if got := plainRequest([]byte(line), &m); got != plain {
+		if got := plainFrame([]byte(line), true, &m); got != plain {
 			t.Errorf("%s: plain %v, want %v", line, got, plain)
 		}
 		sameRequest(t, []byte(line))
@@ -154,7 +154,7 @@ func TestPlainRequest(t *testing.T) {
 func sameRequest(t *testing.T, line []byte) {
 	t.Helper()
 	var fast, full Message
-	if !plainRequest(line, &fast) {
+	if !plainFrame(line, true, &fast) {
 		return
 	}
 	if err := split(line, true, &full); err != nil {
@@ -197,7 +197,7 @@ func TestPlainRequestByBytes(t *testing.T) {
 			}
 		}
 		var m Message
-		if plainRequest(b, &m) {
+		if plainFrame(b, true, &m) {
 			taken++
 		}
 		sameRequest(t, b)

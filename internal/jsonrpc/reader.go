@@ -2,10 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"math/bits"
-	"sync"
 	"sync/atomic"
 
 	"mcphub/internal/rawio"
@@ -17,51 +14,10 @@ const DefaultFrameLimit = 64 << 20
 const (
 	readSize   = 64 << 10
 	largeFrame = 32 << 10 // frames above are handed over with their buffer, not copied
-	minPooled  = 17       // 128 KiB
-	maxPooled  = 24       // 16 MiB
 	growBy     = 4        // a buffer grows by this factor
 	loose      = 4        // a buffer this much larger than its frame is not handed over
 	noProgress = 100      // reads in a row that bring nothing
 )
-
-// A buffer is a large piece of memory that is used again.
-type buffer struct{ b []byte }
-
-var pools [maxPooled + 1]sync.Pool
-
-// newBuffer returns a buffer of at least n bytes.
-func newBuffer(n int) *buffer {
-	class := max(bits.Len(uint(n-1)), minPooled)
-	if class > maxPooled {
-		return &buffer{make([]byte, n)}
-	}
-	if b, ok := pools[class].Get().(*buffer); ok {
-		return b
-	}
-	return &buffer{make([]byte, 1<<class)}
-}
-
-func (b *buffer) release() {
-	class := bits.Len(uint(len(b.b) - 1))
-	if class >= minPooled && class <= maxPooled && len(b.b) == 1<<class {
-		pools[class].Put(b)
-	}
-}
-
-// A TooLongError reports a line over the frame limit. The line has been
-// skipped. Answers are what may be the ids of the calls it answered; Request
-// is the id of the request that it seems to have been, or "".
-type TooLongError struct {
-	Limit   int
-	Size    int64
-	Answers []string
-	Request string
-	asks    bool // it has a method
-}
-
-func (e *TooLongError) Error() string {
-	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Size, e.Limit)
-}
 
 // A Reader cuts a stream into lines. It is used by one goroutine.
 type Reader struct {

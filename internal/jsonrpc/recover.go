@@ -2,9 +2,25 @@ package jsonrpc
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 )
+
+// A TooLongError reports a line over the frame limit. The line has been
+// skipped. Answers are what may be the ids of the calls it answered; Request
+// is the id of the request that it seems to have been, or "".
+type TooLongError struct {
+	Limit   int
+	Size    int64
+	Answers []string
+	Request string
+	asks    bool // it has a method
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("a line of %d bytes is over the limit of %d", e.Size, e.Limit)
+}
 
 // idScanner looks for the ids of a line that cannot be read as JSON. It is not
 // a parser: it follows strings and nesting just far enough to tell a member of
@@ -16,7 +32,7 @@ type idScanner struct {
 	depth   int
 	inStr   bool
 	escaped bool
-	begun   bool   // something other than blanks was seen
+	started bool   // something other than blanks was seen
 	noise   bool   // and it was not the beginning of an object
 	text    []byte // the string or bare token being read at depth 1
 	last    string // the last complete string at depth 1
@@ -66,8 +82,8 @@ func (s *idScanner) feed(b []byte) {
 }
 
 func (s *idScanner) step(c byte) {
-	if !s.begun && c != ' ' && c != '\t' && c != '\r' {
-		s.begun = true
+	if !s.started && c != ' ' && c != '\t' && c != '\r' {
+		s.started = true
 		s.noise = c != '{' && c != '['
 	}
 	if s.mark.step(c, s.inStr, s.escaped) && (s.mark.inStr || s.noise && !s.env.known()) {

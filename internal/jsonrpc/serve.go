@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"mcphub/internal/printable"
 )
 
 func (c *Conn) readLoop() error {
@@ -104,22 +106,22 @@ func (c *Conn) request(rd *Reader, m *Message) {
 	// down that was given up may still be writing from it.
 	frame, _ := rd.Take()
 	q.m = m.rebase(frame)
-	c.begin(q)
+	c.spawn(q)
 }
 
 // enter registers a request; refusal tells why there is none.
 func (c *Conn) enter(m *Message) (q *request, refusal string) {
 	q = new(request)
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
-	if refusal = c.admit(m, q); refusal != "" {
+	if refusal = c.admit(string(m.ID), q, len(m.Frame), cap(c.sem)*(1+waitingRequests)); refusal != "" {
 		q.cancel(nil)
 		return nil, refusal
 	}
 	return q, ""
 }
 
-// begin has a request served off the read loop.
-func (c *Conn) begin(q *request) {
+// spawn has a request served off the read loop.
+func (c *Conn) spawn(q *request) {
 	c.busy.Add(1)
 	select {
 	case c.work <- q:
@@ -159,24 +161,47 @@ func (c *Conn) worker(q *request) {
 	}
 }
 
-// admit enters a request into the table; the text tells why it is refused.
-func (c *Conn) admit(m *Message, q *request) string {
-	most := cap(c.sem) * (1 + waitingRequests)
+// admit enters a request of so many bytes into the table, as one of so many; the
+// text tells why it is refused.
+func (c *Conn) admit(id string, r served, size, most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, twice := c.tabs.serving[string(m.ID)]; twice {
+	if _, twice := c.tabs.serving[id]; twice {
 		return "a request with this id is still being served"
 	}
 	if c.tabs.active >= most {
 		return fmt.Sprintf("too many requests at once (%d): send again when some have been answered", most)
 	}
-	if c.tabs.active > 0 && c.tabs.held+len(m.Frame) > heldFrames*c.o.FrameLimit {
+	if c.tabs.active > 0 && c.tabs.held+size > heldFrames*c.o.FrameLimit {
 		return fmt.Sprintf("the requests that wait hold %d bytes: send again when some have been answered", c.tabs.held)
 	}
-	c.tabs.serving[string(m.ID)] = q
+	c.tabs.serving[id] = r
 	c.tabs.active++
-	c.tabs.held += len(m.Frame)
+	c.tabs.held += size
 	return ""
+}
+
+// free gives back the id of a request, before its answer can be seen.
+func (c *Conn) free(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tabs.serving, id)
+}
+
+// over gives back the place of a request, once the Writer has taken its answer.
+func (c *Conn) over(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tabs.active--
+	c.tabs.held -= size
+}
+
+// Serving is how many requests of the peer are being served, those included
+// whose answer the peer has not yet taken.
+func (c *Conn) Serving() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tabs.active
 }
 
 // serve answers one request. It keeps its turn until the Writer has taken the
@@ -195,18 +220,13 @@ func (c *Conn) serve(q *request) {
 		}
 	case <-ctx.Done():
 	}
-	c.mu.Lock()
-	delete(c.tabs.serving, string(m.ID)) // the id is free once its answer can be seen
-	c.mu.Unlock()
+	c.free(string(m.ID))
 	if q.together != nil {
 		q.together.reply(ctx, string(m.ID), a)
 	} else {
 		c.reply(ctx, string(m.ID), a)
 	}
-	c.mu.Lock()
-	c.tabs.active--
-	c.tabs.held -= len(m.Frame)
-	c.mu.Unlock()
+	c.over(len(m.Frame))
 	if turn {
 		<-c.sem
 	}
@@ -224,41 +244,23 @@ func (c *Conn) answer(ctx context.Context, m *Message) (a Answer) {
 
 // panicked is the answer to a request whose handler panicked.
 func (c *Conn) panicked(m *Message, p any) Answer {
-	c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
+	c.o.Log.Error().Str("method", printable.Clip(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a message made its handler panic")
 	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
 
 func (c *Conn) notification(m *Message) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.o.Log.Error().Str("method", clip([]byte(m.Method), 100)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).Msg("a notification made its handler panic")
+			c.panicked(m, r)
 		}
 	}()
 	c.h.ServeNotification(m)
 }
 
-// parts returns the member of the envelope and its value that a makes.
-func (a Answer) parts() (member, body []byte) {
-	switch {
-	case a.Result != nil:
-		return memberAnswer, a.Result
-	case a.Error != nil:
-		return memberFault, a.Error
-	}
-	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
-}
-
-func (a Answer) release() {
-	if a.Release != nil {
-		a.Release()
-	}
-}
-
 // reply sends an answer, unless its request was cancelled: then the peer
 // expects none.
 func (c *Conn) reply(ctx context.Context, id string, a Answer) {
-	var gone *CancelledError
-	if errors.As(context.Cause(ctx), &gone) {
+	if isCancelled(context.Cause(ctx)) {
 		a.release()
 		return
 	}
@@ -305,6 +307,10 @@ func (c *Conn) refuse(id []byte, code int64, text string) {
 	if !c.w.trySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}
+}
+
+func isCancelled(cause error) bool {
+	return cause != nil && errors.As(cause, new(*CancelledError))
 }
 
 func (c *Conn) peerCancelled(m *Message) {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/printable"
 )
 
 // A SyntaxError says why a frame cannot be taken. Code is what to refuse it
@@ -24,6 +26,9 @@ func (e *SyntaxError) Error() string { return e.Reason }
 
 // shapeError is a SyntaxError of the envelope, not of the JSON.
 func shapeError(text string) error { return &SyntaxError{text, CodeInvalidRequest} }
+
+// ErrBatch is matched by the error of Split for an array.
+var ErrBatch error = &SyntaxError{"a batch is not supported here (2025-03-26 alone has them): send one message at a time", CodeInvalidRequest}
 
 // splitter is a reusable jsontext decoder over a byte slice.
 type splitter struct {
@@ -105,7 +110,7 @@ var (
 // UTF-8 throughout; of a lenient one only the names of the envelope must be
 // unique. The error is a *SyntaxError.
 func Split(frame []byte, strict bool, m *Message) error {
-	if strict && plainRequest(frame, m) || !strict && plainAnswer(frame, m) {
+	if plainFrame(frame, strict, m) {
 		return nil
 	}
 	err := split(frame, strict, m)
@@ -161,7 +166,7 @@ func split(frame []byte, strict bool, m *Message) error {
 	case strict && m.Method != "" && (m.Result != nil || m.Error != nil):
 		return shapeError("a message is a request or an answer, not both")
 	case !strict && m.Result != nil && m.Error != nil:
-		settle(m)
+		dropNull(m)
 	}
 	return nil
 }
@@ -177,9 +182,9 @@ func (s *splitter) end() error {
 	return nil
 }
 
-// settle takes the null out of an answer that has both members, as peers of
+// dropNull takes the null out of an answer that has both members, as peers of
 // JSON-RPC 1.0 habits send it.
-func settle(m *Message) {
+func dropNull(m *Message) {
 	switch {
 	case string(m.Error) == "null":
 		m.Error = nil
@@ -392,6 +397,17 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 
 var errNoObject = errors.New("not an object")
 
+// AppendMembers is AppendMember for the members of a raw object whose names pass.
+func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
+	_ = Members(object, func(name string, value []byte) bool {
+		if pass(name) {
+			b = AppendMember(b, name, value)
+		}
+		return true
+	})
+	return b
+}
+
 // Elements calls yield for each element of the JSON array raw, in order, as a
 // part of raw, until yield returns false. raw that is no array is an error.
 func Elements(raw []byte, yield func(value []byte) bool) error {
@@ -455,7 +471,7 @@ func reason(err error) string {
 			text = se.Err.Error()
 		}
 		if se.JSONPointer != "" {
-			text += " at " + clip([]byte(se.JSONPointer), 200)
+			text += " at " + printable.Clip(string(se.JSONPointer), 200)
 		}
 		return text
 	}

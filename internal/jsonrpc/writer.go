@@ -11,12 +11,12 @@ import (
 const DefaultQueue = 8 << 20
 
 const (
-	borrowed   = 32 << 10 // parts above are not copied into the queue
-	gathered   = 8 << 10  // parts up to here are copied to be written in one go
-	piece      = 64 << 10 // small parts are gathered into pieces of this size
-	batch      = 8        // chunks handed to the peer at a time
-	sociable   = 8        // times that a lone sender looks around for others, once there were some
-	controlGap = 1 << 20  // how far refusals and cancellations may go over the limit
+	borrowed       = 32 << 10 // parts above are not copied into the queue
+	gathered       = 8 << 10  // parts up to here are copied to be written in one go
+	piece          = 64 << 10 // small parts are gathered into pieces of this size
+	batch          = 8        // chunks handed to the peer at a time
+	contentionLast = 8        // times that a lone sender looks around for others, once there were some
+	controlGap     = 1 << 20  // how far refusals and cancellations may go over the limit
 )
 
 // A Writer writes frames to one peer: in the order of Send, one at a time,
@@ -31,33 +31,33 @@ type Writer struct {
 	limit  int
 	failed chan struct{} // closed when the peer could not be written to
 
-	mu       sync.Mutex
-	queue    []chunk
-	inflight int    // the first chunks, which are being written
-	size     [2]int // bytes of queue, by class
-	writing  bool
-	err      error
-	waiting  []*waiter // for room, in order
-	flushing []flusher // in order
-	accepted uint64    // bytes of all frames that got their place
-	sent     uint64
-	scratch  []byte        // of who is writing
-	group    [batch][]byte // of who is writing
-	spare    []byte        // a piece to be used again
-	company  int           // others have come while somebody wrote, not long ago
-	wide     bool          // w has been widened
-	wg       sync.WaitGroup
+	mu         sync.Mutex
+	queue      []chunk
+	inflight   int    // the first chunks, which are being written
+	size       [2]int // bytes of queue, by class
+	writing    bool
+	err        error
+	waiting    []*waiter // for room, in order
+	flushing   []flusher // in order
+	accepted   uint64    // bytes of all frames that got their place
+	sent       uint64
+	scratch    []byte        // of who is writing
+	group      [batch][]byte // of who is writing
+	spare      []byte        // a piece to be used again
+	contention int           // others have come while somebody wrote, not long ago
+	wide       bool          // w has been widened
+	wg         sync.WaitGroup
 }
 
 // waiter is a frame without a place. Its turn is closed when it has got one,
 // or never will.
 type waiter struct {
-	parts [][]byte
-	class class
-	total int
-	turn  chan struct{}
-	slip  *slip
-	err   error
+	parts      [][]byte
+	class      class
+	total      int
+	turn       chan struct{}
+	completion *completion
+	err        error
 }
 
 type flusher struct {
@@ -96,12 +96,12 @@ func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err err
 	case !w.fits(class, total, 0) || w.awaited(class):
 		return w.await(ctx, &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})})
 	}
-	slip, err := w.accept(parts, total, true)
+	s, err := w.accept(parts, total, true)
 	w.mu.Unlock()
-	if slip == nil {
+	if s == nil {
 		return err == nil, err
 	}
-	return true, slip.wait(ctx)
+	return true, s.wait(ctx)
 }
 
 // await waits for a place in the queue. It is called with mu held.
@@ -123,13 +123,13 @@ func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error)
 		w.mu.Unlock()
 		<-me.turn // its turn came at the same moment
 	}
-	if me.err != nil || me.slip == nil {
+	if me.err != nil || me.completion == nil {
 		return me.err == nil, me.err
 	}
-	return true, me.slip.wait(ctx)
+	return true, me.completion.wait(ctx)
 }
 
-func (s *slip) wait(ctx context.Context) error {
+func (s *completion) wait(ctx context.Context) error {
 	select {
 	case <-s.done:
 		return s.err
@@ -189,13 +189,13 @@ func (w *Writer) trySend(beyond int, parts [][]byte) bool {
 
 // accept gives a frame its place: it is written at once as far as that needs
 // no waiting, or queued. Large parts are borrowed where that is allowed: then
-// the slip says when they are free again. It is called with mu held, and lets
+// the completion says when they are free again. It is called with mu held, and lets
 // go of it while writing.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
+func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*completion, error) {
 	w.accepted += uint64(total)
 	if w.writing || w.raw == nil {
 		s := w.enqueue(parts, 0, borrow)
-		w.company = sociable
+		w.contention = contentionLast
 		w.start()
 		return s, nil
 	}
@@ -204,8 +204,8 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		s := w.enqueue(parts, 0, borrow)
 		return s, w.push()
 	}
-	if w.company > 0 && total <= gathered {
-		return nil, w.together(parts)
+	if w.contention > 0 && total <= gathered {
+		return nil, w.coalesce(parts)
 	}
 	w.mu.Unlock()
 	n, err := w.attempt(parts)
@@ -220,7 +220,7 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		return nil, err
 	}
 	w.progress(n)
-	var s *slip
+	var s *completion
 	if n < total {
 		if !w.wide {
 			w.wide = true
@@ -239,24 +239,24 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 	return s, nil
 }
 
-// together writes a small frame with those that others have ready: where many
+// coalesce writes a small frame with those that others have ready: where many
 // send, one lets the others come first and writes for all of them. It is
 // called as accept is.
-func (w *Writer) together(parts [][]byte) error {
+func (w *Writer) coalesce(parts [][]byte) error {
 	w.enqueue(parts, 0, false)
 	mine := w.accepted
 	w.mu.Unlock()
 	runtime.Gosched()
 	w.mu.Lock()
 	if w.accepted == mine {
-		w.company--
+		w.contention--
 	}
 	return w.push()
 }
 
 // offer is send for who must not wait. false: the frame has no place, and must
-// be sent as others are. Where there is a slip, large parts are still in use.
-func (w *Writer) offer(parts [][]byte) (*slip, bool) {
+// be sent as others are. Where there is a completion, large parts are still in use.
+func (w *Writer) offer(parts [][]byte) (*completion, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -305,7 +305,7 @@ func (w *Writer) push() error {
 		if err != nil {
 			w.fail(err, true)
 		} else if n == all && len(w.queue) > 0 {
-			w.company = sociable
+			w.contention = contentionLast
 		}
 	}
 	if w.err != nil {

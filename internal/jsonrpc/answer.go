@@ -1,0 +1,91 @@
+package jsonrpc
+
+import "bytes"
+
+// A Response is what a peer answered to a Call: exactly one of Result and
+// Error is set, raw.
+type Response struct {
+	Result []byte
+	Error  []byte
+
+	buf   *buffer
+	batch *Batch // of the read loop that it is on
+	lent  bool   // it is in the memory of that read loop
+}
+
+// Answer passes r on as it is. Where an Asker was given r, the Answer must go
+// to a Reply before Answered returns.
+func (r *Response) Answer() Answer {
+	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
+	if r.buf != nil {
+		a.Release = r.Release
+	}
+	return a
+}
+
+// Lent reports whether r is in the memory of the read loop that an Asker is told
+// on. Where it is not it may be kept: it stays valid until it is released.
+func (r *Response) Lent() bool { return r.lent }
+
+// Err returns the error object of r, nil for a result.
+func (r *Response) Err() *Error {
+	if r.Error == nil {
+		return nil
+	}
+	return ParseError(r.Error)
+}
+
+// Release gives the memory of a large response back for reuse. Nothing may
+// touch Result or Error afterwards. Calling it is optional.
+func (r *Response) Release() {
+	if r.buf != nil {
+		r.buf.release()
+		r.buf = nil
+	}
+	r.Result, r.Error = nil, nil
+}
+
+// An Answer is what a Handler returns to a request: exactly one of Result and
+// Error, raw. The zero Answer is sent as an internal error. Release, where
+// set, is called once the answer has been written or dropped; never when it
+// had to be given up half written, for then it stays in use.
+type Answer struct {
+	Result  []byte
+	Error   []byte
+	Release func()
+
+	batch *Batch // of the read loop that answers
+	lent  bool   // Result and Error are in the memory of that read loop
+}
+
+// own makes the parts of a outlive the read loop's turn.
+func (a *Answer) own() {
+	if a.lent {
+		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
+	}
+}
+
+// ResultAnswer answers with a raw JSON value.
+func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
+
+// ErrorAnswer answers with an error object that has no data.
+func ErrorAnswer(code int64, message string) Answer {
+	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
+}
+
+// parts returns the member of the envelope and its value that a makes.
+func (a Answer) parts() (member, body []byte) {
+	switch {
+	case a.Result != nil:
+		return memberAnswer, a.Result
+	case a.Error != nil:
+		return memberFault, a.Error
+	}
+	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
+}
+
+func (a Answer) release() {
+	if a.Release != nil {
+		a.Release()
+	}
+}

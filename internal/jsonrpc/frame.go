@@ -1,0 +1,57 @@
+package jsonrpc
+
+import (
+	"sync"
+)
+
+// frame is what an outgoing frame is put together in. It is used again once
+// the Writer has let go of it; after an error it is left to the collector.
+type frame struct {
+	head  []byte
+	parts [][]byte
+}
+
+var frames = sync.Pool{New: func() any {
+	return &frame{head: make([]byte, 0, 256), parts: make([][]byte, 0, 8)}
+}}
+
+func newFrame() *frame { return frames.Get().(*frame) }
+
+func (f *frame) free() {
+	if cap(f.head) > 4096 || cap(f.parts) > 64 {
+		return
+	}
+	clear(f.parts)
+	f.head, f.parts = f.head[:0], f.parts[:0]
+	frames.Put(f)
+}
+
+const memberID0 = `{"jsonrpc":"2.0","id":`
+
+var (
+	endObject    = []byte{'}'}
+	memberAnswer = []byte(`,"result":`)
+	memberFault  = []byte(`,"error":`)
+)
+
+// method ends the frame whose head has been begun with a method and its params.
+func (f *frame) method(name string, params [][]byte) {
+	f.head = AppendString(append(f.head, `,"method":`...), name)
+	size := 0
+	for _, p := range params {
+		size += len(p)
+	}
+	if size == 0 {
+		f.head = append(f.head, '}')
+		f.parts = append(f.parts, f.head)
+		return
+	}
+	f.head = append(f.head, `,"params":`...)
+	f.parts = append(append(append(f.parts, f.head), params...), endObject)
+}
+
+// answer makes the frame an answer.
+func (f *frame) answer(id string, member, body []byte) {
+	f.head = append(append(append(f.head, memberID0...), id...), member...)
+	f.parts = append(f.parts, f.head, body, endObject)
+}
