@@ -60,7 +60,7 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 		return
 	}
 	defer func() { l.turn <- struct{}{} }()
-	level := c.host.client(c.key).Level
+	level := c.common.client(c.key).Level
 	if level == "" || level == l.told {
 		return
 	}

@@ -29,28 +29,28 @@ var (
 	errDropped      = errors.New("the session has ended")
 )
 
-// nest is what all children of a Supervisor share; nothing in it but memory
+// common is what all children of a Supervisor share; nothing in it but memory
 // changes once Run runs.
-type nest struct {
-	launcher Launcher
-	observer Observer
-	version  string
-	machine  host
-	turns    turns
-	memory   memory
-	forms    *definitions
-	shelter  func() (shelter, error) // made when first asked for
-	places   *places
-	letGo    func(*child) bool // take out an instance that nobody holds
-	revive   func(*child)      // let the life of one go on that rests
-	disown   func(*child)      // take out an instance that takes itself out
-	jitter   func() float64
-	pace     pace
-	said     func(k Key, pid int, line string)                                  // may be nil
-	changed  func(k Key, tools []Redefinition)                                  // may be nil
-	asks     func(k Key) Client                                                 // may be nil
-	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
-	noRoots  func(k Key) string                                                 // likewise
+type common struct {
+	launcher   Launcher
+	observer   Observer
+	version    string
+	machine    host
+	turns      turns
+	memory     memory
+	forms      *definitions
+	shelter    func() (shelter, error) // made when first asked for
+	places     *places
+	dropUnheld func(*child) bool // take out an instance that nobody holds
+	resume     func(*child)      // let the life of one go on that rests
+	giveUp     func(*child)      // take out an instance that takes itself out
+	jitter     func() float64
+	pace       pace
+	said       func(k Key, pid int, line string)                                  // may be nil
+	changed    func(k Key, tools []Redefinition)                                  // may be nil
+	asks       func(k Key) Client                                                 // may be nil
+	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots    func(k Key) string                                                 // likewise
 }
 
 // child is one instance. live runs on one goroutine at a time, the owner of
@@ -61,12 +61,12 @@ type child struct {
 	key    Key
 	serial uint64
 	spec   Spec
-	host   *nest
+	common *common
 	log    zerolog.Logger
 
 	kick    chan struct{} // want has changed
 	settled chan struct{} // ready and listed, or failed its first start
-	loose   atomic.Bool   // every session that joined has left
+	unheld  atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
 	cancel  context.CancelCauseFunc // ends live, calls under way too
 	retire  context.CancelCauseFunc // ends live once calls under way have ended
@@ -93,12 +93,12 @@ type past struct {
 	last     string // why the last start or run failed; "" once ready again
 	badPlan  bool   // the last start failed before anything was started
 	digest   string // identity of what was started last
-	begun    bool   // live was called before
+	started  bool   // live was called before
 	gen      uint64 // of the roots, when it was last looked whether to start
 	listed   bool   // it has been ready and listed in this instance
 	lives    Lives  // of the offer, as it was read last
 	news     bool   // the offer is not cached as it is
-	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	diedOf   Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
 	doubted  bool   // it was started once more for that, and will not be again
 	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
@@ -127,8 +127,8 @@ type view struct {
 	changed chan struct{}     // closed when a newer view is there
 }
 
-func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child {
-	c := &child{key: k, serial: serial, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+func newChild(k Key, s Spec, serial uint64, h *common, log zerolog.Logger) *child {
+	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
@@ -151,13 +151,13 @@ func (c *child) ask(change func(w *want) bool) {
 
 // wake has the owner look again at what is wanted, and whether its life goes on.
 func (c *child) wake() {
-	poke(c.kick)
+	wake(c.kick)
 	c.mu.Lock()
 	resting := c.resting
 	c.resting = false
 	c.mu.Unlock()
 	if resting {
-		c.host.revive(c)
+		c.common.resume(c)
 	}
 }
 
@@ -303,8 +303,8 @@ func (c *child) stderr(v *view) string {
 
 // said hands on a line of stderr.
 func (c *child) said(pid int, line string) {
-	if c.host.said != nil {
-		c.host.said(c.key, pid, line)
+	if c.common.said != nil {
+		c.common.said(c.key, pid, line)
 	}
 }
 
@@ -345,7 +345,7 @@ func (c *child) publish(change func(v *view)) {
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
-		c.host.observer.ChildChanged(v.status, v.offer)
+		c.common.observer.ChildChanged(v.status, v.offer)
 	}
 }
 
@@ -366,10 +366,10 @@ func (c *child) state(s State, why string) {
 // live is the life of the instance until its context ends, or until it rests:
 // then over is false, and live is called again when there is news.
 func (c *child) live() (over bool) {
-	if !c.past.begun {
-		c.past.begun = true
+	if !c.past.started {
+		c.past.started = true
 		c.recall()
-		c.machine = c.host.machineFor(c.spec, c.log)
+		c.machine = c.common.machineFor(c.spec, c.log)
 	}
 	for {
 		switch c.awaitStart() {
@@ -385,7 +385,7 @@ func (c *child) live() (over bool) {
 
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
-	defer c.host.places.leave(c)
+	defer c.common.places.leave(c)
 	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
@@ -397,7 +397,7 @@ func (c *child) once() {
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
-	case c.host.home(c.spec, c.key) != c.key:
+	case c.common.home(c.spec, c.key) != c.key:
 		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
@@ -480,7 +480,7 @@ func (c *child) awaitStart() next {
 		ask := w.demand || !c.lazy() && w.wish || c.again()
 		wait := time.Until(c.past.next)
 		switch {
-		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
+		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
 		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
@@ -517,7 +517,7 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 		lived = time.Since(r.since)
 	}
 	c.past.hist.failed(lived)
-	delay := c.past.hist.delay(c.host.jitter())
+	delay := c.past.hist.delay(c.common.jitter())
 	c.past.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason

@@ -15,7 +15,7 @@ type Client struct {
 }
 
 // client tells whom an instance serves.
-func (n *nest) client(k Key) Client {
+func (n *common) client(k Key) Client {
 	if n.asks == nil {
 		return Client{}
 	}

@@ -61,9 +61,9 @@ var definedParts = []string{"title", "description", "inputSchema", "outputSchema
 
 // compare tells of tools that this offer defines as they never were before.
 func (c *child) compare(o *Offer) {
-	changed := c.host.forms.compare(c.spec, o)
-	if len(changed) > 0 && c.host.changed != nil {
-		c.host.changed(c.key, changed)
+	changed := c.common.forms.compare(c.spec, o)
+	if len(changed) > 0 && c.common.changed != nil {
+		c.common.changed(c.key, changed)
 	}
 }
 

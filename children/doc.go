@@ -43,7 +43,7 @@
 // ready. Requests of a child go to the [Observer], all but roots/list and ping.
 // While one is being answered no call of the run times out. roots/list may wait
 // for [Options.Roots], which is told of each before it is answered; a run that
-// has waited so is not replaced because the first roots came after it had begun.
+// has waited so is not replaced because the first roots came after it had started.
 //
 // # Two eras
 //
@@ -56,7 +56,7 @@
 // where it refuses that. For the others it is asked for server/discover first. A
 // result that names a version of ours, or an error of the modern era, settles it;
 // any other answer has initialize follow at once on the same connection, and so
-// has silence after two seconds. Nothing is taken back meanwhile: a server that
+// has no answer within two seconds. Nothing is taken back meanwhile: a server that
 // is still loading finds both. One that ends because of what came first is started
 // once more, the other way. What was found out stays in the offer that is
 // remembered for the Key, and is doubted only when it fails; a server that was too

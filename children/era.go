@@ -140,7 +140,7 @@ func stringsIn(raw []byte) []string {
 	return out
 }
 
-// greet begins to speak to a child, and does what that takes before it can be
+// greet starts to speak to a child, and does what that takes before it can be
 // listed. A child that has both eras is spoken to in that of the Key: what comes
 // first on a connection may settle it for good (some servers take even
 // server/discover for that), so nothing of the other era comes before. A run
@@ -151,7 +151,7 @@ func (c *child) greet(ctx context.Context, r *run) (*Offer, error) {
 	case m == nil && c.spec.Era == EraModern:
 		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
 	case m == nil || c.spec.Era == EraLegacy:
-		return c.handshake(ctx, r)
+		return c.initialize(ctx, r)
 	}
 	var o *Offer
 	var err error
@@ -174,8 +174,8 @@ func (c *child) first() Era {
 	switch {
 	case c.spec.Era != EraAuto:
 		era = c.spec.Era
-	case c.past.shy != EraAuto:
-		era = c.past.shy.other()
+	case c.past.diedOf != EraAuto:
+		era = c.past.diedOf.other()
 	case c.past.spoke != EraAuto:
 		era = c.past.spoke
 	}
@@ -195,7 +195,7 @@ func (e Era) other() Era {
 
 // shake does the handshake, and does without where that is refused.
 func (c *child) shake(ctx context.Context, r *run, m *modern) (*Offer, error) {
-	o, err := c.handshake(ctx, r)
+	o, err := c.initialize(ctx, r)
 	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
 		return o, err
 	}
@@ -209,7 +209,7 @@ func (c *child) shake(ctx context.Context, r *run, m *modern) (*Offer, error) {
 }
 
 // home tells the Key of the instance that serves the clients of k.
-func (n *nest) home(s Spec, k Key) Key {
+func (n *common) home(s Spec, k Key) Key {
 	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.other()) {
 		return k.other()
 	}
@@ -217,7 +217,7 @@ func (n *nest) home(s Spec, k Key) Key {
 }
 
 // lacks reports whether a child is known not to speak the era of a Key.
-func (n *nest) lacks(s Spec, k Key) bool {
+func (n *common) lacks(s Spec, k Key) bool {
 	o := n.known(s, k)
 	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
 }
@@ -232,13 +232,13 @@ func (s *Supervisor) Home(k Key) Key {
 	if !ok {
 		return k
 	}
-	return s.nest.home(spec, k)
+	return s.common.home(spec, k)
 }
 
 // yield ends an instance whose clients another one serves. Its Key is free then:
 // a child that has changed is asked anew.
 func (c *child) yield(r *run) {
-	c.host.disown(c)
+	c.common.giveUp(c)
 	c.retire(errOtherEra)
 	c.keep()
 	c.end(r, errOtherEra.Error())
@@ -269,12 +269,12 @@ func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Of
 		if c.spec.Era == EraModern {
 			return nil, errors.New("it does not speak a protocol version without a handshake; leave \"era\" out, or set it to \"auto\"")
 		}
-		return c.handshake(ctx, r)
+		return c.initialize(ctx, r)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-late:
 	}
-	o, err := c.handshake(ctx, r)
+	o, err := c.initialize(ctx, r)
 	if ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
 		return nil, err
 	}
@@ -298,13 +298,13 @@ func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Of
 	return o, err
 }
 
-func (c *child) handshake(ctx context.Context, r *run) (*Offer, error) {
-	return handshake(ctx, r.link, c.host.version, shown(c.spec, c.host.client(c.key)))
+func (c *child) initialize(ctx context.Context, r *run) (*Offer, error) {
+	return handshake(ctx, r.link, c.common.version, shown(c.spec, c.common.client(c.key)))
 }
 
 // speakModern marks a run as one without a handshake.
 func (c *child) speakModern(r *run, m *modern, o *Offer) *Offer {
 	r.modern.Store(m) // first: begin opens a stream, and what comes on it is for m
-	m.begin(o)
+	m.start(o)
 	return o
 }

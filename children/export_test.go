@@ -5,5 +5,5 @@ import "time"
 // Hasten makes children be looked at and asked so much sooner that a test need not
 // wait: it must come before Run.
 func (s *Supervisor) Hasten() {
-	s.nest.pace = pace{look: 5 * time.Millisecond, quiet: 15 * time.Millisecond, least: 50 * time.Millisecond, most: 50 * time.Millisecond}
+	s.common.pace = pace{every: 5 * time.Millisecond, quiet: 15 * time.Millisecond, least: 50 * time.Millisecond, most: 50 * time.Millisecond}
 }

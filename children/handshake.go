@@ -79,7 +79,7 @@ func lifeOf(result []byte) Life {
 	return Life{Told: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
 }
 
-// handshake introduces the hub to a child. Versions and their negotiation are
+// handshake sends initialize to a child. Versions and their negotiation are
 // mcp-go's; what the child said is kept raw beside what mcp-go made of it.
 // It declares what shown says, a raw object.
 func handshake(ctx context.Context, link Link, version string, shown []byte) (*Offer, error) {

@@ -91,7 +91,7 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 
 // Call sends a request. params are parts of one raw JSON value, written one
 // after the other. The error is the cause of ctx when that ended (the child is
-// told), a *TimeoutError when the child was silent for Spec.CallTimeout
+// told), a *TimeoutError when nothing was heard for Spec.CallTimeout
 // (progress that it reports for this call starts the time anew), a
 // *jsonrpc.BrokenError when its answer could not be read or is none of its
 // protocol version, and an *UnavailableError when it is gone. An error object that the child answered
@@ -103,11 +103,11 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var waiting silence
-	l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
+	var waiting waitingCall
+	l.r.idle.start(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
 		cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
 	}))
-	defer l.r.silent.end(&waiting)
+	defer l.r.idle.end(&waiting)
 	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)

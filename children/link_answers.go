@@ -164,13 +164,13 @@ func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, err
 	return resp, nil
 }
 
-// hearing counts answers: a server that answers anything is there.
-type hearing struct {
+// counting counts answers: a server that answers anything is there.
+type counting struct {
 	heard *atomic.Uint64
 	*http.Transport
 }
 
-func (h *hearing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := h.Transport.RoundTrip(r)
 	if err == nil {
 		h.heard.Add(1)

@@ -82,7 +82,7 @@ func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
 	w.client = &http.Client{
 		CheckRedirect: sameHost,
 		// Its own: idle connections end with it, and its pool is as wide as calls are many.
-		Transport: &hearing{&w.answers, &http.Transport{
+		Transport: &counting{&w.answers, &http.Transport{
 			Proxy:       http.ProxyFromEnvironment,
 			DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
 			ForceAttemptHTTP2: true, DisableCompression: true,
@@ -316,8 +316,8 @@ type asks struct {
 	by map[string]context.CancelCauseFunc
 }
 
-// begin registers a request; false: one with that id is being served.
-func (a *asks) begin(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
+// start registers a request; false: one with that id is being served.
+func (a *asks) start(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -377,7 +377,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		if on == nil {
 			on = ctx
 		}
-		asked, stop, fresh := w.asks.begin(carried{ctx, on}, m.ID)
+		asked, stop, fresh := w.asks.start(carried{ctx, on}, m.ID)
 		if !fresh {
 			<-w.served
 			w.skipped.Add(1)

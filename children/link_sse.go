@@ -19,11 +19,11 @@ import (
 // ends so does the run: nothing tells where to go on.
 type sseLink struct {
 	*wire
-	ctx   context.Context
-	over  context.CancelCauseFunc
-	begin sync.Once
-	known chan struct{} // closed once to is known
-	ended chan struct{} // closed when the stream has ended
+	ctx     context.Context
+	over    context.CancelCauseFunc
+	opening sync.Once
+	known   chan struct{} // closed once to is known
+	ended   chan struct{} // closed when the stream has ended
 
 	mu      sync.Mutex
 	to      *url.URL
@@ -37,9 +37,9 @@ func newSSELink(w *wire) *sseLink {
 	return l
 }
 
-// open begins to read the stream. The first to need it does.
+// open starts to read the stream. The first to need it does.
 func (l *sseLink) open() {
-	l.begin.Do(func() { l.jobs.start(l.read) })
+	l.opening.Do(func() { l.jobs.start(l.read) })
 }
 
 // Run serves the stream until it ends or ctx does.

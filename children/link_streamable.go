@@ -13,7 +13,7 @@ import (
 
 // httpLink speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
 // a POST; what the child says on its account comes on the answer to it, what
-// belongs to none on a GET. A session that the server has forgotten is begun
+// belongs to none on a GET. A session that the server has forgotten is started
 // again with the same words, and the request that found that out is sent again:
 // it was refused, not executed.
 type httpLink struct {
@@ -23,7 +23,7 @@ type httpLink struct {
 	ready chan struct{} // closed after notifications/initialized
 	once  sync.Once
 	open  chan struct{} // closed when the child has said whether it has a stream of its own
-	ended chan struct{} // closed when Run begins to end
+	ended chan struct{} // closed when Run starts to end
 	over  context.CancelCauseFunc
 	ctx   context.Context // of everything under way
 
@@ -32,7 +32,7 @@ type httpLink struct {
 	protocol string
 	hello    []byte // params of initialize
 	older    *sseLink
-	renewing chan struct{} // a token: one at a time begins a new session
+	renewing chan struct{} // a token: one at a time starts a new session
 }
 
 func newHTTPLink(w *wire, guess bool) *httpLink {
@@ -118,7 +118,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
 	if method == "initialize" {
-		return l.introduce(ctx, params)
+		return l.initialize(ctx, params)
 	}
 	l.mu.Lock()
 	used := l.session
@@ -136,9 +136,9 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	return res, err
 }
 
-// introduce sends initialize, keeps what is needed to do so again, and finds
+// initialize sends initialize, keeps what is needed to do so again, and finds
 // out which of the two transports the server speaks.
-func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
 	l.mu.Lock()
 	l.hello = nil
 	for _, p := range params {
@@ -171,7 +171,7 @@ func (l *httpLink) introduce(ctx context.Context, params [][]byte) (*jsonrpc.Res
 	return res, nil
 }
 
-// again begins a new session in place of one that the server does not know any
+// again starts a new session in place of one that the server does not know any
 // more, unless somebody else has done so; whoever comes meanwhile waits for that.
 func (l *httpLink) again(ctx context.Context, old string) error {
 	select {
@@ -188,7 +188,7 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 	hello := l.hello
 	l.mu.Unlock()
 	l.log.Info().Msg("the server has forgotten the session; a new one is begun")
-	res, err := l.introduce(ctx, [][]byte{hello})
+	res, err := l.initialize(ctx, [][]byte{hello})
 	if err == nil {
 		if e := res.Err(); e != nil {
 			err = e

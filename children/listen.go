@@ -85,8 +85,8 @@ func newListener(m *modern, r *run) *listener {
 	return l
 }
 
-// begin notes what the child can tell, and opens a stream for its lists.
-func (l *listener) begin(o *Offer) {
+// start notes what the child can tell, and opens a stream for its lists.
+func (l *listener) start(o *Offer) {
 	var flags []string
 	for _, f := range []struct{ capability, flag string }{{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}} {
 		if string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, f.capability), "listChanged")) == "true" {
@@ -161,7 +161,7 @@ func (l *listener) end() {
 func (l *listener) keep(ctx context.Context, s *stream) {
 	defer s.ready()
 	for pause, again := firstRetry, false; ; again = true {
-		began := time.Now()
+		started := time.Now()
 		err := l.listen(ctx, s, again)
 		if ctx.Err() != nil {
 			return
@@ -175,7 +175,7 @@ func (l *listener) keep(ctx context.Context, s *stream) {
 			}
 			return
 		}
-		if time.Since(began) > lastRetry {
+		if time.Since(started) > lastRetry {
 			pause = firstRetry
 		}
 		if !retryAfter(ctx, 0, pause) {
@@ -343,7 +343,7 @@ func (l *listener) missed(s *stream) {
 	l.mu.Unlock()
 	for _, uri := range uris {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-		l.r.c.host.observer.ChildNotification(l.ctx, l.r.c.key, &jsonrpc.Message{
+		l.r.c.common.observer.ChildNotification(l.ctx, l.r.c.key, &jsonrpc.Message{
 			Method: methodUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
 		})
 	}

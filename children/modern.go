@@ -74,16 +74,16 @@ func newModern(c *child, r *run) *modern {
 			return nil
 		}
 	}
-	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": c.host.version})
+	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": c.common.version})
 	m.pre = jsonrpc.AppendString(append(jsonrpc.AppendString(nil, mcp.MetaKeyProtocolVersion), ':'), mcp.ProtocolVersion20260728)
 	m.pre = append(append(append(jsonrpc.AppendString(append(m.pre, ','), mcp.MetaKeyClientInfo), ':'), info...), ',')
 	m.subs = newListener(m, r)
 	return m
 }
 
-// begin takes in what the child said of itself.
-func (m *modern) begin(o *Offer) {
-	m.subs.begin(o)
+// start takes in what the child said of itself.
+func (m *modern) start(o *Offer) {
+	m.subs.start(o)
 }
 
 // discover asks the child what it is.
@@ -122,7 +122,7 @@ func (m *modern) client(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(Client); ok {
 		return c
 	}
-	return m.c.host.client(m.c.key)
+	return m.c.common.client(m.c.key)
 }
 
 // meta returns the members of _meta for a request on a client's behalf.

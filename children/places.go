@@ -120,7 +120,7 @@ func longestIdle(all []*child, now time.Time) (victim *child, leaving bool) {
 // evictable reports whether the state of an idle run may be lost: a session's
 // own process holds what is the user's, unless its Spec lets it idle out.
 func (c *child) evictable() bool {
-	return c.spec.Share != ShareSession || c.spec.IdleTimeout > 0 || c.loose.Load()
+	return c.spec.Share != ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
 // free reports whether no lease is held.
@@ -132,13 +132,13 @@ func (l *leases) free() bool {
 
 // place takes a place for a start.
 func (c *child) place() *UnavailableError {
-	err := c.host.places.take(c.ctx, c)
+	err := c.common.places.take(c.ctx, c)
 	if err == nil || c.ctx.Err() != nil {
 		return nil
 	}
 	return &UnavailableError{
 		Child: c.key.Child, Err: err,
-		Reason: fmt.Sprintf("the hub is busy: %d children run, as many as limits.children in hub.json allows, and none of them can be stopped; close a session that is not needed, or raise the limit", c.host.places.most),
+		Reason: fmt.Sprintf("the hub is busy: %d children run, as many as limits.children in hub.json allows, and none of them can be stopped; close a session that is not needed, or raise the limit", c.common.places.most),
 	}
 }
 

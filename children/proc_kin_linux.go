@@ -44,7 +44,7 @@ func (k *kin) start(cmd *exec.Cmd) (err error) {
 
 // note remembers who is below the leader now.
 func (k *kin) note() {
-	if t, err := looks.read(); err == nil {
+	if t, err := processTable.read(); err == nil {
 		k.noteIn(t)
 	}
 }
@@ -89,7 +89,7 @@ func (k *kin) members(t *proctree.Table) []proctree.Process {
 // others looks who is not in the leader's group, which can be asked to end as
 // such; terminate asks them.
 func (k *kin) others() (terminate func()) {
-	t, err := looks.read()
+	t, err := processTable.read()
 	if err != nil {
 		return func() {}
 	}
@@ -123,30 +123,30 @@ func (k *kin) kill() {
 // forget lets go of the leader's id. It has been waited for.
 func (k *kin) forget() { home.forget(k.leader.PID) }
 
-// lookout reads the process table for all who need it at the same time: many
+// tableReader reads the process table for all who need it at the same time: many
 // children stop at once.
-type lookout struct {
+type tableReader struct {
 	turn chan struct{} // held while the table is read
 
 	mu   sync.Mutex
-	next *look // not begun yet
+	next *tableRead // not started yet
 }
 
-type look struct {
+type tableRead struct {
 	done  chan struct{}
 	table *proctree.Table
 	err   error
 }
 
-var looks = &lookout{turn: make(chan struct{}, 1)}
+var processTable = &tableReader{turn: make(chan struct{}, 1)}
 
 // read returns a table that was read after the call of read.
-func (l *lookout) read() (*proctree.Table, error) {
+func (l *tableReader) read() (*proctree.Table, error) {
 	l.mu.Lock()
 	k := l.next
 	mine := k == nil
 	if mine {
-		k = &look{done: make(chan struct{})}
+		k = &tableRead{done: make(chan struct{})}
 		l.next = k
 	}
 	l.mu.Unlock()

@@ -38,10 +38,10 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.ending--; h.ending == 0 {
-			poke(h.dead)
+			wake(h.dead)
 		}
 	}()
-	return proctree.Family{Members: members, Read: looks.read}.End(reapGrace)
+	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)
 }
 
 // start starts a process that is its own. The lock is held meanwhile: a child
@@ -109,7 +109,7 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 		if bears == other {
 			return false
 		}
-		// Whoever began before it may be its ancestor.
+		// Whoever started before it may be its ancestor.
 		if l, ok := t.Process(pid); bears == "" && ok && l.Start <= p.Start {
 			return false
 		}
@@ -203,7 +203,7 @@ func (o *Orphans) reap() {
 	if ended, _ := endedChild(); !ended {
 		return
 	}
-	if t, err := looks.read(); err == nil {
+	if t, err := processTable.read(); err == nil {
 		home.reap(t)
 	}
 }

@@ -39,7 +39,7 @@ func TestGoesWith(t *testing.T) {
 // Many who need the table at once share a look at it, and none is given one
 // from before it asked.
 func TestLooksAreShared(t *testing.T) {
-	l := &lookout{turn: make(chan struct{}, 1)}
+	l := &tableReader{turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{} // a look is under way
 	var all sync.WaitGroup
 	tables := make(chan *proctree.Table, 20)

@@ -15,7 +15,7 @@ import (
 
 // A pace is how soon all that happens.
 type pace struct {
-	look  time.Duration // how often a child is looked at that leaves calls waiting
+	every time.Duration // how often a child is looked at that leaves calls waiting
 	quiet time.Duration // how long a call waits, and nothing is heard of the child, before it is asked
 	// It is shown as hung when it has not answered within least. But it may be busy
 	// with a call in such a way that it answers nothing else: so it is stopped when
@@ -23,7 +23,7 @@ type pace struct {
 	least, most time.Duration
 }
 
-var usualPace = pace{look: 10 * time.Second, quiet: 30 * time.Second, least: 15 * time.Second, most: 5 * time.Minute}
+var usualPace = pace{every: 10 * time.Second, quiet: 30 * time.Second, least: 15 * time.Second, most: 5 * time.Minute}
 
 const hung = "hung"
 
@@ -58,11 +58,11 @@ func (p *pulse) stop() {
 
 // A sign is all that decides whether a child is alive.
 type sign struct {
-	waited time.Duration // how long a call has been left waiting; 0: none is
-	inVain bool          // one has ended by its time
-	quiet  time.Duration // since something was heard, as far as is known
-	asked  bool          // it has been asked, and nothing was heard since
-	silent time.Duration // since it was asked
+	waited     time.Duration // how long a call has been left waiting; 0: none is
+	inVain     bool          // one has ended by its time
+	quiet      time.Duration // since something was heard, as far as is known
+	asked      bool          // it has been asked, and nothing was heard since
+	unanswered time.Duration // since it was asked
 }
 
 // pulseAction is what follows from a sign.
@@ -77,9 +77,9 @@ const (
 
 func (p *pulse) decide(s sign) pulseAction {
 	switch {
-	case s.asked && s.silent >= p.answer:
+	case s.asked && s.unanswered >= p.answer:
 		return pulseHung
-	case s.asked && s.silent >= p.pace.least:
+	case s.asked && s.unanswered >= p.pace.least:
 		return pulseShow
 	case s.asked:
 		return pulseRest
@@ -89,10 +89,10 @@ func (p *pulse) decide(s sign) pulseAction {
 	return pulseRest
 }
 
-// look takes the child's pulse. It returns why the run must end, if it must.
-func (s *serving) look() (why string) {
+// checkPulse takes the child's pulse. It returns why the run must end, if it must.
+func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
-	waited, inVain := s.r.silent.waited(now)
+	waited, inVain := s.r.idle.waited(now)
 	if heard := s.r.link.Facts().Heard; heard != p.heard || p.since.IsZero() {
 		p.heard, p.since = heard, now
 		if !p.asked.IsZero() {
@@ -129,7 +129,7 @@ func (s *serving) ask(now time.Time) {
 		if res, err := s.r.way().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		poke(s.r.silent.slow)
+		wake(s.r.idle.slow)
 	})
 }
 

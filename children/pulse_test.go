@@ -19,10 +19,10 @@ func TestPulseDecides(t *testing.T) {
 		{"a call waits, the child talks", sign{waited: time.Hour, quiet: 29 * time.Second}, pulseRest},
 		{"a call waits and nothing is heard", sign{waited: 30 * time.Second, quiet: 30 * time.Second}, pulseAsk},
 		{"a call has ended in vain", sign{inVain: true}, pulseAsk},
-		{"asked just now", sign{waited: time.Hour, quiet: time.Hour, asked: true, silent: 15*time.Second - 1}, pulseRest},
-		{"asked, no answer", sign{waited: time.Hour, quiet: time.Hour, asked: true, silent: 15 * time.Second}, pulseShow},
-		{"asked, nothing waits any more", sign{asked: true, silent: p.answer - 1}, pulseShow},
-		{"asked in vain", sign{asked: true, silent: p.answer}, pulseHung},
+		{"asked just now", sign{waited: time.Hour, quiet: time.Hour, asked: true, unanswered: 15*time.Second - 1}, pulseRest},
+		{"asked, no answer", sign{waited: time.Hour, quiet: time.Hour, asked: true, unanswered: 15 * time.Second}, pulseShow},
+		{"asked, nothing waits any more", sign{asked: true, unanswered: p.answer - 1}, pulseShow},
+		{"asked in vain", sign{asked: true, unanswered: p.answer}, pulseHung},
 	} {
 		if got := p.decide(c.sign); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

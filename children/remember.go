@@ -36,7 +36,7 @@ type remembered struct {
 // handshake that is, as long as it was not listed for them, what it offers to
 // nobody in particular by the handshake: such a child is told nothing of its
 // clients before they ask.
-func (n *nest) recall(s Spec, k Key) *Offer {
+func (n *common) recall(s Spec, k Key) *Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
 		o = n.recalled(s, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
@@ -45,15 +45,15 @@ func (n *nest) recall(s Spec, k Key) *Offer {
 }
 
 // known is recall for the very Key.
-func (n *nest) known(s Spec, k Key) *Offer { return n.recalled(s, n.digest(s, k)) }
+func (n *common) known(s Spec, k Key) *Offer { return n.recalled(s, n.digest(s, k)) }
 
 // digest names what a child of this Spec offers to whom an instance with this
 // Key serves.
-func (n *nest) digest(s Spec, k Key) string {
+func (n *common) digest(s Spec, k Key) string {
 	return identity(s, n.machine, n.version, k.Era, shown(s, n.client(k)))
 }
 
-func (n *nest) recalled(s Spec, digest string) *Offer {
+func (n *common) recalled(s Spec, digest string) *Offer {
 	if digest == "" {
 		return nil
 	}
@@ -114,10 +114,10 @@ func (m *memory) agree(name, digest string, o *Offer) (same *Offer, news bool) {
 // recall is how an instance's life begins: what the child offered last is told.
 // One that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer = c.host.recall(c.spec, c.key); c.offer == nil {
+	if c.offer = c.common.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
-	c.past.spoke = c.host.known(c.spec, c.key).spoken()
+	c.past.spoke = c.common.known(c.spec, c.key).spoken()
 	if c.lazy() {
 		c.state(Cold, "")
 		return
@@ -135,11 +135,11 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 func (c *child) offers(o *Offer) {
 	c.past.listed, c.past.spoke, c.past.lives = true, o.spoken(), o.lives
 	c.compare(o)
-	if o.cut != 0 || c.past.shy == EraLegacy {
+	if o.cut != 0 || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
 	}
-	agreed, news := c.host.memory.agree(c.spec.Name, c.past.digest, o)
+	agreed, news := c.common.memory.agree(c.spec.Name, c.past.digest, o)
 	if !c.offer.equal(agreed) {
 		c.offer = agreed
 	}
@@ -150,7 +150,7 @@ func (c *child) offers(o *Offer) {
 func (c *child) keep() {
 	if c.past.news {
 		c.past.news = false
-		c.host.memory.files.store(c.past.digest, c.offer)
+		c.common.memory.files.store(c.past.digest, c.offer)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Supervisor) Recall(k Key) *Offer {
 	if !ok {
 		return nil
 	}
-	return s.nest.recall(spec, k)
+	return s.common.recall(spec, k)
 }
 
 // equal reports whether two offers hold the same bytes. How long they may be

@@ -61,15 +61,15 @@ func rootsResult(roots []rootsmgr.Root, note func() string) []byte {
 
 // noRoots says why the child is served none.
 func (c *child) noRoots() string {
-	if c.host.noRoots == nil {
+	if c.common.noRoots == nil {
 		return ""
 	}
-	return c.host.noRoots(c.key)
+	return c.common.noRoots(c.key)
 }
 
 // rootsChange is all that decides what a change of roots means to a run.
 type rootsChange struct {
-	early       bool // the run began before the first roots were known, and has not waited for them in a call
+	early       bool // the run started before the first roots were known, and has not waited for them in a call
 	sameLaunch  bool // started now, it would start the same way
 	sameArgs    bool // with the same command and arguments
 	sameRoots   bool // what it was last served is what it would be served

@@ -43,7 +43,7 @@ type run struct {
 	roots  answers
 	level  leveller
 	leases leases
-	silent *patience
+	idle   *idleTimeout
 	hung   atomic.Bool            // it was stopped because it answered nothing
 	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
 }
@@ -80,7 +80,7 @@ func newRun(c *child, l Launch, early bool) *run {
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1)},
-		silent: newPatience(c.host.pace.look),
+		idle:   newIdleTimeout(c.common.pace.every),
 	}
 	r.level.turn <- struct{}{}
 	return r
@@ -147,18 +147,18 @@ func (l *leases) closed() bool {
 	return l.closing
 }
 
-// unused returns how long none has been held, since begun at the most; 0
+// unused returns how long none has been held, since started at the most; 0
 // while one is.
-func (l *leases) unused(now, begun time.Time) time.Duration {
+func (l *leases) unused(now, started time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.held > 0:
 		return 0
-	case l.last.After(begun):
+	case l.last.After(started):
 		return now.Sub(l.last)
 	}
-	return now.Sub(begun)
+	return now.Sub(started)
 }
 
 // ServeRequest answers roots/list and ping, and hands the rest on.
@@ -181,24 +181,24 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
-	r.silent.hold()
-	defer r.silent.release()
-	return r.c.host.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+	r.idle.hold()
+	defer r.idle.release()
+	return r.c.common.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
 }
 
 // fetchRoots lets a question for the roots wait while somebody gets them. The call
 // that it is asked on is waited for no less than one that asks a client.
 func (r *run) fetchRoots(ctx context.Context) {
-	if r.c.host.roots == nil {
+	if r.c.common.roots == nil {
 		return
 	}
-	fetch := r.c.host.roots(ctx, r.c.key)
+	fetch := r.c.common.roots(ctx, r.c.key)
 	if fetch == nil {
 		return
 	}
 	r.roots.held.Store(true) // before they come
-	r.silent.hold()
-	defer r.silent.release()
+	r.idle.hold()
+	defer r.idle.release()
 	fetch(ctx)
 }
 
@@ -212,7 +212,7 @@ func (a *answers) answered(gen uint64) {
 		}
 	}
 	a.any.Store(true)
-	poke(a.written)
+	wake(a.written)
 }
 
 // ServeNotification follows up list_changed and puts off timeouts; it is
@@ -239,26 +239,26 @@ func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 		}
 	}
 	if r.stale.note(m.Method) {
-		poke(r.relist)
+		wake(r.relist)
 		return
 	}
 	switch m.Method {
 	case methodProgress:
 		if token := m.Param("progressToken"); token != nil {
-			r.silent.progress(token)
+			r.idle.progress(token)
 		}
 	}
-	r.c.host.observer.ChildNotification(ctx, r.c.key, m)
+	r.c.common.observer.ChildNotification(ctx, r.c.key, m)
 }
 
 // relistAll has every list looked at anew.
 func (r *run) relistAll() {
 	r.stale.Or(allLists)
-	poke(r.relist)
+	wake(r.relist)
 }
 
 // renewed is called when the server has forgotten the session that this run had
-// with it, and another was begun: what was said in the first one is forgotten too,
+// with it, and another was started: what was said in the first one is forgotten too,
 // and the server may have been replaced by a newer one.
 func (r *run) renewed() {
 	r.stale.sessions.Add(1)
@@ -269,7 +269,7 @@ func (r *run) renewed() {
 // by their place in lists.
 type staleLists struct {
 	atomic.Uint32
-	sessions atomic.Uint64 // begun in the place of forgotten ones
+	sessions atomic.Uint64 // started in the place of forgotten ones
 }
 
 // note takes in a notification, and tells whether it is about a list.
@@ -344,8 +344,8 @@ func outlived(o *Offer) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// poke makes sure that c holds a token.
-func poke(c chan struct{}) {
+// wake makes sure that c holds a token.
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -21,9 +21,9 @@ type applying struct {
 	// applied these, for a server that applies two answers at a time may end with
 	// the older of them.
 	again bool
-	// silent: it was not told, for it was asking already: that answer has these
+	// untold: it was not told, for it was asking already: that answer has these
 	// roots, or it is told after it.
-	silent bool
+	untold bool
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -41,12 +41,12 @@ type serving struct {
 	r *run
 	a *applying // nil when nothing is being applied
 	// rest goes off when it is time to look whether the run is idle.
-	rest     *time.Timer
-	wg       sync.WaitGroup // goroutines that send to the child for a
-	sessions uint64         // begun again and told of
-	// mute: it did not ask again in time after the last notification. It is
+	idleTimer *time.Timer
+	wg        sync.WaitGroup // goroutines that send to the child for a
+	sessions  uint64         // started again and told of
+	// deaf: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
-	mute  bool
+	deaf  bool
 	pulse pulse
 }
 
@@ -147,11 +147,11 @@ func (s *serving) loop() string {
 	if why := s.review(); why != "" {
 		return why
 	}
-	s.rest = time.NewTimer(time.Hour)
-	defer s.rest.Stop()
-	s.pulse = newPulse(c.host.pace, c.spec.CallTimeout)
+	s.idleTimer = time.NewTimer(time.Hour)
+	defer s.idleTimer.Stop()
+	s.pulse = newPulse(c.common.pace, c.spec.CallTimeout)
 	defer s.pulse.stop()
-	if why := s.rests(); why != "" {
+	if why := s.checkIdle(); why != "" {
 		return why
 	}
 	for {
@@ -168,7 +168,7 @@ func (s *serving) loop() string {
 			return ""
 		case <-c.kick:
 			if why = s.review(); why == "" {
-				why = s.rests()
+				why = s.checkIdle()
 			}
 		case o := <-r.offers:
 			c.offers(o)
@@ -182,12 +182,12 @@ func (s *serving) loop() string {
 			why = s.wasShown(err)
 		case <-late:
 			why = s.late()
-		case <-s.rest.C:
-			why = s.rests()
-		case <-r.silent.slow:
-			why = s.look()
+		case <-s.idleTimer.C:
+			why = s.checkIdle()
+		case <-r.idle.slow:
+			why = s.checkPulse()
 		case <-s.pulse.due.C:
-			why = s.look()
+			why = s.checkPulse()
 		}
 		if why != "" {
 			return why
@@ -265,8 +265,8 @@ func (s *serving) review() (why string) {
 	return ""
 }
 
-// begin begins to wait until roots are applied.
-func (s *serving) begin(w want) *applying {
+// startApplying starts to wait until roots are applied.
+func (s *serving) startApplying(w want) *applying {
 	s.a.stop()
 	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(applyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -275,12 +275,12 @@ func (s *serving) begin(w want) *applying {
 	return a
 }
 
-// tell announces new roots and begins to wait until they are applied. A child
+// tell announces new roots and starts to wait until they are applied. A child
 // that is just asking for them is not told to ask again.
 func (s *serving) tell(w want) {
-	a := s.begin(w)
+	a := s.startApplying(w)
 	if s.r.roots.open.Load() > 0 {
-		a.silent = true
+		a.untold = true
 		s.c.publish(func(v *view) { v.status.RootsApplied = false })
 		return
 	}
@@ -289,14 +289,14 @@ func (s *serving) tell(w want) {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
 		}
 	})
-	if s.mute {
-		s.publish(a.gen, false, muteText)
+	if s.deaf {
+		s.publish(a.gen, false, deafText)
 		return
 	}
 	s.c.publish(func(v *view) { v.status.RootsApplied = false })
 }
 
-const muteText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
+const deafText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
 
 // wasAsked follows an answer to roots/list that has been written.
 func (s *serving) wasAsked() (why string) {
@@ -307,7 +307,7 @@ func (s *serving) wasAsked() (why string) {
 	case s.a == nil:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
 		return ""
-	case answered < s.a.gen && s.a.silent:
+	case answered < s.a.gen && s.a.untold:
 		s.tell(s.c.wanted())
 		return ""
 	case answered < s.a.gen:
@@ -319,11 +319,11 @@ func (s *serving) wasAsked() (why string) {
 			s.tell(w)
 			return ""
 		}
-		s.begin(w)
+		s.startApplying(w)
 	case s.a.shown != nil:
 		return ""
 	}
-	s.mute = false
+	s.deaf = false
 	if !s.r.probe {
 		return s.applied()
 	}
@@ -364,15 +364,15 @@ func (s *serving) applied() (why string) {
 func (s *serving) late() (why string) {
 	gen, again := s.a.gen, s.a.again
 	if s.a.shown == nil {
-		s.mute = true
+		s.deaf = true
 	}
 	s.a.stop()
 	s.a = nil
 	if s.r.launch.rewrote {
 		return "it did not apply the new roots when told of them"
 	}
-	s.c.log.Warn().Msg(muteText)
-	s.publish(gen, false, muteText)
+	s.c.log.Warn().Msg(deafText)
+	s.publish(gen, false, deafText)
 	if again {
 		return s.review()
 	}

@@ -39,7 +39,7 @@ type Call struct {
 	client  *Client
 	shown   *shownMeta // of a child without a handshake
 	started jsonrpc.Started
-	silence silence
+	waiting waitingCall
 }
 
 // For is WithClient for a call that is not made yet.
@@ -81,9 +81,9 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 		params = [][]byte{raw}
 	}
 	link.Prepare(&c.started, (*startedCall)(c))
-	l.r.silent.begin(&c.silence, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
+	l.r.idle.start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
-		l.r.silent.end(&c.silence)
+		l.r.idle.end(&c.waiting)
 		return false
 	}
 	return true
@@ -110,7 +110,7 @@ func (a *abandoned) Unwrap() error { return a.cause }
 
 // Answered hands on what the link tells.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
-	c.lease.r.silent.end(&c.silence)
+	c.lease.r.idle.end(&c.waiting)
 	if err == nil && c.shown != nil {
 		if err = c.shown.check(c.method, res); err != nil {
 			res.Release()

@@ -74,7 +74,7 @@ type Status struct {
 	Listed   bool   // its tools were listed by this instance; else they are what is remembered
 	Lives    Lives  // of the offer, as it was read last in this instance
 	Revision uint64 // of the Spec that it runs by
-	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
+	Renewed  uint64 // sessions started with a server that had forgotten the one before; subscriptions ended with that
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
@@ -86,9 +86,9 @@ type Status struct {
 	ByItself     bool      // when backing off: it is started then without a call
 }
 
-// A Term is one acquaintance of a child with this program: from its start, or
+// A Term is the time for which what was said to a child holds: from its start, or
 // from when a server had forgotten the session before, until that happens again.
-// What was said to a child holds for its Term. The zero Term is none.
+// The zero Term is none.
 type Term struct {
 	serial   uint64
 	restarts int
@@ -109,7 +109,7 @@ func (st Status) String() string {
 // goroutine of each request.
 type Observer interface {
 	// ChildChanged follows every change of state, every new offer and every session
-	// that was begun again. offer is
+	// that was started again. offer is
 	// what the child offered last, be it in an earlier run; nil while that is not
 	// known. The same offer is the same pointer.
 	ChildChanged(st Status, offer *Offer)

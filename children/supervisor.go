@@ -62,10 +62,10 @@ type Options struct {
 // them. Its methods may be called from any goroutine, before Run as well; what
 // they ask for happens once Run runs.
 type Supervisor struct {
-	nest  nest
-	log   zerolog.Logger
-	fresh chan struct{}  // there are children whose life has not begun
-	lives sync.WaitGroup // of children, those that rest included
+	common common
+	log    zerolog.Logger
+	fresh  chan struct{}  // there are children whose life has not started
+	lives  sync.WaitGroup // of children, those that rest included
 
 	mu        sync.Mutex
 	specs     map[string]Spec
@@ -74,7 +74,7 @@ type Supervisor struct {
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
 	held      map[Key]int         // how many sessions joined
 	serial    uint64              // of the newest instance
-	unborn    []*child
+	unstarted []*child
 	closed    bool
 }
 
@@ -82,28 +82,28 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
-	if s.nest.launcher == nil {
-		s.nest.launcher = byURL{}
+	if s.common.launcher == nil {
+		s.common.launcher = byURL{}
 	}
-	if s.nest.observer == nil {
-		s.nest.observer = deaf{}
+	if s.common.observer == nil {
+		s.common.observer = deaf{}
 	}
-	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
+	s.common.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
 	forms := catalogCache{log: o.Log}
 	if o.Cache != "" {
 		forms.dir = definitionsFolder(o.Cache)
 	}
-	s.nest.forms = newDefinitions(forms)
+	s.common.forms = newDefinitions(forms)
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}
-	s.nest.turns = newTurns(o.MaxStarting)
-	s.nest.places, s.nest.letGo, s.nest.disown = newPlaces(o.MaxChildren), s.letGo, s.disown
-	s.nest.revive = func(c *child) { go s.live(c) }
-	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
-		dir, shell, err := scratch(s.nest.machine)
+	s.common.turns = newTurns(o.MaxStarting)
+	s.common.places, s.common.dropUnheld, s.common.giveUp = newPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
+	s.common.resume = func(c *child) { go s.live(c) }
+	s.common.shelter = sync.OnceValues(func() (shelter, error) {
+		dir, shell, err := scratch(s.common.machine)
 		return shelter{dir, shell}, err
 	})
 	s.specs = byName(o.Specs)
@@ -114,7 +114,7 @@ func NewSupervisor(o Options) *Supervisor {
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for {
-		for _, c := range s.takeUnborn() {
+		for _, c := range s.takeUnstarted() {
 			s.lives.Add(1)
 			go s.live(c)
 		}
@@ -138,24 +138,24 @@ func (s *Supervisor) live(c *child) {
 	}
 }
 
-func (s *Supervisor) takeUnborn() []*child {
+func (s *Supervisor) takeUnstarted() []*child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	born := s.unborn
-	s.unborn = nil
-	return born
+	all := s.unstarted
+	s.unstarted = nil
+	return all
 }
 
-// close ends the taking of children. One whose life has not begun gets its
+// close ends the taking of children. One whose life has not started gets its
 // last view here.
 func (s *Supervisor) close() []*child {
 	s.mu.Lock()
 	s.closed = true
-	unborn := s.unborn
-	s.unborn = nil
+	unstarted := s.unstarted
+	s.unstarted = nil
 	all := s.everybody()
 	s.mu.Unlock()
-	for _, c := range unborn {
+	for _, c := range unstarted {
 		c.cancel(errShutdown)
 		c.finish()
 	}
@@ -208,11 +208,11 @@ func (s *Supervisor) made(k Key) *child {
 		return nil
 	}
 	s.serial++
-	c := newChild(k, spec, s.serial, &s.nest, s.log)
+	c := newChild(k, spec, s.serial, &s.common, s.log)
 	s.children[k] = c
 	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
-	s.unborn = append(s.unborn, c)
-	poke(s.fresh)
+	s.unstarted = append(s.unstarted, c)
+	wake(s.fresh)
 	return c
 }
 
@@ -265,7 +265,7 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	h := s.nest.machineFor(c.spec, zerolog.Nop())
+	h := s.common.machineFor(c.spec, zerolog.Nop())
 	h.own = filepath.Join(realPath(os.TempDir()), ownFolder)
 	roots := c.wanted().roots
 	l, err := plan(c.spec, roots, h)

@@ -105,9 +105,9 @@ func (c *cleaner) feed(b []byte, line func(string)) {
 		} else {
 			b = nil
 		}
-		room := max(tailLine-len(c.line), 0)
-		c.long = c.long || len(rest) > room
-		c.line = append(c.line, rest[:min(room, len(rest))]...)
+		left := max(tailLine-len(c.line), 0)
+		c.long = c.long || len(rest) > left
+		c.line = append(c.line, rest[:min(left, len(rest))]...)
 		if whole {
 			c.flush(line)
 		}

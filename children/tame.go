@@ -298,7 +298,7 @@ exec /bin/sh "$@"
 // the directory in which launchers start that are not trusted with the working
 // directory, and the shell that leads them there (C4), where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
-func (n *nest) machineFor(spec Spec, log zerolog.Logger) host {
+func (n *common) machineFor(spec Spec, log zerolog.Logger) host {
 	h := n.machine
 	if t, err := tame(spec, spec.Args, "x", "x"); err != nil || !t.neutral {
 		return h

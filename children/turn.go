@@ -37,7 +37,7 @@ func (c *child) takeTurn() *turn {
 	for _, of := range []struct {
 		tokens chan struct{}
 		most   time.Duration
-	}{{c.host.turns.starting, turnTime}, {c.host.turns.loading, loadTime}} {
+	}{{c.common.turns.starting, turnTime}, {c.common.turns.loading, loadTime}} {
 		select {
 		case of.tokens <- struct{}{}:
 		default:

@@ -24,7 +24,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	}
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = c.host.digest(c.spec, c.key)
+	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
 	l, err := plan(c.spec, w.roots, c.machine)
@@ -40,7 +40,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	for {
 		r, err := c.launch(l, w)
 		if err == nil {
-			err = c.introduce(r, turn.end)
+			err = c.connect(r, turn.end)
 		}
 		switch {
 		case err == nil:
@@ -51,11 +51,11 @@ func (c *child) start() (*run, *UnavailableError) {
 		down := c.unstarted(r, err)
 		if !errors.Is(err, errProbed) || c.past.doubted || c.ctx.Err() != nil {
 			if !c.past.wasReady {
-				c.past.shy = EraAuto // it dies of anything
+				c.past.diedOf = EraAuto // it dies of anything
 			}
 			return r, down
 		}
-		c.past.doubted, c.past.shy = true, c.first()
+		c.past.doubted, c.past.diedOf = true, c.first()
 		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }
@@ -65,14 +65,14 @@ func (c *child) launch(l Launch, w want) (*run, error) {
 	r := newRun(c, l, !w.known)
 	r.served = w.roots
 	var err error
-	if r.link, err = c.host.launcher.Launch(l, c.spec, r, c.log); err != nil {
+	if r.link, err = c.common.launcher.Launch(l, c.spec, r, c.log); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	go func() {
 		r.err = r.link.Run(ctx)
-		r.silent.stop()
+		r.idle.stop()
 		if m := r.modern.Load(); m != nil {
 			m.subs.end()
 		}
@@ -85,10 +85,10 @@ func (c *child) launch(l Launch, w want) (*run, error) {
 	return r, nil
 }
 
-// introduce does the handshake, lists the tools and sees the first roots
+// connect does the handshake, lists the tools and sees the first roots
 // applied, all within the start timeout. The turn ends with the handshake: then
 // the program is loaded, and what follows costs little.
-func (c *child) introduce(r *run, release func()) error {
+func (c *child) connect(r *run, release func()) error {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.spec.StartTimeout, errStartTimeout)
 	defer cancel()
 	base, err := c.greet(ctx, r)

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-func TestPatience(t *testing.T) {
+func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type end struct {
 			name  string
 			after time.Duration
 		}
-		p := newPatience(time.Minute)
+		p := newIdleTimeout(time.Minute)
 		defer p.stop()
 		began := time.Now()
 		ends := make(chan end, 10)
-		begin := func(name string, limit time.Duration) *silence {
-			s := new(silence)
-			p.begin(s, limit, name, expireFunc(func() { ends <- end{name, time.Since(began)} }))
+		wait := func(name string, limit time.Duration) *waitingCall {
+			s := new(waitingCall)
+			p.start(s, limit, name, expireFunc(func() { ends <- end{name, time.Since(began)} }))
 			return s
 		}
-		begin("long", 10*time.Second)
-		begin("short", 2500*time.Millisecond) // due before what the timer is set for
-		begin("alive", 3*time.Second)
-		p.end(begin("answered", time.Second))
+		wait("long", 10*time.Second)
+		wait("short", 2500*time.Millisecond) // due before what the timer is set for
+		wait("alive", 3*time.Second)
+		p.end(wait("answered", time.Second))
 		for range 4 {
 			time.Sleep(2 * time.Second) // of the bubble, which costs none
 			p.progress([]byte("alive"))
