@@ -5,23 +5,22 @@ import (
 	"errors"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
 // This file is about what a child asks, whatever the transport.
-
-const methodCancelled = "notifications/cancelled"
 
 type askerKey struct{}
 
 // Tell sends a notification to the child whose request ctx is of: the one that
 // ChildRequest was given.
 func Tell(ctx context.Context, method string, params ...[]byte) error {
-	link, ok := ctx.Value(askerKey{}).(Link)
+	asker, ok := ctx.Value(askerKey{}).(link.Link)
 	if !ok {
 		return errors.New("children: the context is of no child's request")
 	}
-	return link.Notify(ctx, method, params...)
+	return asker.Notify(ctx, method, params...)
 }
 
 // carried ends as the first context does, and has the values of both. So what
@@ -50,7 +49,7 @@ type leveller struct {
 
 // tell sets the level where it is another than the run was told last. It reads
 // what is wanted once it has its turn, so the last to come sets the newest.
-func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
+func (l *leveller) tell(ctx context.Context, c *child, conn link.Link, o *Offer) {
 	if !declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
 		return
 	}
@@ -64,7 +63,7 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 	if level == "" || level == l.told {
 		return
 	}
-	res, err := link.Call(ctx, "logging/setLevel", append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
+	res, err := conn.Call(ctx, "logging/setLevel", append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
 	if err != nil {
 		c.log.Debug().Err(err).Msg("the level of the log could not be set")
 		return
@@ -77,13 +76,13 @@ func (l *leveller) tell(ctx context.Context, c *child, link Link, o *Offer) {
 }
 
 // tellAgain is tell for a child that has forgotten what it was told.
-func (l *leveller) tellAgain(ctx context.Context, c *child, link Link, o *Offer) {
+func (l *leveller) tellAgain(ctx context.Context, c *child, conn link.Link, o *Offer) {
 	if !l.take(ctx) {
 		return
 	}
 	l.told = ""
 	l.turn <- struct{}{}
-	l.tell(ctx, c, link, o)
+	l.tell(ctx, c, conn, o)
 }
 
 func (l *leveller) take(ctx context.Context) bool {

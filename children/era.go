@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -51,8 +52,6 @@ func (o *Offer) spoken() Era {
 }
 
 const (
-	methodDiscover = "server/discover"
-
 	// probeWait bounds how long a child of which nothing is known may leave
 	// server/discover unanswered before it is sent initialize. Some servers never
 	// answer; to one that is still loading it makes no difference, for it reads
@@ -92,7 +91,7 @@ type discovered struct {
 // and the sections on backward compatibility of both transports): what is not
 // recognisably modern is legacy.
 func sortDiscovery(version string, res *jsonrpc.Response, err error) discovered {
-	var lost *LostError
+	var lost *link.LostError
 	switch {
 	case err != nil && (errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &lost)):
 		return discovered{verdict: verdictGone, err: err}

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -82,8 +83,8 @@ func lifeOf(result []byte) Life {
 // handshake sends initialize to a child. Versions and their negotiation are
 // mcp-go's; what the child said is kept raw beside what mcp-go made of it.
 // It declares what shown says, a raw object.
-func handshake(ctx context.Context, link Link, version string, shown []byte) (*Offer, error) {
-	hop := &hop{link: link, shown: shown}
+func handshake(ctx context.Context, conn link.Link, version string, shown []byte) (*Offer, error) {
+	hop := &hop{link: conn, shown: shown}
 	// A pinned version of the handshake's era also keeps mcp-go from probing for
 	// the other one, which some servers leave unanswered for five seconds.
 	c := client.NewClient(hop, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
@@ -110,7 +111,7 @@ func handshake(ctx context.Context, link Link, version string, shown []byte) (*O
 // hop carries mcp-go's handshake over a Link. Nothing else goes through it:
 // what the child sends is served by the Link's own handler.
 type hop struct {
-	link  Link
+	link  link.Link
 	shown []byte // capabilities, raw: mcp-go would leave out what it does not know
 	raw   []byte // the last result
 }
@@ -202,12 +203,12 @@ var lists = [...]list{
 // ones too: who uses one says what is wrong with it. Where a later page fails,
 // a cursor comes back, or a bound is reached, note says so and the entries so
 // far stand.
-func (l *list) whole(ctx context.Context, link Link) (all catalogue, err error) {
+func (l *list) whole(ctx context.Context, conn link.Link) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
 	for at := 0; ; at++ {
-		p, err := listPage(ctx, link, l.method, l.member, cursor)
+		p, err := listPage(ctx, conn, l.method, l.member, cursor)
 		switch {
 		case errors.Is(err, errNoSuchMethod) && at == 0:
 			all.note = fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method)
@@ -265,7 +266,7 @@ const allLists = 1<<len(lists) - 1
 // listed returns a copy of base with those lists as they are now that the bits
 // of which pick. What is wrong with any but the first spoils only that one: it stays as
 // it was in base, and a note says so. Nothing is returned of a child that has ended.
-func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, []string, error) {
+func listed(ctx context.Context, conn link.Link, base *Offer, which uint32) (*Offer, []string, error) {
 	o := *base
 	var all [len(lists)]catalogue
 	var errs [len(lists)]error
@@ -273,7 +274,7 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 	asked := func(i int) bool { return which&(1<<i) != 0 && declares(base.Capabilities, lists[i].capability) }
 	for i := range lists {
 		if l := &lists[i]; asked(i) {
-			wg.Go(func() { all[i], errs[i] = l.whole(ctx, link) })
+			wg.Go(func() { all[i], errs[i] = l.whole(ctx, conn) })
 		}
 	}
 	wg.Wait()
@@ -295,9 +296,9 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 				o.cut |= 1 << i
 			}
 			entries := all[i].entries
-			if m, ok := link.(*modern); ok && i == 0 {
+			if l, ok := conn.(link.ToolsLearner); ok && i == 0 {
 				var odd []string
-				entries, odd = m.mirror.learn(entries)
+				entries, odd = l.LearnTools(entries)
 				told = append(told, odd...)
 			}
 			*l.entries(&o) = entries
@@ -316,12 +317,12 @@ func listed(ctx context.Context, link Link, base *Offer, which uint32) (*Offer, 
 }
 
 // listPage asks for one page of a list.
-func listPage(ctx context.Context, link Link, method, member string, cursor []byte) (p catalogue, err error) {
+func listPage(ctx context.Context, conn link.Link, method, member string, cursor []byte) (p catalogue, err error) {
 	var params [][]byte
 	if cursor != nil {
 		params = [][]byte{[]byte(`{"cursor":`), cursor, []byte(`}`)}
 	}
-	res, err := link.Call(ctx, method, params...)
+	res, err := conn.Call(ctx, method, params...)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", method, &unansweredError{err})
 	}

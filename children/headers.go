@@ -13,19 +13,14 @@ import (
 // This file mirrors parts of a request into HTTP headers (2026-07-28,
 // basic/transports/streamable-http, Request Metadata).
 
-// marked knows which arguments of which tool go into headers. Only over HTTP
-// are there headers: elsewhere it learns nothing.
+// marked knows which arguments of which tool go into headers.
 type marked struct {
-	on atomic.Bool
 	by atomic.Pointer[map[string][]mirror.Mark]
 }
 
 // learn takes in a list of tools. Those whose marks break the rules are left out,
 // and odd says why: whoever called one could not send what its server wants.
 func (m *marked) learn(tools [][]byte) (good [][]byte, odd []string) {
-	if !m.on.Load() {
-		return tools, nil
-	}
 	by := map[string][]mirror.Mark{}
 	good = make([][]byte, 0, len(tools))
 	for _, raw := range tools {

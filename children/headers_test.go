@@ -10,7 +10,6 @@ import (
 
 func TestHeadersOfTheBytesThatAreSent(t *testing.T) {
 	var m marked
-	m.on.Store(true)
 	tools := [][]byte{
 		[]byte(`{"name":"t","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"},"o":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"b":{"type":"boolean","x-mcp-header":"B"}}}}`),
 		[]byte(`{"name":"bad","inputSchema":{"properties":{"r":{"type":"number","x-mcp-header":"R"}}}}`),
@@ -43,10 +42,6 @@ func TestHeadersOfTheBytesThatAreSent(t *testing.T) {
 		if got["Mcp-Name"] != want || got["Mcp-Method"] != method {
 			t.Errorf("%s: %v", method, got)
 		}
-	}
-	var off marked // as over stdio
-	if good, odd := off.learn(tools); len(good) != 4 || odd != nil {
-		t.Errorf("%d tools, %q", len(good), odd)
 	}
 }
 

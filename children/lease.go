@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -127,8 +128,8 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		// connection too, but that of a client.
 		return context.Cause(ctx)
 	}
-	var refused *StatusError
-	var lost *LostError
+	var refused *link.StatusError
+	var lost *link.LostError
 	switch {
 	case errors.As(err, &refused):
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -75,8 +76,8 @@ func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
 		return nil, err
 	}
-	var bad *StatusError
-	if m := errorIn(text); m != nil && string(m.ID) == want && errors.As(err, &bad) && !bad.forgotten() {
+	var bad *link.StatusError
+	if m := errorIn(text); m != nil && string(m.ID) == want && errors.As(err, &bad) && !bad.SessionForgotten() {
 		return m, nil
 	}
 	return nil, err
@@ -127,7 +128,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 				resp = next
 				break
 			}
-			var bad *StatusError
+			var bad *link.StatusError
 			if pause *= 2; errors.As(err, &bad) || pause > lastRetry {
 				return nil, fmt.Errorf("the stream broke before the answer and could not be taken up again: %w", err)
 			}

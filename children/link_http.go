@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -35,24 +36,6 @@ const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "MCP-Protocol-Version"
 )
-
-// Remote launches children that are reached by URL: Streamable HTTP, and
-// HTTP with SSE (2024-11-05) where the Spec or the server says so.
-type Remote struct{}
-
-// Launch prepares the connection; nothing is sent before the first Call.
-func (Remote) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
-	s = s.withDefaults()
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
-	}
-	w := newWire(u, s, h, log)
-	if s.Transport == TransportSSE {
-		return newSSELink(w), nil
-	}
-	return newHTTPLink(w, s.Transport == ""), nil
-}
 
 // wire is what both transports over HTTP share.
 type wire struct {
@@ -207,7 +190,7 @@ func oneLine(b []byte) []byte {
 func (w *wire) deliver(req *http.Request) error {
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return &LostError{w.url.Host, err}
+		return &link.LostError{Host: w.url.Host, Err: err}
 	}
 	defer drain(resp.Body)
 	if resp.StatusCode >= 300 {
@@ -219,7 +202,7 @@ func (w *wire) deliver(req *http.Request) error {
 // status turns an answer that is no success into an error.
 func status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
-	e := &StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
+	e := &link.StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
@@ -244,37 +227,6 @@ func errorIn(body []byte) *jsonrpc.Message {
 		return nil
 	}
 	return m
-}
-
-// A StatusError is an HTTP status that is no success, with the beginning of
-// what the server said.
-type StatusError struct {
-	Code int
-	Text string
-}
-
-// forgotten reports whether the server says that it does not know the session of
-// a request, which it has not served then. That is 404 (2025-11-25, Session
-// Management); many servers that look the session up themselves, as the examples
-// of the TypeScript SDK do, say 400 and that the session is what is wrong.
-func (e *StatusError) forgotten() bool {
-	if e.Code == http.StatusBadRequest {
-		text := strings.ToLower(e.Text)
-		return strings.Contains(text, "session") || strings.Contains(text, "not initialized")
-	}
-	return e.Code == http.StatusNotFound
-}
-
-func (e *StatusError) Error() string {
-	text := fmt.Sprintf("answered with HTTP status %d (%s)", e.Code, http.StatusText(e.Code))
-	switch e.Code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		text += "; check \"headers\" of this server in hub.json"
-	}
-	if e.Text != "" {
-		text += ": " + e.Text
-	}
-	return text
 }
 
 // frame is a request, or without an id a notification, in parts.
@@ -407,7 +359,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
 			}
 		})
-	case m.Method == "notifications/cancelled":
+	case m.Method == link.MethodCancelled:
 		w.asks.cancelled(m)
 	case m.IsNotification():
 		w.heard(on, m)
@@ -437,8 +389,8 @@ func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
 	w.h.ServeNotification(m)
 }
 
-func (w *wire) facts() Facts {
-	f := Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
+func (w *wire) facts() link.Facts {
+	f := link.Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
 	}
@@ -500,27 +452,4 @@ func (j *jobs) wait() {
 	j.over = true
 	j.mu.Unlock()
 	j.wg.Wait()
-}
-
-// A LostError is a connection to a server that broke, or could not be made.
-type LostError struct {
-	Host string
-	Err  error
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("the connection to %s broke: %s", e.Host, bareURL(e.Err))
-}
-
-// Unwrap returns what happened.
-func (e *LostError) Unwrap() error { return e.Err }
-
-// bareURL leaves out the address that net/http puts before an error: it may
-// hold what nobody else should see.
-func bareURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }

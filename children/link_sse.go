@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -165,7 +166,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
+				_ = l.post(late, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)
@@ -207,4 +208,4 @@ func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
 }
 
 // Facts tells what can be seen from outside.
-func (l *sseLink) Facts() Facts { return l.facts() }
+func (l *sseLink) Facts() link.Facts { return l.facts() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -21,17 +22,19 @@ import (
 type postLink struct {
 	*wire
 	life   context.Context // of everything under way
-	mirror *marked
+	mirror marked
 }
 
-// stateless returns the way to the same server without a handshake.
-func (l *httpLink) stateless(m *modern) Link {
-	m.mirror.on.Store(true)
-	return &postLink{wire: l.wire, life: l.ctx, mirror: &m.mirror}
-}
+// Stateless returns the way to the same server without a handshake.
+func (l *httpLink) Stateless() link.Link { return &postLink{wire: l.wire, life: l.ctx} }
 
-// stateless tells that the older transport has no such way.
-func (l *sseLink) stateless(*modern) Link { return nil }
+// Stateless tells that the older transport has no such way.
+func (l *sseLink) Stateless() link.Link { return nil }
+
+// LearnTools takes in which arguments of which tool go into headers.
+func (l *postLink) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+	return l.mirror.learn(tools)
+}
 
 // Run returns when the connection has ended.
 func (l *postLink) Run(ctx context.Context) error {
@@ -43,7 +46,7 @@ func (l *postLink) Run(ctx context.Context) error {
 }
 
 // Facts tells what can be seen from outside.
-func (l *postLink) Facts() Facts { return l.facts() }
+func (l *postLink) Facts() link.Facts { return l.facts() }
 
 // Call sends one request. The end of ctx closes its stream, which tells the
 // child.
@@ -75,7 +78,7 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	}
 	resp, err := l.client.Do(req)
 	if err != nil {
-		return nil, &LostError{l.url.Host, err}
+		return nil, &link.LostError{Host: l.url.Host, Err: err}
 	}
 	want := strconv.FormatUint(id, 10)
 	if resp.StatusCode != http.StatusOK {
@@ -174,7 +177,7 @@ func (l *postLink) cut(err error) error {
 	if errors.As(err, &broken) {
 		return err
 	}
-	return &jsonrpc.BrokenError{Reason: fmt.Sprintf("the stream of %s ended before the answer: %s", l.url.Host, bareURL(err))}
+	return &jsonrpc.BrokenError{Reason: fmt.Sprintf("the stream of %s ended before the answer: %s", l.url.Host, link.BareURL(err))}
 }
 
 // Notify sends a notification.

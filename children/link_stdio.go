@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -93,23 +94,14 @@ func (l *stdioLink) awaitEnd() {
 
 func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	res, err := l.conn.Call(ctx, method, params...)
-	return res, asClosed(ctx, err)
+	return res, link.Closed(ctx, err)
 }
 
 func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte) error {
-	return asClosed(ctx, l.conn.Notify(ctx, method, params...))
+	return link.Closed(ctx, l.conn.Notify(ctx, method, params...))
 }
 
-// asClosed makes what went wrong with the pipe itself an end of the connection.
-func asClosed(ctx context.Context, err error) error {
-	var broken *jsonrpc.BrokenError
-	if err == nil || errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &broken) || ctx.Err() != nil {
-		return err
-	}
-	return &jsonrpc.ClosedError{Reason: err}
-}
-
-func (l *stdioLink) Facts() Facts {
+func (l *stdioLink) Facts() link.Facts {
 	st := l.conn.Stats()
-	return Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard}
+	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -56,7 +57,7 @@ func (l *httpLink) Run(ctx context.Context) error {
 			stop()
 		}
 	}
-	var lost *LostError
+	var lost *link.LostError
 	if errors.As(context.Cause(ctx), &lost) {
 		err = lost
 	} else {
@@ -124,8 +125,8 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	used := l.session
 	l.mu.Unlock()
 	res, err := l.exchange(ctx, method, params)
-	var bad *StatusError
-	if errors.As(err, &bad) && bad.forgotten() && used != "" {
+	var bad *link.StatusError
+	if errors.As(err, &bad) && bad.SessionForgotten() && used != "" {
 		if err = l.again(ctx, used); err == nil {
 			res, err = l.exchange(ctx, method, params)
 		}
@@ -146,7 +147,7 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 	}
 	l.mu.Unlock()
 	res, err := l.exchange(ctx, "initialize", params)
-	var bad *StatusError
+	var bad *link.StatusError
 	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
 		older := newSSELink(l.wire)
 		l.mu.Lock()
@@ -243,12 +244,12 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 
 // broke sorts what went wrong with the connection from what the server said.
 func (l *httpLink) broke(err error) error {
-	var bad *StatusError
+	var bad *link.StatusError
 	var broken *jsonrpc.BrokenError
 	if errors.As(err, &bad) || errors.As(err, &broken) {
 		return err
 	}
-	return &LostError{l.url.Host, err}
+	return &link.LostError{Host: l.url.Host, Err: err}
 }
 
 // cancelled tells the child that a request is not wanted any more. A connection
@@ -257,7 +258,7 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = l.post(ctx, frame(0, methodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	_ = l.post(ctx, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // listen keeps the child's own stream open, where the server has one.
@@ -271,14 +272,14 @@ func (l *httpLink) listen(ctx context.Context) {
 		l.mu.Unlock()
 		resp, err := l.resume(ctx, last)
 		first.Do(func() { close(l.open) })
-		var bad *StatusError
+		var bad *link.StatusError
 		told := time.Duration(0)
 		switch {
 		case errors.As(err, &bad):
 			// A server without such a stream may well say 404, as for any address that it
 			// does not know: that the session is forgotten is believed where the stream
 			// was there before.
-			if lost := had && used != "" && bad.forgotten(); lost {
+			if lost := had && used != "" && bad.SessionForgotten(); lost {
 				last, had = "", false // an event of a session that is no more
 				if l.again(ctx, used) == nil {
 					continue
@@ -355,4 +356,4 @@ func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
 }
 
 // Facts tells what can be seen from outside.
-func (l *httpLink) Facts() Facts { return l.facts() }
+func (l *httpLink) Facts() link.Facts { return l.facts() }

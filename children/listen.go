@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -190,7 +191,7 @@ var errNothing = errors.New("the child honours nothing of what it was asked to t
 // final returns why a stream is not opened again; nil where it is.
 func (l *listener) final(s *stream, err error) error {
 	var refused *jsonrpc.Error
-	var status *StatusError
+	var status *link.StatusError
 	switch {
 	case errors.As(err, &refused), errors.Is(err, jsonrpc.ErrClosed):
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -27,9 +28,6 @@ const (
 	ResultTask     = "task"
 	resultComplete = "complete"
 
-	// MethodTaskNews is the notification by which that extension tells of a task.
-	MethodTaskNews = "notifications/tasks"
-
 	extensionTasks = "io.modelcontextprotocol/tasks"
 )
 
@@ -44,11 +42,10 @@ var hopMeta = map[string]bool{
 // carries messages. What exists only in the handshake's era is emulated:
 // resources/subscribe and logging/setLevel are answered here.
 type modern struct {
-	base   Link
-	c      *child
-	pre    []byte // the members of _meta that are the same in each request
-	subs   *listener
-	mirror marked // arguments that go into headers; for HTTP
+	base link.Link
+	c    *child
+	pre  []byte // the members of _meta that are the same in each request
+	subs *listener
 
 	shown atomic.Pointer[shownMeta]
 	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
@@ -62,15 +59,12 @@ type shownMeta struct {
 	tasks bool // the extension is declared
 }
 
-// A wordless Link carries requests that need no handshake before them.
-type wordless interface{ stateless(m *modern) Link }
-
 // newModern returns a Link to the run's child without a handshake; nil where the
 // transport knows only the handshake's era.
 func newModern(c *child, r *run) *modern {
 	m := &modern{base: r.link, c: c}
-	if w, ok := r.link.(wordless); ok {
-		if m.base = w.stateless(m); m.base == nil {
+	if w, ok := r.link.(link.StatelessLink); ok {
+		if m.base = w.Stateless(); m.base == nil {
 			return nil
 		}
 	}
@@ -88,10 +82,10 @@ func (m *modern) start(o *Offer) {
 
 // discover asks the child what it is.
 func (m *modern) discover(ctx context.Context) discovered {
-	res, err := m.Call(ctx, methodDiscover)
+	res, err := m.Call(ctx, link.MethodDiscover)
 	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
 		res.Release()
-		res, err = m.Call(ctx, methodDiscover)
+		res, err = m.Call(ctx, link.MethodDiscover)
 	}
 	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
 	if res != nil {
@@ -236,7 +230,7 @@ func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
 		return nil
 	case isText && text == ResultTask && method == "tools/call" && s.tasks:
 		return nil
-	case isText && text != ResultInput && text != ResultTask && !OfProtocol(method):
+	case isText && text != ResultInput && text != ResultTask && !link.OfProtocol(method):
 		return nil // an extension's own
 	case isText && (text == ResultInput || text == ResultTask):
 		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
@@ -247,8 +241,16 @@ func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
 // Run is never called: the run of the Link below is the one that counts.
 func (m *modern) Run(ctx context.Context) error { return m.base.Run(ctx) }
 
+// LearnTools leaves it to the Link below, where that has to know them.
+func (m *modern) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+	if l, ok := m.base.(link.ToolsLearner); ok {
+		return l.LearnTools(tools)
+	}
+	return tools, nil
+}
+
 // Facts are those of the Link below.
-func (m *modern) Facts() Facts { return m.base.Facts() }
+func (m *modern) Facts() link.Facts { return m.base.Facts() }
 
 // Call sends one request with what the era wants in its _meta.
 func (m *modern) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
@@ -300,7 +302,7 @@ var errOtherVersion = errors.New("it no longer serves the protocol version that 
 // have nothing to say here: roots are answered when they are asked for.
 func (m *modern) Notify(ctx context.Context, method string, params ...[]byte) error {
 	switch method {
-	case "notifications/initialized", methodRootsChanged, methodProgress, "notifications/tasks/status":
+	case "notifications/initialized", link.MethodRootsChanged, link.MethodProgress, "notifications/tasks/status":
 		return nil
 	}
 	return m.base.Notify(ctx, method, params...)
@@ -313,14 +315,14 @@ func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
 	case methodAcknowledged:
 		m.subs.acknowledged(n)
 		return nil
-	case methodCancelled:
+	case link.MethodCancelled:
 		m.subs.cancelled(n)
 		return nil
 	case methodUpdated:
 		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
 			return nil
 		}
-	case MethodTaskNews:
+	case link.MethodTaskNews:
 		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mcphub/children/link"
 	"time"
 )
 
@@ -123,7 +124,7 @@ func (s *serving) ask(now time.Time) {
 	p.due.Reset(p.pace.least)
 	method := methodPing
 	if s.r.modern.Load() != nil {
-		method = methodDiscover
+		method = link.MethodDiscover
 	}
 	s.wg.Go(func() {
 		if res, err := s.r.way().Call(ctx, method); err == nil {

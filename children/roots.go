@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
 const (
-	methodRootsList    = "roots/list"
-	methodRootsChanged = "notifications/roots/list_changed"
+	methodRootsList = "roots/list"
 
 	// metaRoots is the member of _meta that says why a list of roots is empty.
 	metaRoots = "mcphub/roots"
@@ -146,7 +146,7 @@ func probeShows(result []byte, paths []string) bool {
 
 // probeUntil asks the probe again and again until it shows the paths. It
 // returns nil then, and the cause of ctx when that ends first.
-func probeUntil(ctx context.Context, link Link, tool string, paths []string) error {
+func probeUntil(ctx context.Context, conn link.Link, tool string, paths []string) error {
 	params := append(jsonrpc.AppendString([]byte(`{"name":`), tool), `,"arguments":{}}`...)
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -156,7 +156,7 @@ func probeUntil(ctx context.Context, link Link, tool string, paths []string) err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		res, err := link.Call(ctx, "tools/call", params)
+		res, err := conn.Call(ctx, "tools/call", params)
 		if err != nil {
 			return err
 		}

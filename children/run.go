@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -13,7 +14,6 @@ import (
 const (
 	methodToolsChanged     = "notifications/tools/list_changed"
 	methodResourcesChanged = "notifications/resources/list_changed"
-	methodProgress         = "notifications/progress"
 	methodPing             = "ping"
 
 	// relistPause is the least time between two lists: a child that announces
@@ -25,7 +25,7 @@ const (
 // it; what others touch is a channel, an atomic, or under mu.
 type run struct {
 	c       *child
-	link    Link
+	link    link.Link
 	launch  Launch
 	greeted bool            // the handshake is over
 	early   bool            // started before the first roots were known
@@ -49,7 +49,7 @@ type run struct {
 }
 
 // way is how the child is spoken to.
-func (r *run) way() Link {
+func (r *run) way() link.Link {
 	if m := r.modern.Load(); m != nil {
 		return m
 	}
@@ -243,7 +243,7 @@ func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 		return
 	}
 	switch m.Method {
-	case methodProgress:
+	case link.MethodProgress:
 		if token := m.Param("progressToken"); token != nil {
 			r.idle.progress(token)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -21,7 +22,7 @@ type said struct{ result []byte }
 
 func (s said) Run(ctx context.Context) error                   { <-ctx.Done(); return nil }
 func (s said) Notify(context.Context, string, ...[]byte) error { return nil }
-func (s said) Facts() Facts                                    { return Facts{} }
+func (s said) Facts() link.Facts                               { return link.Facts{} }
 func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), s.result...), '}'), false, m); err != nil {
@@ -32,12 +33,12 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 
 // readsAll has everything read that a child's result may be read as.
 func readsAll(t testing.TB, result []byte) {
-	link := said{result}
-	_, _ = handshake(t.Context(), link, "test", []byte(`{}`))
+	conn := said{result}
+	_, _ = handshake(t.Context(), conn, "test", []byte(`{}`))
 	for i := range lists {
-		_, _ = listPage(t.Context(), link, lists[i].method, lists[i].member, nil)
+		_, _ = listPage(t.Context(), conn, lists[i].method, lists[i].member, nil)
 	}
-	res, err := link.Call(t.Context(), "x")
+	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
 	}
@@ -97,7 +98,7 @@ func FuzzWhatChildrenSay(f *testing.F) {
 // deepLauncher starts children that answer, ask and announce what is too deep.
 type deepLauncher struct{ deep string }
 
-func (d deepLauncher) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
+func (d deepLauncher) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
@@ -152,7 +153,7 @@ func (l *deepLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *deepLink) Facts() Facts { return Facts{Skipped: l.conn.Stats().Skipped} }
+func (l *deepLink) Facts() link.Facts { return link.Facts{Skipped: l.conn.Stats().Skipped} }
 
 // TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
 // served as far as it can be, and ends nothing.

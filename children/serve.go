@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/rootsmgr"
 )
 
@@ -285,7 +286,7 @@ func (s *serving) tell(w want) {
 		return
 	}
 	s.wg.Go(func() {
-		if err := s.r.way().Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
+		if err := s.r.way().Notify(a.ctx, link.MethodRootsChanged); err != nil && a.ctx.Err() == nil {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
 		}
 	})

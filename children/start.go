@@ -3,6 +3,7 @@ package children
 import (
 	"context"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -62,7 +63,7 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 	if m != nil {
 		base = m.base
 	}
-	link, can := base.(starter)
+	able, can := base.(starter)
 	if !can {
 		return false
 	}
@@ -80,7 +81,7 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 		}
 		params = [][]byte{raw}
 	}
-	link.Prepare(&c.started, (*startedCall)(c))
+	able.Prepare(&c.started, (*startedCall)(c))
 	l.r.idle.start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
 		l.r.idle.end(&c.waiting)
@@ -129,6 +130,6 @@ func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.asker.Answered(nil, c.lease.failed(context.Background(), asClosed(context.Background(), err)))
+		c.asker.Answered(nil, c.lease.failed(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

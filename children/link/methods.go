@@ -1,4 +1,14 @@
-package children
+package link
+
+// Names of requests and notifications that more than one package knows.
+const (
+	MethodDiscover     = "server/discover"
+	MethodProgress     = "notifications/progress"
+	MethodCancelled    = "notifications/cancelled"
+	MethodRootsChanged = "notifications/roots/list_changed"
+	// MethodTaskNews is the notification by which the extension for tasks tells of one.
+	MethodTaskNews = "notifications/tasks"
+)
 
 // ofProtocol are the requests and notifications of all versions of the protocol,
 // and of the extension for tasks, which this program knows.

@@ -1,9 +1,7 @@
-package children
+package link
 
 import (
 	"context"
-
-	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -33,33 +31,16 @@ type Facts struct {
 	Heard   uint64 // grows while the child is heard of, whatever it says
 }
 
-// A Launcher starts runs of children.
-type Launcher interface {
-	// Launch starts what l says and returns the Link to it, whose Run the caller
-	// must call. h serves what the child sends; it may be called before Launch
-	// returns, but not before Run.
-	Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error)
+// A StatelessLink can also carry requests without a handshake before them
+// (2026-07-28), by another Link to the same server.
+type StatelessLink interface {
+	// Stateless returns that Link, whose Run is this one's; nil where the transport
+	// has none.
+	Stateless() Link
 }
 
-// byURL launches what a Spec says.
-type byURL struct{}
-
-// Launch leaves it to the Launcher that the Spec is for.
-func (byURL) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
-	if s.URL != "" {
-		return Remote{}.Launch(l, s, h, log)
-	}
-	return Stdio{}.Launch(l, s, h, log)
-}
-
-// Stdio launches children as processes that speak on stdin and stdout.
-type Stdio struct{}
-
-// Launch starts the process.
-func (Stdio) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
-	p, err := startProcess(l, log)
-	if err != nil {
-		return nil, err
-	}
-	return newStdioLink(p, s, h, log), nil
+// A ToolsLearner is a Link that has to know the tools of a server to send their
+// calls. It leaves out those that nobody could call; odd says why.
+type ToolsLearner interface {
+	LearnTools(tools [][]byte) (good [][]byte, odd []string)
 }

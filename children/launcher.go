@@ -1,0 +1,60 @@
+package children
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// A Launcher starts runs of children.
+type Launcher interface {
+	// Launch starts what l says and returns the Link to it, whose Run the caller
+	// must call. h serves what the child sends; it may be called before Launch
+	// returns, but not before Run.
+	Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error)
+}
+
+// byURL launches what a Spec says.
+type byURL struct{}
+
+// Launch leaves it to the Launcher that the Spec is for.
+func (byURL) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	if s.URL != "" {
+		return Remote{}.Launch(l, s, h, log)
+	}
+	return Stdio{}.Launch(l, s, h, log)
+}
+
+// Stdio launches children as processes that speak on stdin and stdout.
+type Stdio struct{}
+
+// Launch starts the process.
+func (Stdio) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	p, err := startProcess(l, log)
+	if err != nil {
+		return nil, err
+	}
+	return newStdioLink(p, s, h, log), nil
+}
+
+// Remote launches children that are reached by URL: Streamable HTTP, and
+// HTTP with SSE (2024-11-05) where the Spec or the server says so.
+type Remote struct{}
+
+// Launch prepares the connection; nothing is sent before the first Call.
+func (Remote) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	s = s.withDefaults()
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
+	}
+	w := newWire(u, s, h, log)
+	if s.Transport == TransportSSE {
+		return newSSELink(w), nil
+	}
+	return newHTTPLink(w, s.Transport == ""), nil
+}

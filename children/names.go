@@ -1,0 +1,16 @@
+package children
+
+import "mcphub/children/link"
+
+// A Link is the raw connection to one run of one child.
+type Link = link.Link
+
+// Facts is what can be seen of one run of a child.
+type Facts = link.Facts
+
+// MethodTaskNews is the notification by which the extension for tasks tells of one.
+const MethodTaskNews = link.MethodTaskNews
+
+// OfProtocol reports whether a request or notification is one of the protocol, in
+// any of its versions. All others belong to extensions.
+func OfProtocol(method string) bool { return link.OfProtocol(method) }
