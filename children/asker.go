@@ -23,21 +23,6 @@ func Tell(ctx context.Context, method string, params ...[]byte) error {
 	return asker.Notify(ctx, method, params...)
 }
 
-// carried ends as the first context does, and has the values of both. So what
-// comes on the answer to a call can be told to belong to it, although the
-// connection does not end with the call.
-type carried struct {
-	context.Context
-	call context.Context
-}
-
-func (c carried) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.call.Value(key)
-}
-
 // levelTime bounds how long a child may take to answer logging/setLevel.
 const levelTime = 2 * time.Second
 

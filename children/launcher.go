@@ -1,12 +1,10 @@
 package children
 
 import (
-	"fmt"
-	"net/url"
-
 	"github.com/rs/zerolog"
 
 	"mcphub/children/link"
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -48,13 +46,5 @@ type Remote struct{}
 // Launch prepares the connection; nothing is sent before the first Call.
 func (Remote) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	s = s.withDefaults()
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
-	}
-	w := newWire(u, s, h, log)
-	if s.Transport == TransportSSE {
-		return newSSELink(w), nil
-	}
-	return newHTTPLink(w, s.Transport == ""), nil
+	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 }

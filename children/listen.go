@@ -30,6 +30,10 @@ const (
 	// firstAckWait bounds how long the first lists wait for that, so that no change
 	// falls between them and the stream.
 	firstAckWait = time.Second
+	// firstReopen is the pause before a broken stream is opened again; it doubles up
+	// to lastReopen.
+	firstReopen = time.Second
+	lastReopen  = 30 * time.Second
 	// mostStreams is how many streams there may be before they are made one.
 	mostStreams = 16
 	// mostWatched bounds the resources that one run is asked to watch.
@@ -161,7 +165,7 @@ func (l *listener) end() {
 // has none.
 func (l *listener) keep(ctx context.Context, s *stream) {
 	defer s.ready()
-	for pause, again := firstRetry, false; ; again = true {
+	for pause, again := firstReopen, false; ; again = true {
 		started := time.Now()
 		err := l.listen(ctx, s, again)
 		if ctx.Err() != nil {
@@ -176,13 +180,15 @@ func (l *listener) keep(ctx context.Context, s *stream) {
 			}
 			return
 		}
-		if time.Since(started) > lastRetry {
-			pause = firstRetry
+		if time.Since(started) > lastReopen {
+			pause = firstReopen
 		}
-		if !retryAfter(ctx, 0, pause) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return
 		}
-		pause = min(2*pause, lastRetry)
+		pause = min(2*pause, lastReopen)
 	}
 }
 

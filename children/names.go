@@ -1,6 +1,9 @@
 package children
 
-import "mcphub/children/link"
+import (
+	"mcphub/children/link"
+	"mcphub/children/remote"
+)
 
 // A Link is the raw connection to one run of one child.
 type Link = link.Link
@@ -14,3 +17,12 @@ const MethodTaskNews = link.MethodTaskNews
 // OfProtocol reports whether a request or notification is one of the protocol, in
 // any of its versions. All others belong to extensions.
 func OfProtocol(method string) bool { return link.OfProtocol(method) }
+
+// Transport is how a server with a URL is spoken to.
+type Transport = remote.Transport
+
+// The transports over HTTP.
+const (
+	TransportHTTP = remote.HTTP // Streamable HTTP
+	TransportSSE  = remote.SSE  // HTTP with SSE, 2024-11-05
+)

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mcphub/children/link"
 	"time"
+
+	"mcphub/children/link"
 )
 
 // This file tells a child that is hung from one that is slow (U5). While a call

@@ -257,10 +257,10 @@ func (r *run) relistAll() {
 	wake(r.relist)
 }
 
-// renewed is called when the server has forgotten the session that this run had
+// SessionRenewed is called when the server has forgotten the session that this run had
 // with it, and another was started: what was said in the first one is forgotten too,
 // and the server may have been replaced by a newer one.
-func (r *run) renewed() {
+func (r *run) SessionRenewed() {
 	r.stale.sessions.Add(1)
 	r.relistAll()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/link"
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -48,11 +49,19 @@ func readsAll(t testing.TB, result []byte) {
 	_, _ = freshFor(res.Result), isPrivate(res.Result)
 	o := &Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
 	_ = hasTool(o, "x")
-	var m marked
-	_, _ = m.learn(o.Tools)
+	_, _ = mirrored(t).LearnTools(o.Tools)
 	if back, err := decodeOffer(encodeOffer(o, "d"), "d"); err != nil || !back.equal(o) {
 		t.Errorf("an offer does not come back from the cache: %v", err)
 	}
+}
+
+// mirrored is a Link that mirrors arguments of tools into headers.
+func mirrored(t testing.TB) link.ToolsLearner {
+	l, err := remote.Open(remote.Server{URL: "http://server.test"}, nil, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.(link.StatelessLink).Stateless().(link.ToolsLearner)
 }
 
 func nested(open, inner, shut string, depth int) string {

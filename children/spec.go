@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -76,15 +77,6 @@ func (m StartMode) String() string {
 	return "lazy"
 }
 
-// Transport is how a server with a URL is spoken to.
-type Transport string
-
-// The transports over HTTP.
-const (
-	TransportHTTP Transport = "http" // Streamable HTTP
-	TransportSSE  Transport = "sse"  // HTTP with SSE, 2024-11-05
-)
-
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
@@ -101,8 +93,8 @@ type Spec struct {
 	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
 	Headers map[string]string // sent with each request to URL
 
-	Era       Era       // which family of protocol versions it is spoken to in
-	Transport Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+	Era       Era              // which family of protocol versions it is spoken to in
+	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //

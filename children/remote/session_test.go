@@ -1,4 +1,4 @@
-package children_test
+package remote_test
 
 import (
 	"context"
@@ -13,39 +13,40 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
 
-// TestRemoteSessionIsBegunAgainOnce: many calls find out at once that the server
+// TestRemoteSessionIsStartedAgainOnce: many calls find out at once that the server
 // has forgotten the session; one of them begins another, all are answered in it.
-func TestRemoteSessionIsBegunAgainOnce(t *testing.T) {
-	s := newRemote(t)
+func TestRemoteSessionIsStartedAgainOnce(t *testing.T) {
+	s := childtest.NewServer(t)
 	var began atomic.Int32
-	s.on["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if h := r.Header.Get("Mcp-Session-Id"); h != "" {
 			t.Errorf("initialize in the session %s", h)
 		}
 		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
-		plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 	}
 	const calls = 20
 	var all sync.WaitGroup
 	all.Add(calls) // no call is refused before every one has arrived
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		switch h := r.Header.Get("Mcp-Session-Id"); h {
 		case "s1":
 			all.Done()
 			all.Wait()
 			w.WriteHeader(http.StatusNotFound)
 		case "s2":
-			plain(w, id, `{}`)
+			childtest.Plain(w, id, `{}`)
 		default:
 			t.Errorf("a call in the session %q", h)
 			w.WriteHeader(http.StatusBadRequest)
 		}
 	}
-	l, _, _ := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 	greet(t, l)
 	var wg sync.WaitGroup
 	for range calls {
@@ -86,11 +87,11 @@ func (h *asking) ServeNotification(*jsonrpc.Message) {}
 func TestRemoteQuestionOfACall(t *testing.T) {
 	for _, how := range []string{"taken back", "given up", "answered"} {
 		t.Run(how, func(t *testing.T) {
-			s := newRemote(t)
+			s := childtest.NewServer(t)
 			h := &asking{begun: make(chan struct{}, 1), ended: make(chan error, 1), answer: make(chan struct{})}
 			over := make(chan struct{})
-			s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
-				send := events(w)
+			s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+				send := childtest.Events(w)
 				send("", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 				<-over
 				switch how {
@@ -103,7 +104,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 					send("", `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`)
 				}
 			}
-			l, err := children.Remote{}.Launch(children.Launch{}, children.Spec{Name: "r", URL: s.URL, Transport: children.TransportHTTP}, h, zerolog.Nop())
+			l, err := remote.Open(remote.Server{URL: s.URL, Transport: remote.HTTP, FrameLimit: 64 << 20, IDLimit: jsonrpc.DefaultIDLimit}, h, zerolog.Nop())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +141,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 				if err := <-h.ended; err != nil {
 					t.Errorf("it ended with the call: %v", err)
 				}
-				s.until("answer", 1)
+				s.Until("answer", 1)
 				return
 			}
 			cancel(nil)
@@ -152,18 +153,18 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 // TestRemoteSessionForgottenWhileNothingIsCalled: the child's own stream finds
 // out, and a new session is begun before anybody calls.
 func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	var began atomic.Int32
-	s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
-		plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 	}
 	listened := make(chan struct{})
 	var asked atomic.Int32
-	s.get = func(w http.ResponseWriter, r *http.Request) {
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Session-Id") == "s1" {
 			if asked.Add(1) == 1 {
-				send := events(w) // and the server ends, with the session
+				send := childtest.Events(w) // and the server ends, with the session
 				_, _ = io.WriteString(w, "retry: 1\n")
 				send("7", "")
 				return
@@ -174,15 +175,15 @@ func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
 		if last := r.Header.Get("Last-Event-ID"); last != "" {
 			t.Errorf("it asks for event %s of the old session", last)
 		}
-		events(w)("", "")
+		childtest.Events(w)("", "")
 		close(listened)
 		<-r.Context().Done()
 	}
-	l, _, stop := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+	l, _, stop := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 	greet(t, l)
 	<-listened
-	s.until("initialize", 2)
-	s.until("notifications/initialized", 2)
+	s.Until("initialize", 2)
+	s.Until("notifications/initialized", 2)
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -205,22 +206,22 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 		{500, "no session", false},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			s := newRemote(t)
+			s := childtest.NewServer(t)
 			began := 0
-			s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+			s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 				began++
 				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began))
-				plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 			}
-			s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+			s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 				if r.Header.Get("Mcp-Session-Id") != "s1" {
-					plain(w, id, `{}`)
+					childtest.Plain(w, id, `{}`)
 					return
 				}
 				w.WriteHeader(c.code)
 				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "$ID", id))
 			}
-			l, _, _ := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 			greet(t, l)
 			_, err := l.Call(t.Context(), "tools/call")
 			if again := err == nil && began == 2; again != c.again || err != nil && began != 1 {
@@ -240,26 +241,26 @@ func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
 		want int32
 	}{{"never had one", false, 1}, {"had one", true, 2}} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newRemote(t)
+			s := childtest.NewServer(t)
 			var began, asked atomic.Int32
-			s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+			s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
-				plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 			}
-			s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, `{}`) }
-			s.get = func(w http.ResponseWriter, _ *http.Request) {
+			s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, `{}`) }
+			s.Get = func(w http.ResponseWriter, _ *http.Request) {
 				if asked.Add(1) == 1 && c.had {
-					send := events(w)
+					send := childtest.Events(w)
 					_, _ = io.WriteString(w, "retry: 1\n")
 					send("7", "")
 					return
 				}
 				w.WriteHeader(http.StatusNotFound)
 			}
-			l, _, stop := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			l, _, stop := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 			greet(t, l)
 			if c.had {
-				s.until("notifications/initialized", 2)
+				s.Until("notifications/initialized", 2)
 			}
 			for range 50 {
 				if _, err := l.Call(t.Context(), "tools/call"); err != nil {
@@ -293,12 +294,12 @@ func TestRemoteErrorUnderAStatusOfItsOwn(t *testing.T) {
 		{500, "Internal oops", "", "Internal oops"},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			s := newRemote(t)
-			s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+			s := childtest.NewServer(t)
+			s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 				w.WriteHeader(c.code)
 				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "$ID", id))
 			}
-			l, _, _ := link(t, children.Spec{URL: s.URL, Transport: children.TransportHTTP})
+			l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 			greet(t, l)
 			res, err := l.Call(t.Context(), "tools/call")
 			switch {

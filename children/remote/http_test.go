@@ -1,12 +1,12 @@
-package children_test
+package remote_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,116 +17,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/children/link"
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
-
-// remote is a server under the test's control: what it does with each POST of
-// a method is the test's to say.
-type remote struct {
-	*httptest.Server
-	t     *testing.T
-	on    map[string]func(w http.ResponseWriter, r *http.Request, id string)
-	get   func(w http.ResponseWriter, r *http.Request)
-	conns atomic.Int32
-
-	mu   sync.Mutex
-	seen []string // methods, and "answer"
-	more chan struct{}
-	told map[string]json.RawMessage // answers by id
-}
-
-func newRemote(t *testing.T) *remote {
-	s := &remote{t: t, more: make(chan struct{}, 1000), told: map[string]json.RawMessage{}}
-	s.on = map[string]func(http.ResponseWriter, *http.Request, string){
-		"initialize": func(w http.ResponseWriter, _ *http.Request, id string) {
-			w.Header().Set("Mcp-Session-Id", "s1")
-			plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"r","version":"1"}}`)
-		},
-	}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.Config.ConnState = func(_ net.Conn, st http.ConnState) {
-		if st == http.StateNew {
-			s.conns.Add(1)
-		}
-	}
-	s.Start()
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *remote) serve(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet {
-		if s.get == nil {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		s.get(w, r)
-		return
-	}
-	if r.Method == http.MethodDelete {
-		return
-	}
-	var m struct {
-		ID     json.RawMessage
-		Method string
-		Result json.RawMessage
-	}
-	if err := json.NewDecoder(r.Body).Decode(&m); errors.Is(err, io.ErrUnexpectedEOF) {
-		return // it was given up while it was being sent
-	} else if err != nil {
-		s.t.Error(err)
-	}
-	s.mu.Lock()
-	if m.Method == "" {
-		s.told[string(m.ID)] = m.Result
-		s.seen = append(s.seen, "answer")
-	} else {
-		s.seen = append(s.seen, m.Method)
-	}
-	s.mu.Unlock()
-	s.more <- struct{}{}
-	if do := s.on[m.Method]; do != nil {
-		do(w, r, string(m.ID))
-		return
-	}
-	w.WriteHeader(http.StatusAccepted)
-}
-
-// until waits until a message of that kind has come n times.
-func (s *remote) until(kind string, n int) {
-	for {
-		s.mu.Lock()
-		got := 0
-		for _, k := range s.seen {
-			if k == kind {
-				got++
-			}
-		}
-		s.mu.Unlock()
-		if got >= n {
-			return
-		}
-		<-s.more
-	}
-}
-
-func plain(w http.ResponseWriter, id, result string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
-}
-
-// events begins a stream; the function sends one event.
-func events(w http.ResponseWriter) func(id, data string) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	return func(id, data string) {
-		if id != "" {
-			_, _ = fmt.Fprintf(w, "id: %s\n", id)
-		}
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
-		_ = http.NewResponseController(w).Flush()
-	}
-}
 
 type handler struct {
 	mu    sync.Mutex
@@ -145,11 +40,12 @@ func (h *handler) ServeNotification(m *jsonrpc.Message) {
 	h.note <- m.Method
 }
 
-func link(t *testing.T, spec children.Spec) (children.Link, *handler, func() error) {
+// open connects to a server for the length of a test.
+func open(t *testing.T, s remote.Server) (link.Link, *handler, func() error) {
 	t.Helper()
 	h := &handler{note: make(chan string, 100)}
-	spec.Name = "r"
-	l, err := children.Remote{}.Launch(children.Launch{}, spec, h, zerolog.Nop())
+	s.FrameLimit, s.IDLimit = cmp.Or(s.FrameLimit, 64<<20), jsonrpc.DefaultIDLimit
+	l, err := remote.Open(s, h, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +57,7 @@ func link(t *testing.T, spec children.Spec) (children.Link, *handler, func() err
 	return l, h, stop
 }
 
-func greet(t *testing.T, l children.Link) {
+func greet(t *testing.T, l link.Link) {
 	t.Helper()
 	res, err := l.Call(t.Context(), "initialize", []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`))
 	if err != nil || res.Err() != nil {
@@ -173,18 +69,18 @@ func greet(t *testing.T, l children.Link) {
 }
 
 func TestRemoteKeepsConnectionsForLargeAnswers(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	big := `{"text":"` + strings.Repeat("x", 1<<20) + `",` + "\r\n" + `"n":12345678901234567890}`
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if r.Header.Get("Mcp-Session-Id") != "s1" || r.Header.Get("Mcp-Protocol-Version") != "2025-11-25" || r.Header.Get("X-Key") != "k" {
 			t.Errorf("headers: %v", r.Header)
 		}
-		plain(w, id, big)
+		childtest.Plain(w, id, big)
 	}
-	l, _, _ := link(t, children.Spec{URL: s.URL, Headers: map[string]string{"X-Key": "k"}})
+	l, _, _ := open(t, remote.Server{URL: s.URL, Headers: map[string]string{"X-Key": "k"}})
 	greet(t, l)
-	s.until("notifications/initialized", 1)
-	before := s.conns.Load()
+	s.Until("notifications/initialized", 1)
+	before := s.Conns.Load()
 	for range 50 {
 		res, err := l.Call(t.Context(), "tools/call", []byte(`{"a":`), []byte(`1}`))
 		if err != nil {
@@ -194,24 +90,22 @@ func TestRemoteKeepsConnectionsForLargeAnswers(t *testing.T) {
 			t.Fatalf("%d bytes", len(res.Result))
 		}
 	}
-	if n := s.conns.Load() - before; n > 2 {
+	if n := s.Conns.Load() - before; n > 2 {
 		t.Errorf("%d new connections for 50 calls", n)
 	}
 }
 
 func TestRemoteAnswersWhatIsAskedOnTheStreamOfACall(t *testing.T) {
-	s := newRemote(t)
-	s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		send := events(w)
+	s := childtest.NewServer(t)
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		send := childtest.Events(w)
 		send("", `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
 		send("", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
-		s.until("answer", 1)
-		s.mu.Lock()
-		told := string(s.told[`"q"`])
-		s.mu.Unlock()
+		s.Until("answer", 1)
+		told := s.Told(`"q"`)
 		send("", `{"jsonrpc":"2.0","id":`+id+`,"result":`+told+`}`)
 	}
-	l, h, _ := link(t, children.Spec{URL: s.URL})
+	l, h, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	res, err := l.Call(t.Context(), "tools/call")
 	if err != nil || string(res.Result) != `{"to":"elicitation/create"}` {
@@ -222,22 +116,22 @@ func TestRemoteAnswersWhatIsAskedOnTheStreamOfACall(t *testing.T) {
 	}
 }
 
-func TestRemoteBeginsAForgottenSessionAgain(t *testing.T) {
-	s := newRemote(t)
+func TestRemoteStartsAForgottenSessionAgain(t *testing.T) {
+	s := childtest.NewServer(t)
 	var calls atomic.Int32
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if r.Header.Get("Mcp-Session-Id") == "s1" {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
 		calls.Add(1)
-		plain(w, id, `{}`)
+		childtest.Plain(w, id, `{}`)
 	}
-	l, _, _ := link(t, children.Spec{URL: s.URL})
+	l, _, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
-	s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Mcp-Session-Id", "s2")
-		plain(w, id, `{"protocolVersion":"2025-11-25"}`)
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25"}`)
 	}
 	var wg sync.WaitGroup
 	for range 8 {
@@ -251,30 +145,30 @@ func TestRemoteBeginsAForgottenSessionAgain(t *testing.T) {
 	if calls.Load() != 8 {
 		t.Errorf("%d calls were served", calls.Load())
 	}
-	s.until("initialize", 2)
+	s.Until("initialize", 2)
 }
 
 func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	var again atomic.Int32
-	s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "id: 7\nretry: 10\ndata:\n\n")
 	}
-	s.get = func(w http.ResponseWriter, r *http.Request) {
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
 		last := r.Header.Get("Last-Event-ID")
 		switch {
 		case last == "":
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case again.Add(1) == 1: // once more without an answer
-			events(w)("8", `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
+			childtest.Events(w)("8", `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
 		case last != "8":
 			t.Errorf("taken up behind %s", last)
 		default:
-			events(w)("9", `{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
+			childtest.Events(w)("9", `{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
 		}
 	}
-	l, _, _ := link(t, children.Spec{URL: s.URL})
+	l, _, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	res, err := l.Call(t.Context(), "tools/call")
 	if err != nil || string(res.Result) != `{"late":true}` {
@@ -283,9 +177,9 @@ func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
 }
 
 func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	var opened atomic.Int32
-	s.get = func(w http.ResponseWriter, r *http.Request) {
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
 		n := opened.Add(1)
 		if n == 2 && r.Header.Get("Last-Event-ID") != "a" {
 			t.Errorf("opened again behind %q", r.Header.Get("Last-Event-ID"))
@@ -297,7 +191,7 @@ func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
 			<-r.Context().Done()
 		}
 	}
-	l, h, stop := link(t, children.Spec{URL: s.URL})
+	l, h, stop := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	for _, want := range []string{"n1", "n2"} {
 		if got := <-h.note; got != want {
@@ -313,20 +207,20 @@ func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
 // while no stream is open that it could go on. The one that keeps the head of its
 // stream to itself holds nobody up for long; one that has none does not at all.
 func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	go1, there := make(chan struct{}), atomic.Bool{}
-	s.on["notifications/initialized"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+	s.On["notifications/initialized"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.WriteHeader(http.StatusAccepted)
 		time.AfterFunc(50*time.Millisecond, func() { close(go1) })
 	}
-	s.get = func(w http.ResponseWriter, r *http.Request) {
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
 		<-go1
 		w.Header().Set("Content-Type", "text/event-stream")
 		there.Store(true)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
-	l, _, stop := link(t, children.Spec{URL: s.URL})
+	l, _, stop := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	if !there.Load() {
 		t.Error("the child counts as ready before its stream is open")
@@ -335,9 +229,9 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 		t.Error(err)
 	}
 	greeted := func(get func(w http.ResponseWriter, r *http.Request)) time.Duration {
-		s := newRemote(t)
-		s.get = get
-		l, _, stop := link(t, children.Spec{URL: s.URL})
+		s := childtest.NewServer(t)
+		s.Get = get
+		l, _, stop := open(t, remote.Server{URL: s.URL})
 		defer func() { _ = stop() }()
 		began := time.Now()
 		greet(t, l)
@@ -357,19 +251,19 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 }
 
 func TestRemoteCancelledCallIsTold(t *testing.T) {
-	s := newRemote(t)
-	s.on["tools/call"] = func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
-	l, _, _ := link(t, children.Spec{URL: s.URL})
+	s := childtest.NewServer(t)
+	s.On["tools/call"] = func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
+	l, _, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
-		s.until("tools/call", 1)
+		s.Until("tools/call", 1)
 		cancel(errors.New("enough"))
 	}()
 	if _, err := l.Call(ctx, "tools/call"); err == nil || err.Error() != "enough" {
 		t.Errorf("%v", err)
 	}
-	s.until("notifications/cancelled", 1)
+	s.Until("notifications/cancelled", 1)
 }
 
 func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
@@ -377,26 +271,26 @@ func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
 		t.Errorf("the other host was sent %v", r.Header)
 	}))
 	defer other.Close()
-	s := newRemote(t)
-	s.on["initialize"] = func(w http.ResponseWriter, r *http.Request, _ string) {
+	s := childtest.NewServer(t)
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, _ string) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	}
-	spec := children.Spec{URL: s.URL, Transport: children.TransportHTTP, Headers: map[string]string{"Authorization": "Bearer secret"}}
-	l, _, _ := link(t, spec)
+	spec := remote.Server{URL: s.URL, Transport: remote.HTTP, Headers: map[string]string{"Authorization": "Bearer secret"}}
+	l, _, _ := open(t, spec)
 	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "redirects to") {
 		t.Errorf("%v", err)
 	}
-	s.get = func(w http.ResponseWriter, _ *http.Request) {
+	s.Get = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", other.URL)
 	}
-	spec.Transport = children.TransportSSE
-	l, _, _ = link(t, spec)
+	spec.Transport = remote.SSE
+	l, _, _ = open(t, spec)
 	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("%v", err)
 	}
 	// The control: on its own host a redirect is followed, with the credentials.
-	s.on["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if r.URL.Path != "/moved" {
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
 			return
@@ -404,28 +298,28 @@ func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
 			t.Error("the credentials did not go with it")
 		}
-		plain(w, id, `{}`)
+		childtest.Plain(w, id, `{}`)
 	}
-	spec.Transport = children.TransportHTTP
-	l, _, _ = link(t, spec)
+	spec.Transport = remote.HTTP
+	l, _, _ = open(t, spec)
 	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestRemoteBoundsAnswers(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	long := `{"text":"` + strings.Repeat("x", 1<<17) + `"}`
-	s.on["plain"] = func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, long) }
-	s.on["events"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		events(w)("", `{"jsonrpc":"2.0","id":`+id+`,"result":`+long+`}`)
+	s.On["plain"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, long) }
+	s.On["events"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		childtest.Events(w)("", `{"jsonrpc":"2.0","id":`+id+`,"result":`+long+`}`)
 	}
-	s.on["other"] = func(w http.ResponseWriter, _ *http.Request, _ string) { plain(w, `"x"`, `{}`) }
-	s.on["broken"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+	s.On["other"] = func(w http.ResponseWriter, _ *http.Request, _ string) { childtest.Plain(w, `"x"`, `{}`) }
+	s.On["broken"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":`)
 	}
-	l, _, _ := link(t, children.Spec{URL: s.URL, FrameLimit: 1 << 16})
+	l, _, _ := open(t, remote.Server{URL: s.URL, FrameLimit: 1 << 16})
 	greet(t, l)
 	for _, method := range []string{"plain", "events", "other", "broken"} {
 		var broken *jsonrpc.BrokenError
@@ -433,7 +327,7 @@ func TestRemoteBoundsAnswers(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	s.on["fail"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+	s.On["fail"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
 		http.Error(w, "no \x1b[31mkey", http.StatusUnauthorized)
 	}
 	if _, err := l.Call(t.Context(), "fail"); err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "headers") || strings.Contains(err.Error(), "\x1b") {
@@ -445,7 +339,7 @@ func TestRemoteVerifiesCertificates(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	s.Config.ErrorLog = nil
-	l, _, _ := link(t, children.Spec{URL: s.URL})
+	l, _, _ := open(t, remote.Server{URL: s.URL})
 	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("%v", err)
 	}
@@ -489,8 +383,8 @@ func TestRemoteFallsBackToSSE(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	for _, transport := range []children.Transport{"", children.TransportSSE} {
-		l, _, stop := link(t, children.Spec{URL: s.URL + "/sse", Transport: transport})
+	for _, transport := range []remote.Transport{"", remote.SSE} {
+		l, _, stop := open(t, remote.Server{URL: s.URL + "/sse", Transport: transport})
 		greet(t, l)
 		res, err := l.Call(t.Context(), "tools/call")
 		if err != nil || string(res.Result) != `{"ok":1}` {

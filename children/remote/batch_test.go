@@ -1,29 +1,30 @@
-package children_test
+package remote_test
 
 import (
 	"fmt"
 	"net/http"
 	"testing"
 
-	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/children/remote"
 )
 
 // A server of 2025-03-26 may put several messages into one array: in an event, and
 // in an answer that is plain JSON.
 func TestRemoteReadsBatches(t *testing.T) {
-	s := newRemote(t)
+	s := childtest.NewServer(t)
 	const note, ask = `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, `{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{}}`
-	s.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		send := events(w)
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		send := childtest.Events(w)
 		send("", "["+note+","+fmt.Sprintf(ask, `"q"`)+"]")
-		s.until("answer", 1)
+		s.Until("answer", 1)
 		send("", `[`+note+`,{"jsonrpc":"2.0","id":`+id+`,"result":{"n":1.0}}]`)
 	}
-	s.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `[%s, {"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}]`, note, id)
 	}
-	l, h, _ := link(t, children.Spec{URL: s.URL})
+	l, h, _ := open(t, remote.Server{URL: s.URL})
 	greet(t, l)
 	for method, want := range map[string]string{"tools/call": `{"n":1.0}`, "tools/list": `{"tools":[]}`} {
 		if res, err := l.Call(t.Context(), method); err != nil || string(res.Result) != want {
@@ -35,7 +36,7 @@ func TestRemoteReadsBatches(t *testing.T) {
 			t.Error(n)
 		}
 	}
-	s.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+	s.On["tools/list"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `[%s]`, note)
 	}

@@ -1,4 +1,4 @@
-package children
+package remote
 
 import (
 	"context"
@@ -204,8 +204,8 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 		l.mu.Unlock()
 		return err
 	}
-	if h, ok := l.h.(interface{ renewed() }); ok {
-		h.renewed()
+	if h, ok := l.h.(renewalHandler); ok {
+		h.SessionRenewed()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package children
+package remote
 
 import (
 	"bytes"
@@ -58,7 +58,7 @@ type wire struct {
 	words atomic.Pointer[string] // what went wrong last
 }
 
-func newWire(u *url.URL, s Spec, h jsonrpc.Handler, log zerolog.Logger) *wire {
+func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire {
 	w := &wire{
 		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 	}
@@ -377,6 +377,10 @@ type originHandler interface {
 	ServeNotificationOn(on context.Context, m *jsonrpc.Message)
 }
 
+// A renewalHandler is a Handler that is told when the server has forgotten the
+// session, and another was started.
+type renewalHandler interface{ SessionRenewed() }
+
 // heard hands on a notification; on is nil where the transport does not tell what
 // it belongs to.
 func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
@@ -452,4 +456,19 @@ func (j *jobs) wait() {
 	j.over = true
 	j.mu.Unlock()
 	j.wg.Wait()
+}
+
+// carried ends as the first context does, and has the values of both. So what
+// comes on the answer to a call can be told to belong to it, although the
+// connection does not end with the call.
+type carried struct {
+	context.Context
+	call context.Context
+}
+
+func (c carried) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.call.Value(key)
 }
