@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -34,8 +35,8 @@ type leveller struct {
 
 // tell sets the level where it is another than the run was told last. It reads
 // what is wanted once it has its turn, so the last to come sets the newest.
-func (l *leveller) tell(ctx context.Context, c *child, conn link.Link, o *Offer) {
-	if !declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
+func (l *leveller) tell(ctx context.Context, c *child, conn link.Link, o *offers.Offer) {
+	if !offers.Declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTime)
@@ -61,7 +62,7 @@ func (l *leveller) tell(ctx context.Context, c *child, conn link.Link, o *Offer)
 }
 
 // tellAgain is tell for a child that has forgotten what it was told.
-func (l *leveller) tellAgain(ctx context.Context, c *child, conn link.Link, o *Offer) {
+func (l *leveller) tellAgain(ctx context.Context, c *child, conn link.Link, o *offers.Offer) {
 	if !l.take(ctx) {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
 
@@ -37,8 +38,8 @@ type common struct {
 	version    string
 	machine    host
 	turns      turns
-	memory     memory
-	forms      *definitions
+	memory     *offers.Memory
+	forms      *offers.Definitions
 	shelter    func() (shelter, error) // made when first asked for
 	places     *places
 	dropUnheld func(*child) bool // take out an instance that nobody holds
@@ -47,7 +48,7 @@ type common struct {
 	jitter     func() float64
 	pace       pace
 	said       func(k Key, pid int, line string)                                  // may be nil
-	changed    func(k Key, tools []Redefinition)                                  // may be nil
+	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) Client                                                 // may be nil
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 	noRoots    func(k Key) string                                                 // likewise
@@ -79,7 +80,7 @@ type child struct {
 	resting bool // live has returned and is to be called again when there is news
 
 	past   past
-	offer  *Offer // what it offered last, be it in another instance
+	offer  *offers.Offer // what it offered last, be it in another instance
 	settle sync.Once
 }
 
@@ -90,17 +91,17 @@ type past struct {
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
 	wasReady bool
-	last     string // why the last start or run failed; "" once ready again
-	badPlan  bool   // the last start failed before anything was started
-	digest   string // identity of what was started last
-	started  bool   // live was called before
-	gen      uint64 // of the roots, when it was last looked whether to start
-	listed   bool   // it has been ready and listed in this instance
-	lives    Lives  // of the offer, as it was read last
-	news     bool   // the offer is not cached as it is
-	diedOf   Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
-	doubted  bool   // it was started once more for that, and will not be again
-	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	last     string       // why the last start or run failed; "" once ready again
+	badPlan  bool         // the last start failed before anything was started
+	digest   string       // identity of what was started last
+	started  bool         // live was called before
+	gen      uint64       // of the roots, when it was last looked whether to start
+	listed   bool         // it has been ready and listed in this instance
+	lives    offers.Lives // of the offer, as it was read last
+	news     bool         // the offer is not cached as it is
+	diedOf   Era          // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	doubted  bool         // it was started once more for that, and will not be again
+	spoke    Era          // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -117,7 +118,7 @@ type want struct {
 // view is what others see of an instance: immutable.
 type view struct {
 	status  Status
-	offer   *Offer
+	offer   *offers.Offer
 	run     *run // nil unless Ready
 	served  []string
 	gen     uint64            // of roots, that are applied

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -102,7 +103,7 @@ func (c *child) connect(r *run, release func()) error {
 		m.subs.settled(ctx)
 	}
 	r.level.tell(ctx, c, r.way(), base)
-	offer, notes, err := listed(ctx, r.way(), base, allLists)
+	offer, notes, err := offers.Read(ctx, r.way(), base, offers.AllLists)
 	if err == nil {
 		err = context.Cause(c.ctx) // what is left of its lists when it is not wanted any more is no offer
 	}
@@ -113,7 +114,7 @@ func (c *child) connect(r *run, release func()) error {
 		c.log.Warn().Msg(note)
 	}
 	// A child without a handshake keeps no roots that a probe could show.
-	r.probe = m == nil && c.spec.Probe != "" && c.spec.Roots != RootsNone && hasTool(offer, c.spec.Probe)
+	r.probe = m == nil && c.spec.Probe != "" && c.spec.Roots != RootsNone && offer.HasTool(c.spec.Probe)
 	if r.probe && len(r.served) > 0 {
 		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -36,12 +37,9 @@ func (e Era) String() string {
 	return "auto"
 }
 
-// Modern reports whether the offer was made in the era without a handshake.
-func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
-
-// spoken is the era in which the offer was made; EraAuto of none, and where the
-// next start speaks to the child in the other one.
-func (o *Offer) spoken() Era {
+// eraOf is the era in which an offer was made; EraAuto of none, and where the next
+// start speaks to the child in the other one.
+func eraOf(o *offers.Offer) Era {
 	switch {
 	case o == nil:
 		return EraAuto
@@ -83,8 +81,8 @@ const (
 // discovered is an answer to server/discover.
 type discovered struct {
 	verdict verdict
-	offer   *Offer // of verdictModern
-	err     error  // of verdictForeign and verdictGone
+	offer   *offers.Offer // of verdictModern
+	err     error         // of verdictForeign and verdictGone
 }
 
 // sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
@@ -116,12 +114,12 @@ func choose(supported []string, version string, result []byte) discovered {
 	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
 	switch {
 	case result != nil && slices.Contains(supported, version):
-		o := &Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
+		o := &offers.Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
 		o.Instructions, _ = jsonrpc.String(jsonrpc.Get(result, "instructions"))
 		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
 		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
 		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
-		o.Private, o.lives.Self = isPrivate(result), lifeOf(result)
+		o.Private, o.Lives.Self = offers.IsPrivate(result), offers.LifeOf(result)
 		return discovered{verdict: verdictModern, offer: o}
 	case legacy || len(supported) == 0:
 		return discovered{}
@@ -144,7 +142,7 @@ func stringsIn(raw []byte) []string {
 // first on a connection may settle it for good (some servers take even
 // server/discover for that), so nothing of the other era comes before. A run
 // that speaks to it without a handshake is marked.
-func (c *child) greet(ctx context.Context, r *run) (*Offer, error) {
+func (c *child) greet(ctx context.Context, r *run) (*offers.Offer, error) {
 	m := newModern(c, r)
 	switch {
 	case m == nil && c.spec.Era == EraModern:
@@ -152,7 +150,7 @@ func (c *child) greet(ctx context.Context, r *run) (*Offer, error) {
 	case m == nil || c.spec.Era == EraLegacy:
 		return c.initialize(ctx, r)
 	}
-	var o *Offer
+	var o *offers.Offer
 	var err error
 	if c.first() == EraModern {
 		o, err = c.probe(ctx, r, m, c.spec.Era == EraModern || c.past.spoke == EraModern)
@@ -193,7 +191,7 @@ func (e Era) other() Era {
 }
 
 // shake does the handshake, and does without where that is refused.
-func (c *child) shake(ctx context.Context, r *run, m *modern) (*Offer, error) {
+func (c *child) shake(ctx context.Context, r *run, m *modern) (*offers.Offer, error) {
 	o, err := c.initialize(ctx, r)
 	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
 		return o, err
@@ -246,7 +244,7 @@ func (c *child) yield(r *run) {
 // probe asks for server/discover and falls back to the handshake where that
 // gives nothing: at once, or after a while where there is no answer. patient
 // waits for as long as a start may take.
-func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Offer, error) {
+func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*offers.Offer, error) {
 	asked := make(chan discovered, 1)
 	// It is not taken back when the wait is over: a child that cannot answer it
 	// would not know what it is that is being cancelled.
@@ -297,12 +295,12 @@ func (c *child) probe(ctx context.Context, r *run, m *modern, patient bool) (*Of
 	return o, err
 }
 
-func (c *child) initialize(ctx context.Context, r *run) (*Offer, error) {
+func (c *child) initialize(ctx context.Context, r *run) (*offers.Offer, error) {
 	return handshake(ctx, r.link, c.common.version, shown(c.spec, c.common.client(c.key)))
 }
 
 // speakModern marks a run as one without a handshake.
-func (c *child) speakModern(r *run, m *modern, o *Offer) *Offer {
+func (c *child) speakModern(r *run, m *modern, o *offers.Offer) *offers.Offer {
 	r.modern.Store(m) // first: begin opens a stream, and what comes on it is for m
 	m.start(o)
 	return o

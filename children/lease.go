@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -43,7 +44,7 @@ func (l *Lease) Term() Term { return l.v.status.Term() }
 func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
 
 // Offer returns what the child offered when the lease was given.
-func (l *Lease) Offer() *Offer { return l.v.offer }
+func (l *Lease) Offer() *offers.Offer { return l.v.offer }
 
 // Revision is that of the Spec by which the child runs.
 func (l *Lease) Revision() uint64 { return l.r.c.spec.Revision }

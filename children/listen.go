@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -91,7 +92,7 @@ func newListener(m *modern, r *run) *listener {
 }
 
 // start notes what the child can tell, and opens a stream for its lists.
-func (l *listener) start(o *Offer) {
+func (l *listener) start(o *offers.Offer) {
 	var flags []string
 	for _, f := range []struct{ capability, flag string }{{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}} {
 		if string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, f.capability), "listChanged")) == "true" {

@@ -1,9 +1,8 @@
 package children
 
 import (
-	"maps"
+	"mcphub/children/offers"
 	"path/filepath"
-	"slices"
 	"strconv"
 )
 
@@ -44,9 +43,11 @@ func Lacks(s Spec, o Options) []Lack {
 // so far to hubs with this folder for what they remember, sorted; nil where
 // nothing is known of it.
 func KnownTools(cache string, s Spec) []string {
-	if cache == "" {
-		return nil
-	}
-	d := definitions{files: catalogCache{dir: definitionsFolder(cache)}}
-	return slices.Sorted(maps.Keys(d.load(definitionsKey(s))))
+	return offers.KnownTools(cache, s.entry())
+}
+
+// entry is what tells one server from another, whatever its program: its name, and
+// what it starts or reaches.
+func (s Spec) entry() []string {
+	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -76,7 +76,7 @@ func newModern(c *child, r *run) *modern {
 }
 
 // start takes in what the child said of itself.
-func (m *modern) start(o *Offer) {
+func (m *modern) start(o *offers.Offer) {
 	m.subs.start(o)
 }
 
@@ -342,21 +342,4 @@ func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
 		return true
 	})
 	return out
-}
-
-// isPrivate reports whether a result may not be shown to others than whom it was
-// made for.
-func isPrivate(result []byte) bool {
-	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
-	return scope == "private"
-}
-
-// freshFor is how long a result may be kept by what it says; 0 where it says
-// nothing that can be used.
-func freshFor(result []byte) time.Duration {
-	var ms float64
-	if json.Unmarshal(jsonrpc.Get(result, "ttlMs"), &ms) != nil || ms <= 0 {
-		return 0
-	}
-	return time.Duration(min(ms, float64(time.Hour.Milliseconds()))) * time.Millisecond
 }

@@ -2,6 +2,7 @@ package children
 
 import (
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/remote"
 )
 
@@ -26,3 +27,10 @@ const (
 	TransportHTTP = remote.HTTP // Streamable HTTP
 	TransportSSE  = remote.SSE  // HTTP with SSE, 2024-11-05
 )
+
+// An Offer is what a child offers: immutable, raw, in the child's order.
+type Offer = offers.Offer
+
+// A Redefinition is a tool that a server has offered before and now defines
+// otherwise.
+type Redefinition = offers.Redefinition

@@ -1,114 +1,37 @@
 package children
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
+	"mcphub/children/offers"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 )
-
-// memory is what children offered last: in this run of the hub, else in an
-// earlier one. The same bytes are the same *Offer for everybody.
-type memory struct {
-	files catalogCache
-
-	mu    sync.Mutex
-	known map[string][]remembered // by the Spec's name, the latest first
-}
-
-// mostRemembered bounds how many offers of one Spec are kept in memory: one for
-// each set of capabilities that clients have.
-const mostRemembered = 8
-
-type remembered struct {
-	digest string
-	offer  *Offer
-}
 
 // recall returns what a child of this Spec offered last to whom an instance
 // with this Key serves, nil where that is not known. For clients without a
 // handshake that is, as long as it was not listed for them, what it offers to
 // nobody in particular by the handshake: such a child is told nothing of its
 // clients before they ask.
-func (n *common) recall(s Spec, k Key) *Offer {
+func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.recalled(s, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
+		o = n.memory.Recall(s.Name, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
 	}
 	return o
 }
 
 // known is recall for the very Key.
-func (n *common) known(s Spec, k Key) *Offer { return n.recalled(s, n.digest(s, k)) }
+func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.Name, n.digest(s, k)) }
 
 // digest names what a child of this Spec offers to whom an instance with this
 // Key serves.
 func (n *common) digest(s Spec, k Key) string {
 	return identity(s, n.machine, n.version, k.Era, shown(s, n.client(k)))
-}
-
-func (n *common) recalled(s Spec, digest string) *Offer {
-	if digest == "" {
-		return nil
-	}
-	m := &n.memory
-	if o := m.get(s.Name, digest); o != nil {
-		return o
-	}
-	o := m.files.load(digest)
-	if o == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := m.find(s.Name, digest); now != nil {
-		return now
-	}
-	m.put(s.Name, digest, o)
-	return o
-}
-
-func (m *memory) get(name, digest string) *Offer {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.find(name, digest)
-}
-
-// find is for callers that hold mu.
-func (m *memory) find(name, digest string) *Offer {
-	for _, now := range m.known[name] {
-		if now.digest == digest {
-			return now.offer
-		}
-	}
-	return nil
-}
-
-// put is for callers that hold mu.
-func (m *memory) put(name, digest string, o *Offer) {
-	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
-	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), mostRemembered-1)]...)
-}
-
-// agree returns the offer that everybody has for these bytes: o itself where
-// it is news. It is what the next recall returns.
-func (m *memory) agree(name, digest string, o *Offer) (same *Offer, news bool) {
-	if digest == "" {
-		return o, false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := m.find(name, digest); now != nil && now.equal(o) {
-		return now, false
-	}
-	m.put(name, digest, o)
-	return o, true
 }
 
 // recall is how an instance's life begins: what the child offered last is told.
@@ -117,7 +40,7 @@ func (c *child) recall() {
 	if c.offer = c.common.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
-	c.past.spoke = c.common.known(c.spec, c.key).spoken()
+	c.past.spoke = eraOf(c.common.known(c.spec, c.key))
 	if c.lazy() {
 		c.state(Cold, "")
 		return
@@ -132,25 +55,33 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 // where that is the same. One that is cut is nobody else's, and not kept; nor is
 // that of a child that is spoken to without a handshake because it ended during
 // one, for that may have been by chance.
-func (c *child) offers(o *Offer) {
-	c.past.listed, c.past.spoke, c.past.lives = true, o.spoken(), o.lives
+func (c *child) offers(o *offers.Offer) {
+	c.past.listed, c.past.spoke, c.past.lives = true, eraOf(o), o.Lives
 	c.compare(o)
-	if o.cut != 0 || c.past.diedOf == EraLegacy {
+	if !o.Whole() || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
 	}
-	agreed, news := c.common.memory.agree(c.spec.Name, c.past.digest, o)
-	if !c.offer.equal(agreed) {
+	agreed, news := c.common.memory.Agree(c.spec.Name, c.past.digest, o)
+	if !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
 	c.past.news = news
+}
+
+// compare tells of tools that this offer defines as they never were before.
+func (c *child) compare(o *offers.Offer) {
+	changed := c.common.forms.Compare(c.spec.entry(), o)
+	if len(changed) > 0 && c.common.changed != nil {
+		c.common.changed(c.key, changed)
+	}
 }
 
 // keep caches the offer where that is news.
 func (c *child) keep() {
 	if c.past.news {
 		c.past.news = false
-		c.common.memory.files.store(c.past.digest, c.offer)
+		c.common.memory.Keep(c.past.digest, c.offer)
 	}
 }
 
@@ -158,7 +89,7 @@ func (c *child) keep() {
 // the hub or an earlier one with the very same entry and program, to a client
 // with the same capabilities; nil where that is not known. It reads at most one small file and starts nothing. What comes
 // from it may be shown; a Lease tells what the server offers now.
-func (s *Supervisor) Recall(k Key) *Offer {
+func (s *Supervisor) Recall(k Key) *offers.Offer {
 	s.mu.Lock()
 	spec, ok := s.specs[k.Child]
 	s.mu.Unlock()
@@ -166,14 +97,6 @@ func (s *Supervisor) Recall(k Key) *Offer {
 		return nil
 	}
 	return s.common.recall(spec, k)
-}
-
-// equal reports whether two offers hold the same bytes. How long they may be
-// kept is no part of that: it may be what is left of some time.
-func (o *Offer) equal(p *Offer) bool {
-	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
-		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
-		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
 }
 
 // identity is a digest of everything that decides what a child offers, as far
@@ -204,7 +127,7 @@ func identity(s Spec, h host, version string, clients Era, shown []byte) string 
 			d.Write(append(binary.AppendUvarint(nil, uint64(len(p))), p...))
 		}
 	}
-	put(cacheMagic, version, string(shown), s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
+	put(offers.Format, version, string(shown), s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
 	put(s.Args...)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		put(name, s.Env[name])

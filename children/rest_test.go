@@ -3,6 +3,7 @@ package children
 import (
 	"context"
 	"fmt"
+	"mcphub/children/offers"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -70,4 +71,4 @@ type tells struct {
 	c chan Status
 }
 
-func (o tells) ChildChanged(st Status, _ *Offer) { o.c <- st }
+func (o tells) ChildChanged(st Status, _ *offers.Offer) { o.c <- st }

@@ -168,11 +168,3 @@ func probeUntil(ctx context.Context, conn link.Link, tool string, paths []string
 		pause.Reset(wait)
 	}
 }
-
-// hasTool reports whether an offer lists a tool.
-func hasTool(o *Offer, name string) bool {
-	return slices.ContainsFunc(o.Tools, func(raw []byte) bool {
-		n, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
-		return ok && n == name
-	})
-}

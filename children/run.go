@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
 const (
-	methodToolsChanged     = "notifications/tools/list_changed"
-	methodResourcesChanged = "notifications/resources/list_changed"
-	methodPing             = "ping"
+	methodPing = "ping"
 
 	// relistPause is the least time between two lists: a child that announces
 	// changes without end is listed ten times a second, not more.
@@ -37,9 +36,9 @@ type run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist chan struct{} // the child says that lists have changed
-	stale  staleLists    // which
-	offers chan *Offer   // newer offers, the latest only
+	relist chan struct{}      // the child says that lists have changed
+	stale  staleLists         // which
+	offers chan *offers.Offer // newer offers, the latest only
 	roots  answers
 	level  leveller
 	leases leases
@@ -76,7 +75,7 @@ type leases struct {
 
 func newRun(c *child, l Launch, early bool) *run {
 	r := &run{
-		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *Offer, 1),
+		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1)},
@@ -253,7 +252,7 @@ func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 
 // relistAll has every list looked at anew.
 func (r *run) relistAll() {
-	r.stale.Or(allLists)
+	r.stale.Or(uint32(offers.AllLists))
 	wake(r.relist)
 }
 
@@ -265,8 +264,8 @@ func (r *run) SessionRenewed() {
 	r.relistAll()
 }
 
-// staleLists are the lists that have changed since they were asked for, as bits
-// by their place in lists.
+// staleLists are the lists that have changed since they were asked for, as
+// [offers.Lists].
 type staleLists struct {
 	atomic.Uint32
 	sessions atomic.Uint64 // started in the place of forgotten ones
@@ -274,18 +273,14 @@ type staleLists struct {
 
 // note takes in a notification, and tells whether it is about a list.
 func (s *staleLists) note(method string) (is bool) {
-	for i := range lists {
-		if lists[i].changed == method {
-			s.Or(1 << i)
-			is = true
-		}
-	}
-	return is
+	which := offers.Changed(method)
+	s.Or(uint32(which))
+	return which != 0
 }
 
 // follow lists again what the child says has changed, each time, until ctx
 // ends. base is what it offered first.
-func (r *run) follow(ctx context.Context, base *Offer) {
+func (r *run) follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var sessions uint64
@@ -296,7 +291,7 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 			stop()
 			return
 		case <-old:
-			r.stale.Or(allLists)
+			r.stale.Or(uint32(offers.AllLists))
 		case <-r.relist:
 		}
 		stop()
@@ -309,7 +304,7 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 			sessions = now
 			r.level.tellAgain(ctx, r.c, r.way(), base)
 		}
-		o, notes, err := listed(ctx, r.way(), base, r.stale.Swap(0))
+		o, notes, err := offers.Read(ctx, r.way(), base, offers.Lists(r.stale.Swap(0)))
 		pause.Reset(relistPause)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -335,7 +330,7 @@ const leastFresh = time.Minute
 
 // outlived tells when what a child offers has grown old by its own word. A child
 // that announces changes is taken by that word instead.
-func outlived(o *Offer) (<-chan time.Time, func()) {
+func outlived(o *offers.Offer) (<-chan time.Time, func()) {
 	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
 	if o.Fresh <= 0 || announces {
 		return nil, func() {}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
@@ -36,9 +38,7 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 func readsAll(t testing.TB, result []byte) {
 	conn := said{result}
 	_, _ = handshake(t.Context(), conn, "test", []byte(`{}`))
-	for i := range lists {
-		_, _ = listPage(t.Context(), conn, lists[i].method, lists[i].member, nil)
-	}
+	_, _, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
 	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
@@ -46,12 +46,13 @@ func readsAll(t testing.TB, result []byte) {
 	_ = sortDiscovery("2026-07-28", res, nil)
 	_ = (&shownMeta{}).check("tools/call", res)
 	_ = probeShows(res.Result, []string{"/a"})
-	_, _ = freshFor(res.Result), isPrivate(res.Result)
-	o := &Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
-	_ = hasTool(o, "x")
+	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
+	_ = o.HasTool("x")
 	_, _ = mirrored(t).LearnTools(o.Tools)
-	if back, err := decodeOffer(encodeOffer(o, "d"), "d"); err != nil || !back.equal(o) {
-		t.Errorf("an offer does not come back from the cache: %v", err)
+	cache := filepath.Join(t.TempDir(), "catalogue")
+	offers.NewMemory(cache, zerolog.Nop()).Keep("d", o)
+	if back := offers.NewMemory(cache, zerolog.Nop()).Recall("kid", "d"); !back.Equal(o) {
+		t.Errorf("an offer does not come back from the cache")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
 
@@ -40,7 +41,7 @@ type Options struct {
 
 	// Redefined, where set, is given the tools of a server that are defined as they
 	// never were before. It is called by many goroutines and must not block.
-	Redefined func(k Key, tools []Redefinition)
+	Redefined func(k Key, tools []offers.Redefinition)
 
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
@@ -90,12 +91,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if s.common.observer == nil {
 		s.common.observer = deaf{}
 	}
-	s.common.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
-	forms := catalogCache{log: o.Log}
-	if o.Cache != "" {
-		forms.dir = definitionsFolder(o.Cache)
-	}
-	s.common.forms = newDefinitions(forms)
+	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
 	if o.MaxStarting <= 0 {
 		o.MaxStarting = DefaultMaxStarting
 	}

@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 	"internal/mirror":    {"internal/jsonrpc"},
 	"children/link":      {"internal/jsonrpc"},
 	"children/remote":    {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
-	"children":           {"children/link", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/proctree"},
+	"children/offers":    {"children/link", "internal/jsonrpc"},
+	"children":           {"children/link", "children/offers", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
 	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
@@ -44,7 +45,7 @@ var fenced = []struct {
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
 	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"os/exec", []string{"children", "children/childtest"}, "only one room starts programs"},
 }

@@ -1,4 +1,4 @@
-package children
+package offers
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -26,13 +27,13 @@ type Redefinition struct {
 	Parts []string // of the definition: title, description, inputSchema, outputSchema, annotations
 }
 
-// definitions remembers how the tools of each server were defined, beyond the
+// Definitions remember how the tools of each server were defined, beyond the
 // hub's life. Unlike what is remembered to be listed it is found again when the
 // program is another one: that is when a definition changes. It is known by the
 // entry's name and what it starts or reaches, so an entry that is rewritten
 // begins anew.
-type definitions struct {
-	files catalogCache
+type Definitions struct {
+	files cache
 
 	mu    sync.Mutex
 	known map[string]map[string][]form // by definitionsKey, then tool: the latest first
@@ -47,8 +48,14 @@ func definitionsFolder(cache string) string {
 // A form is one way in which a tool was defined: a digest of each part it has.
 type form map[string]string
 
-func newDefinitions(files catalogCache) *definitions {
-	return &definitions{files: files, known: map[string]map[string][]form{}, last: map[string]*Offer{}}
+// NewDefinitions returns those that are kept beside a folder for offers; "": in no
+// file.
+func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
+	files := cache{log: log}
+	if folder != "" {
+		files.dir = definitionsFolder(folder)
+	}
+	return &Definitions{files: files, known: map[string]map[string][]form{}, last: map[string]*Offer{}}
 }
 
 const (
@@ -59,16 +66,10 @@ const (
 // definedParts are what a person or a model goes by.
 var definedParts = []string{"title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// compare tells of tools that this offer defines as they never were before.
-func (c *child) compare(o *Offer) {
-	changed := c.common.forms.compare(c.spec, o)
-	if len(changed) > 0 && c.common.changed != nil {
-		c.common.changed(c.key, changed)
-	}
-}
-
-func (d *definitions) compare(s Spec, o *Offer) []Redefinition {
-	key := definitionsKey(s)
+// Compare returns the tools that an offer defines as they never were before. entry
+// is the name of the server, and what it starts or reaches.
+func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
+	key := definitionsKey(entry)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if was := d.last[key]; was != nil && slices.EqualFunc(was.Tools, o.Tools, bytes.Equal) {
@@ -122,7 +123,7 @@ func (f form) differs(from form) []string {
 	return parts
 }
 
-func (d *definitions) load(key string) map[string][]form {
+func (d *Definitions) load(key string) map[string][]form {
 	tools := map[string][]form{}
 	if d.files.dir == "" {
 		return tools
@@ -140,7 +141,7 @@ func (d *definitions) load(key string) map[string][]form {
 	return map[string][]form{}
 }
 
-func (d *definitions) store(key string, tools map[string][]form) {
+func (d *Definitions) store(key string, tools map[string][]form) {
 	if d.files.dir == "" {
 		return
 	}
@@ -153,9 +154,8 @@ func (d *definitions) store(key string, tools map[string][]form) {
 	}
 }
 
-func definitionsKey(s Spec) string {
-	parts := append([]string{s.Name, s.URL, s.Command}, s.Args...)
-	raw, _ := json.Marshal(parts) // strings always can
+func definitionsKey(entry []string) string {
+	raw, _ := json.Marshal(entry) // strings always can
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
@@ -220,4 +220,15 @@ func sense(raw []byte) [sha256.Size]byte {
 		}
 		top.in = append(top.in, sum)
 	}
+}
+
+// KnownTools are the names of the tools that a server has offered so far to hubs
+// with this folder for offers, sorted; nil where nothing is known of it. entry is as
+// for Compare.
+func KnownTools(folder string, entry []string) []string {
+	if folder == "" {
+		return nil
+	}
+	d := Definitions{files: cache{dir: definitionsFolder(folder)}}
+	return slices.Sorted(maps.Keys(d.load(definitionsKey(entry))))
 }

@@ -1,4 +1,4 @@
-package children
+package offers
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 )
 
 // someDefinitions are those of one hub; the folder outlives it.
-func someDefinitions(dir string) (*definitions, *bytes.Buffer) {
+func someDefinitions(dir string) (*Definitions, *bytes.Buffer) {
 	log := &bytes.Buffer{}
-	return newDefinitions(catalogCache{dir: dir, log: zerolog.New(log)}), log
+	return NewDefinitions(dir, zerolog.New(log)), log
 }
 
 func TestRedefinedToolsAreFound(t *testing.T) {
@@ -39,15 +39,15 @@ func TestRedefinedToolsAreFound(t *testing.T) {
 		{"annotations and an output", strings.Replace(was, `true}`, `false},"outputSchema":{}`, 1), []string{"outputSchema", "annotations"}},
 		{"another tool", strings.Replace(was, `"a"`, `"b"`, 1), nil},
 	}
-	spec := Spec{Name: "kid", Command: "/bin/kid"}
+	entry := []string{"kid", "", "/bin/kid"}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "definitions")
 			d, log := someDefinitions(dir)
-			if got := d.compare(spec, someOffer(was)); got != nil {
+			if got := d.Compare(entry, someOffer(was)); got != nil {
 				t.Fatalf("the first time: %v", got)
 			}
-			if got := d.compare(spec, someOffer(was)); got != nil {
+			if got := d.Compare(entry, someOffer(was)); got != nil {
 				t.Fatalf("the same again: %v", got)
 			}
 			var want []Redefinition
@@ -56,13 +56,13 @@ func TestRedefinedToolsAreFound(t *testing.T) {
 			}
 			// A hub that starts later finds it by what is on the disk, one that runs by what it saw.
 			later, _ := someDefinitions(dir)
-			if got := later.compare(spec, someOffer(c.now)); !reflect.DeepEqual(got, want) {
+			if got := later.Compare(entry, someOffer(c.now)); !reflect.DeepEqual(got, want) {
 				t.Errorf("in the next run: %v, want %v", got, want)
 			}
-			if got := d.compare(spec, someOffer(c.now)); !reflect.DeepEqual(got, want) {
+			if got := d.Compare(entry, someOffer(c.now)); !reflect.DeepEqual(got, want) {
 				t.Errorf("in this run: %v, want %v", got, want)
 			}
-			if got := d.compare(spec, someOffer(was)); got != nil {
+			if got := d.Compare(entry, someOffer(was)); got != nil {
 				t.Errorf("as it was once: %v", got)
 			}
 			if log.Len() > 0 {
@@ -75,16 +75,16 @@ func TestRedefinedToolsAreFound(t *testing.T) {
 func TestDefinitionsOfAnotherEntryBeginAnew(t *testing.T) {
 	d, _ := someDefinitions("")
 	one, two := someOffer(`{"name":"a","description":"1"}`), someOffer(`{"name":"a","description":"2"}`)
-	d.compare(Spec{Name: "kid", Command: "x", Args: []string{"pkg@1"}}, one)
-	if got := d.compare(Spec{Name: "kid", Command: "x", Args: []string{"pkg@2"}}, two); got != nil {
+	d.Compare([]string{"kid", "", "x", "pkg@1"}, one)
+	if got := d.Compare([]string{"kid", "", "x", "pkg@2"}, two); got != nil {
 		t.Error(got)
 	}
-	if got := d.compare(Spec{Name: "kid", Command: "x", Args: []string{"pkg@1"}, Env: map[string]string{"A": "b"}}, two); len(got) != 1 {
+	if got := d.Compare([]string{"kid", "", "x", "pkg@1"}, two); len(got) != 1 {
 		t.Error("the control: it was not found")
 	}
 	twice := someOffer(`{"name":"t","description":"1"}`, `{"name":"t","description":"2"}`)
 	for range 3 {
-		if got := d.compare(Spec{Name: "odd"}, twice); got != nil {
+		if got := d.Compare([]string{"odd"}, twice); got != nil {
 			t.Error("of two tools with a name the first counts:", got)
 		}
 	}
@@ -92,16 +92,16 @@ func TestDefinitionsOfAnotherEntryBeginAnew(t *testing.T) {
 
 func TestDamagedDefinitionsAreToldOf(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "definitions")
-	spec := Spec{Name: "kid"}
+	entry := []string{"kid"}
 	d, _ := someDefinitions(dir)
-	d.compare(spec, someOffer(`{"name":"a"}`))
-	path := d.files.file(definitionsKey(spec))
+	d.Compare(entry, someOffer(`{"name":"a"}`))
+	path := d.files.file(definitionsKey(entry))
 	for _, text := range []string{"", "[]", "null x", strings.Repeat("[", 1<<20), `{"a":[{"description":7}]}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		again, log := someDefinitions(dir)
-		if got := again.compare(spec, someOffer(`{"name":"a"}`)); got != nil || !strings.Contains(log.String(), "is not noticed") {
+		if got := again.Compare(entry, someOffer(`{"name":"a"}`)); got != nil || !strings.Contains(log.String(), "is not noticed") {
 			t.Errorf("%.20q: %v, log %s", text, got, log)
 		}
 	}

@@ -1,4 +1,4 @@
-package children
+package offers
 
 import (
 	"bytes"
@@ -24,25 +24,25 @@ import (
 // child has been asked, and no call is made by it alone.
 
 const (
-	// cacheMagic begins each file; another format has another one.
-	cacheMagic = "mcphub catalogue 3\n"
-	cacheEnd   = ".catalogue"
+	// Format starts each file; another format has another one.
+	Format   = "mcphub catalogue 3\n"
+	cacheEnd = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 80 << 20
 	// maxCacheFiles bounds how many there are; the oldest give way.
 	maxCacheFiles = 512
 )
 
-// catalogCache keeps offers as files in one folder. It holds no state: any
+// cache keeps offers as files in one folder. It holds no state: any
 // number of hubs may use the folder at a time.
-type catalogCache struct {
+type cache struct {
 	dir string // "": nothing is kept
 	log zerolog.Logger
 }
 
 // load returns the offer kept under a digest, nil where there is none that can
 // be used.
-func (c catalogCache) load(digest string) *Offer {
+func (c cache) load(digest string) *Offer {
 	if c.dir == "" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (c catalogCache) load(digest string) *Offer {
 }
 
 // store keeps an offer. What cannot be kept is logged and missed by nobody.
-func (c catalogCache) store(digest string, o *Offer) {
+func (c cache) store(digest string, o *Offer) {
 	if c.dir == "" {
 		return
 	}
@@ -66,9 +66,9 @@ func (c catalogCache) store(digest string, o *Offer) {
 	}
 }
 
-func (c catalogCache) file(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
+func (c cache) file(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
 
-func (c catalogCache) read(digest string) (*Offer, error) {
+func (c cache) read(digest string) (*Offer, error) {
 	raw, err := c.readFile(c.file(digest))
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c catalogCache) read(digest string) (*Offer, error) {
 }
 
 // readFile reads a file of the folder that is the user's alone.
-func (c catalogCache) readFile(path string) ([]byte, error) {
+func (c cache) readFile(path string) ([]byte, error) {
 	if err := c.checkFolder(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c catalogCache) readFile(path string) ([]byte, error) {
 }
 
 // checkFolder refuses a folder that others can write to or read.
-func (c catalogCache) checkFolder() error {
+func (c cache) checkFolder() error {
 	fi, err := os.Lstat(c.dir)
 	switch {
 	case err != nil:
@@ -125,12 +125,12 @@ func (c catalogCache) checkFolder() error {
 	return nil
 }
 
-func (c catalogCache) write(digest string, o *Offer) error {
+func (c cache) write(digest string, o *Offer) error {
 	return c.writeFile(c.file(digest), encodeOffer(o, digest))
 }
 
 // writeFile puts a file in its place, whole.
-func (c catalogCache) writeFile(path string, raw []byte) error {
+func (c cache) writeFile(path string, raw []byte) error {
 	if len(raw) > maxCacheFile {
 		return fmt.Errorf("it would have %d bytes, more than %d", len(raw), maxCacheFile)
 	}
@@ -157,7 +157,7 @@ func (c catalogCache) writeFile(path string, raw []byte) error {
 
 // prune removes the oldest files beyond the bound, and what a hub that was
 // killed left half written.
-func (c catalogCache) prune() error {
+func (c cache) prune() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil || len(entries) <= maxCacheFiles {
 		return err
@@ -204,7 +204,7 @@ func encodeOffer(o *Offer, digest string) []byte {
 		}
 	}
 	sum := sha256.Sum256(body)
-	out := append(make([]byte, 0, len(cacheMagic)+len(sum)+len(body)), cacheMagic...)
+	out := append(make([]byte, 0, len(Format)+len(sum)+len(body)), Format...)
 	return append(append(out, sum[:]...), body...)
 }
 
@@ -212,7 +212,7 @@ var errDamaged = errors.New("it is damaged")
 
 // decodeOffer reads a file. Everything in it is bounded by its length.
 func decodeOffer(raw []byte, digest string) (*Offer, error) {
-	body, ok := bytes.CutPrefix(raw, []byte(cacheMagic))
+	body, ok := bytes.CutPrefix(raw, []byte(Format))
 	if !ok {
 		return nil, errors.New("it is of another format")
 	}

@@ -1,4 +1,4 @@
-package children
+package offers
 
 import (
 	"bytes"
@@ -23,10 +23,10 @@ func someOffer(tools ...string) *Offer {
 }
 
 // testCache returns a cache and what it logs.
-func testCache(t *testing.T) (catalogCache, *bytes.Buffer) {
+func testCache(t *testing.T) (cache, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	return catalogCache{dir: filepath.Join(t.TempDir(), "catalogue"), log: zerolog.New(&log)}, &log
+	return cache{dir: filepath.Join(t.TempDir(), "catalogue"), log: zerolog.New(&log)}, &log
 }
 
 const someDigest = "00ff"
@@ -39,7 +39,7 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 		{Tools: [][]byte{[]byte("7")}},
 	} {
 		c.store(someDigest, o)
-		if got := c.load(someDigest); !got.equal(o) {
+		if got := c.load(someDigest); !got.Equal(o) {
 			t.Errorf("kept %+v, got %+v", o, got)
 		}
 	}
@@ -57,7 +57,7 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 }
 
 func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
-	c := catalogCache{log: zerolog.Nop()}
+	c := cache{log: zerolog.Nop()}
 	c.store(someDigest, someOffer("{}"))
 	if c.load(someDigest) != nil {
 		t.Error("an offer from nowhere")
@@ -68,33 +68,33 @@ func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
 // one line in the log; the same file unspoilt is the control.
 func TestCacheIgnoresWhatIsWrong(t *testing.T) {
 	good := encodeOffer(someOffer(`{"name":"a"}`), someDigest)
-	spoil := map[string]func(c catalogCache) error{
-		"cut short": func(c catalogCache) error { return os.Truncate(c.file(someDigest), int64(len(good)-1)) },
-		"cut to its head": func(c catalogCache) error {
-			return os.Truncate(c.file(someDigest), int64(len(cacheMagic)+3))
+	spoil := map[string]func(c cache) error{
+		"cut short": func(c cache) error { return os.Truncate(c.file(someDigest), int64(len(good)-1)) },
+		"cut to its head": func(c cache) error {
+			return os.Truncate(c.file(someDigest), int64(len(Format)+3))
 		},
-		"empty": func(c catalogCache) error { return os.Truncate(c.file(someDigest), 0) },
-		"one byte changed": func(c catalogCache) error {
+		"empty": func(c cache) error { return os.Truncate(c.file(someDigest), 0) },
+		"one byte changed": func(c cache) error {
 			raw := bytes.Clone(good)
 			raw[len(raw)-2] ^= 1
 			return os.WriteFile(c.file(someDigest), raw, 0o600)
 		},
-		"another format": func(c catalogCache) error {
-			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte(cacheMagic), []byte("mcphub catalogue 0\n"), 1), 0o600)
+		"another format": func(c cache) error {
+			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte(Format), []byte("mcphub catalogue 0\n"), 1), 0o600)
 		},
-		"of another server": func(c catalogCache) error {
+		"of another server": func(c cache) error {
 			return os.WriteFile(c.file(someDigest), encodeOffer(someOffer(), "beef"), 0o600)
 		},
-		"too large": func(c catalogCache) error { return os.Truncate(c.file(someDigest), maxCacheFile+1) },
-		"a directory": func(c catalogCache) error {
+		"too large": func(c cache) error { return os.Truncate(c.file(someDigest), maxCacheFile+1) },
+		"a directory": func(c cache) error {
 			return errOr(os.Remove(c.file(someDigest)), func() error { return os.Mkdir(c.file(someDigest), 0o700) })
 		},
 	}
 	if runtime.GOOS != "windows" {
-		spoil["readable by others"] = func(c catalogCache) error { return os.Chmod(c.file(someDigest), 0o644) }
-		spoil["writable by the group"] = func(c catalogCache) error { return os.Chmod(c.file(someDigest), 0o620) }
-		spoil["in a folder of everybody"] = func(c catalogCache) error { return os.Chmod(c.dir, 0o777) }
-		spoil["a link"] = func(c catalogCache) error {
+		spoil["readable by others"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o644) }
+		spoil["writable by the group"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o620) }
+		spoil["in a folder of everybody"] = func(c cache) error { return os.Chmod(c.dir, 0o777) }
+		spoil["a link"] = func(c cache) error {
 			return errOr(os.Rename(c.file(someDigest), c.dir+"/x"), func() error { return os.Symlink(c.dir+"/x", c.file(someDigest)) })
 		}
 	}
@@ -129,13 +129,13 @@ func errOr(err error, next func() error) error {
 // back.
 func FuzzDecodeOffer(f *testing.F) {
 	f.Add(encodeOffer(someOffer(`{"name":"a"}`, "x"), someDigest))
-	f.Add([]byte(cacheMagic))
+	f.Add([]byte(Format))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		o, err := decodeOffer(raw, someDigest)
 		if err == nil && !bytes.Equal(encodeOffer(o, someDigest), raw) {
 			// A length may be written in more bytes than it needs; what it says counts.
 			again, err := decodeOffer(encodeOffer(o, someDigest), someDigest)
-			if err != nil || !again.equal(o) {
+			if err != nil || !again.Equal(o) {
 				t.Errorf("%q is not what was read", raw)
 			}
 		}
@@ -191,66 +191,5 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	if _, err := os.Stat(foreign); err != nil || c.load("new") == nil || c.load("0") == nil {
 		t.Error("the wrong ones were removed")
-	}
-}
-
-func TestIdentity(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "server")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("one")
-	base := func() Spec {
-		return Spec{Name: "a", Command: program, Args: []string{"x", "y"}, Env: map[string]string{"TOKEN": "secret"}, Inherit: []string{"MORE"}}
-	}
-	h := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=1"}, Home: dir, Dir: dir})
-	first := identity(base(), h, "v1", EraAuto, nil)
-	if first == "" || strings.Contains(first, "secret") {
-		t.Fatal(first)
-	}
-	if identity(base(), h, "v1", EraAuto, nil) != first {
-		t.Error("not the same twice")
-	}
-	same := base()
-	same.Start, same.Share, same.CallTimeout = StartEager, ShareAll, time.Hour
-	other := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=2"}, Home: dir, Dir: dir})
-	if identity(same, other, "v1", EraAuto, nil) != first {
-		t.Error("what does not touch its offer changed the digest")
-	}
-	seen := map[string]string{first: "base"}
-	note := func(what, d string) {
-		t.Helper()
-		if d == "" || seen[d] != "" {
-			t.Errorf("%s: digest %q, as %q", what, d, seen[d])
-		}
-		seen[d] = what
-	}
-	for what, change := range map[string]func(*Spec){
-		"name":        func(s *Spec) { s.Name = "b" },
-		"args":        func(s *Spec) { s.Args = []string{"xy"} },
-		"args joined": func(s *Spec) { s.Args = []string{"x y"} },
-		"env":         func(s *Spec) { s.Env = map[string]string{"TOKEN": "other"} },
-		"no env":      func(s *Spec) { s.Env = nil },
-		"roots":       func(s *Spec) { s.Roots = RootsNone },
-		"by name":     func(s *Spec) { s.Command = "server" },
-		"inherit":     func(s *Spec) { s.Inherit = []string{"OTHER"} },
-		"cwd":         func(s *Spec) { s.Cwd = dir },
-	} {
-		s := base()
-		change(&s)
-		note(what, identity(s, h, "v1", EraAuto, nil))
-	}
-	note("version", identity(base(), h, "v2", EraAuto, nil))
-	note("inherited value", identity(base(), newHost(Options{Environ: []string{"PATH=" + dir, "MORE=2"}, Home: dir, Dir: dir}), "v1", EraAuto, nil))
-	write("other size")
-	note("program", identity(base(), h, "v1", EraAuto, nil))
-	gone := base()
-	gone.Command = filepath.Join(dir, "nothing")
-	if d := identity(gone, h, "v1", EraAuto, nil); d != "" {
-		t.Errorf("a program that is not there has digest %s", d)
 	}
 }

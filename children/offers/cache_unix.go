@@ -1,6 +1,6 @@
 //go:build unix
 
-package children
+package offers
 
 import (
 	"errors"
@@ -19,12 +19,4 @@ func private(fi fs.FileInfo) error {
 		return errors.New("it belongs to somebody else")
 	}
 	return nil
-}
-
-// inode tells a file from another one at the same path.
-func inode(fi fs.FileInfo) uint64 {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Ino)
-	}
-	return 0
 }

@@ -1,0 +1,16 @@
+//go:build unix
+
+package children
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// inode tells a file from another one at the same path.
+func inode(fi fs.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
+}
