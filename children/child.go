@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
@@ -36,11 +37,10 @@ type common struct {
 	launcher   Launcher
 	observer   Observer
 	version    string
-	machine    host
+	machine    launch.Machine
 	turns      turns
 	memory     *offers.Memory
 	forms      *offers.Definitions
-	shelter    func() (shelter, error) // made when first asked for
 	places     *places
 	dropUnheld func(*child) bool // take out an instance that nobody holds
 	resume     func(*child)      // let the life of one go on that rests
@@ -73,7 +73,7 @@ type child struct {
 	retire  context.CancelCauseFunc // ends live once calls under way have ended
 	life    context.Context         // ended by cancel
 	ctx     context.Context         // ended by either
-	machine host
+	machine launch.Machine
 
 	mu      sync.Mutex
 	want    want
@@ -370,7 +370,7 @@ func (c *child) live() (over bool) {
 	if !c.past.started {
 		c.past.started = true
 		c.recall()
-		c.machine = c.common.machineFor(c.spec, c.log)
+		c.machine = c.common.machine.For(c.spec.program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {
@@ -413,7 +413,7 @@ const ownFolder = "mcphub-shared"
 // is served no roots: no session's project is for the others. It is removed when
 // the run is over.
 func (c *child) makeFolder() (remove func()) {
-	c.machine.own = ""
+	c.machine = c.machine.WithOwn("")
 	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
 		return func() {}
 	}
@@ -422,7 +422,7 @@ func (c *child) makeFolder() (remove func()) {
 		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}
 	}
-	c.machine.own = realPath(dir)
+	c.machine = c.machine.WithOwn(launch.RealPath(dir))
 	return func() {
 		if err := os.RemoveAll(dir); err != nil {
 			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
@@ -28,9 +29,9 @@ func (c *child) start() (*run, *UnavailableError) {
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
-	l, err := plan(c.spec, w.roots, c.machine)
-	var missing *missingRootError
-	if errors.As(err, &missing) && missing.known == "" {
+	l, err := c.spec.plan(w.roots, c.machine)
+	var missing *launch.MissingRootError
+	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
 	c.past.badPlan = err != nil
@@ -62,7 +63,7 @@ func (c *child) start() (*run, *UnavailableError) {
 }
 
 // launch starts a run.
-func (c *child) launch(l Launch, w want) (*run, error) {
+func (c *child) launch(l launch.Launch, w want) (*run, error) {
 	r := newRun(c, l, !w.known)
 	r.served = w.roots
 	var err error
@@ -81,7 +82,7 @@ func (c *child) launch(l Launch, w want) (*run, error) {
 	}()
 	c.publish(func(v *view) {
 		v.status.PID = r.link.Facts().PID
-		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, envNames(l.Env)
+		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, launch.Names(l.Env)
 	})
 	return r, nil
 }
@@ -118,7 +119,7 @@ func (c *child) connect(r *run, release func()) error {
 	if r.probe && len(r.served) > 0 {
 		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
 		defer cancel()
-		if err := probeUntil(ctx, r.way(), c.spec.Probe, rootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
+		if err := probeUntil(ctx, r.way(), c.spec.Probe, launch.RootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
 			return err
 		} else if err != nil {
 			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")

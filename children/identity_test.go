@@ -1,6 +1,7 @@
 package children
 
 import (
+	"mcphub/children/launch"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func TestIdentity(t *testing.T) {
 	base := func() Spec {
 		return Spec{Name: "a", Command: program, Args: []string{"x", "y"}, Env: map[string]string{"TOKEN": "secret"}, Inherit: []string{"MORE"}}
 	}
-	h := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=1"}, Home: dir, Dir: dir})
+	h := launch.NewMachine([]string{"PATH=" + dir, "MORE=1", "OTHER=1"}, dir, dir)
 	first := identity(base(), h, "v1", EraAuto, nil)
 	if first == "" || strings.Contains(first, "secret") {
 		t.Fatal(first)
@@ -31,7 +32,7 @@ func TestIdentity(t *testing.T) {
 	}
 	same := base()
 	same.Start, same.Share, same.CallTimeout = StartEager, ShareAll, time.Hour
-	other := newHost(Options{Environ: []string{"PATH=" + dir, "MORE=1", "OTHER=2"}, Home: dir, Dir: dir})
+	other := launch.NewMachine([]string{"PATH=" + dir, "MORE=1", "OTHER=2"}, dir, dir)
 	if identity(same, other, "v1", EraAuto, nil) != first {
 		t.Error("what does not touch its offer changed the digest")
 	}
@@ -59,7 +60,7 @@ func TestIdentity(t *testing.T) {
 		note(what, identity(s, h, "v1", EraAuto, nil))
 	}
 	note("version", identity(base(), h, "v2", EraAuto, nil))
-	note("inherited value", identity(base(), newHost(Options{Environ: []string{"PATH=" + dir, "MORE=2"}, Home: dir, Dir: dir}), "v1", EraAuto, nil))
+	note("inherited value", identity(base(), launch.NewMachine([]string{"PATH=" + dir, "MORE=2"}, dir, dir), "v1", EraAuto, nil))
 	write("other size")
 	note("program", identity(base(), h, "v1", EraAuto, nil))
 	gone := base()

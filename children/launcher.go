@@ -3,6 +3,7 @@ package children
 import (
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
@@ -13,14 +14,14 @@ type Launcher interface {
 	// Launch starts what l says and returns the Link to it, whose Run the caller
 	// must call. h serves what the child sends; it may be called before Launch
 	// returns, but not before Run.
-	Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error)
+	Launch(l launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error)
 }
 
 // byURL launches what a Spec says.
 type byURL struct{}
 
 // Launch leaves it to the Launcher that the Spec is for.
-func (byURL) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (byURL) Launch(l launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	if s.URL != "" {
 		return Remote{}.Launch(l, s, h, log)
 	}
@@ -31,7 +32,7 @@ func (byURL) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (li
 type Stdio struct{}
 
 // Launch starts the process.
-func (Stdio) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (Stdio) Launch(l launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	p, err := startProcess(l, log)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (Stdio) Launch(l Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (li
 type Remote struct{}
 
 // Launch prepares the connection; nothing is sent before the first Call.
-func (Remote) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (Remote) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	s = s.withDefaults()
 	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 }

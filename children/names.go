@@ -1,6 +1,7 @@
 package children
 
 import (
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
@@ -34,3 +35,6 @@ type Offer = offers.Offer
 // A Redefinition is a tool that a server has offered before and now defines
 // otherwise.
 type Redefinition = offers.Redefinition
+
+// A Launch is everything that decides how one run of a child starts.
+type Launch = launch.Launch

@@ -3,6 +3,7 @@ package children
 import (
 	"errors"
 	"fmt"
+	"mcphub/children/launch"
 	"os"
 	"os/exec"
 	"sync"
@@ -43,7 +44,7 @@ type process struct {
 
 // startProcess starts what l says. It returns once the program runs, or has
 // failed to start.
-func startProcess(l Launch, log zerolog.Logger) (*process, error) {
+func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 	p := &process{tail: newTail(log, l.Said), ended: make(chan struct{}), stderrDone: make(chan struct{})}
 	cmd := &exec.Cmd{Path: l.Command, Args: append([]string{l.Command}, l.Args...), Env: l.Env, Dir: l.Dir}
 	if l.Enter != "" {

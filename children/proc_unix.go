@@ -3,7 +3,6 @@
 package children
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -91,14 +90,4 @@ func describeExit(s *os.ProcessState) string {
 		}
 	}
 	return fmt.Sprintf("exited with status %d", s.ExitCode())
-}
-
-// isProgram reports whether path is a regular file that we may execute.
-func isProgram(path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return false
-	}
-	err = unix.Access(path, unix.X_OK)
-	return err == nil || (!errors.Is(err, unix.EACCES) && fi.Mode()&0o111 != 0)
 }

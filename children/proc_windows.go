@@ -1,7 +1,6 @@
 package children
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,9 +102,4 @@ func holdThread() (release func()) { return func() {} }
 
 func describeExit(s *os.ProcessState) string {
 	return fmt.Sprintf("exited with status %d", s.ExitCode())
-}
-
-func isProgram(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && !errors.Is(err, os.ErrNotExist) && fi.Mode().IsRegular()
 }

@@ -1,15 +1,7 @@
 package children
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"maps"
 	"mcphub/children/offers"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 )
 
 // recall returns what a child of this Spec offered last to whom an instance
@@ -97,79 +89,4 @@ func (s *Supervisor) Recall(k Key) *offers.Offer {
 		return nil
 	}
 	return s.common.recall(spec, k)
-}
-
-// identity is a digest of everything that decides what a child offers, as far
-// as that can be told without starting it: how it is started or reached, what
-// the hub shows it, the era of the clients, and the program. Values of variables and headers go into it and are not to be
-// read out of it. It is "" where the program cannot be found: then nothing is
-// known of the child.
-//
-// What it cannot see is a package that a launcher fetches anew: for npx and uvx
-// the package argument counts, with the version where that is written.
-func identity(s Spec, h host, version string, clients Era, shown []byte) string {
-	env, _, err := childEnv(s, nil, h)
-	if err != nil {
-		return ""
-	}
-	var files []string // that hold the program; none of a server with a URL
-	if s.URL == "" {
-		program, err := findProgram(s, env, s.Cwd, h)
-		if err != nil {
-			return ""
-		}
-		files = programFiles(s, program)
-	}
-	d := sha256.New()
-	put := func(parts ...string) {
-		d.Write(binary.AppendUvarint(nil, uint64(len(parts))))
-		for _, p := range parts {
-			d.Write(append(binary.AppendUvarint(nil, uint64(len(p))), p...))
-		}
-	}
-	put(offers.Format, version, string(shown), s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
-	put(s.Args...)
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		put(name, s.Env[name])
-	}
-	for _, name := range s.Inherit {
-		value, set := env.get(name)
-		put(name, value, strconv.FormatBool(set))
-	}
-	put(s.URL, string(s.Transport), s.Era.String(), clients.String())
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		put(name, s.Headers[name])
-	}
-	for _, file := range files {
-		put(fileMark(file)...)
-	}
-	return hex.EncodeToString(d.Sum(nil))
-}
-
-// programFiles are the files that hold the program: itself, and for an
-// interpreter the script.
-func programFiles(s Spec, program string) []string {
-	files := []string{program}
-	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
-		files = append(files, real)
-	}
-	if at := programAt(s.Command, s.Args); at >= 0 && at < len(s.Args) {
-		script := s.Args[at]
-		if !filepath.IsAbs(script) && filepath.IsAbs(s.Cwd) {
-			script = filepath.Join(s.Cwd, script)
-		}
-		if filepath.IsAbs(script) {
-			files = append(files, script)
-		}
-	}
-	return files
-}
-
-// fileMark tells a file from what stood at its path before.
-func fileMark(path string) []string {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return []string{path, "none"}
-	}
-	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
 }

@@ -3,10 +3,11 @@ package children
 import (
 	"context"
 	"fmt"
-	"mcphub/children/offers"
 	"runtime"
 	"testing"
 	"testing/synctest"
+
+	"mcphub/children/offers"
 
 	"github.com/rs/zerolog"
 )

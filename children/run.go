@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
@@ -25,7 +26,7 @@ const (
 type run struct {
 	c       *child
 	link    link.Link
-	launch  Launch
+	launch  launch.Launch
 	greeted bool            // the handshake is over
 	early   bool            // started before the first roots were known
 	probe   bool            // the offer has the probe
@@ -73,7 +74,7 @@ type leases struct {
 	last    time.Time     // when the last one was given back
 }
 
-func newRun(c *child, l Launch, early bool) *run {
+func newRun(c *child, l launch.Launch, early bool) *run {
 	r := &run{
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
@@ -108,7 +109,7 @@ func FuzzWhatChildrenSay(f *testing.F) {
 // deepLauncher starts children that answer, ask and announce what is too deep.
 type deepLauncher struct{ deep string }
 
-func (d deepLauncher) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+func (d deepLauncher) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/rootsmgr"
 )
@@ -212,7 +213,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.link.Facts().PID
 		v.status.AskedRoots, v.status.RootsApplied = s.r.roots.any.Load(), applied
-		v.run, v.err, v.gen, v.served = s.r, nil, gen, rootPaths(s.r.served)
+		v.run, v.err, v.gen, v.served = s.r, nil, gen, launch.RootPaths(s.r.served)
 	})
 }
 
@@ -228,15 +229,15 @@ func (s *serving) review() (why string) {
 	if s.a != nil && s.a.gen == w.gen {
 		return ""
 	}
-	next, err := plan(c.spec, w.roots, c.machine)
+	next, err := c.spec.plan(w.roots, c.machine)
 	change := rootsChange{
 		early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
-		sameLaunch:  err != nil || next.sameAs(r.launch),
+		sameLaunch:  err != nil || next.Same(r.launch),
 		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
 		sameRoots:   sameRoots(w.roots, r.served),
-		placeholder: slices.ContainsFunc(c.spec.Args, namesRoots),
-		rewritten:   r.launch.rewrote || next.rewrote,
-		cwdGone:     r.launch.cwdRoot != "" && !slices.Contains(rootPaths(w.roots), r.launch.cwdRoot),
+		placeholder: c.spec.program().ArgsNameRoots(),
+		rewritten:   r.launch.Rewrote || next.Rewrote,
+		cwdGone:     r.launch.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.roots), r.launch.CwdRoot),
 		empty:       len(w.roots) == 0,
 		probe:       r.probe,
 		asked:       r.roots.any.Load(),
@@ -335,7 +336,7 @@ func (s *serving) wasAsked() (why string) {
 // probe waits, beside the loop, until the child shows the roots being applied.
 func (s *serving) probe() {
 	shown := make(chan error, 1)
-	ctx, paths := s.a.ctx, rootPaths(s.a.roots)
+	ctx, paths := s.a.ctx, launch.RootPaths(s.a.roots)
 	s.a.shown = shown
 	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
 }
@@ -369,7 +370,7 @@ func (s *serving) late() (why string) {
 	}
 	s.a.stop()
 	s.a = nil
-	if s.r.launch.rewrote {
+	if s.r.launch.Rewrote {
 		return "it did not apply the new roots when told of them"
 	}
 	s.c.log.Warn().Msg(deafText)

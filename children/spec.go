@@ -5,8 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/launch"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 )
 
 // RootsMode says how a child is told which directories are open (the entry's
@@ -174,8 +176,8 @@ func (s Spec) withDefaults() Spec {
 	if s.IDLimit <= 0 {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
-	if s.Probe == "" && s.Roots != RootsNone && isOfficial(s) {
-		s.Probe = officialProbe
+	if s.Probe == "" && s.Roots != RootsNone && s.program().Official() {
+		s.Probe = launch.OfficialProbe
 	}
 	return s
 }
@@ -193,31 +195,55 @@ func (s Spec) Equal(o Spec) bool {
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
 
+// program is what the Spec says of the process to start.
+func (s Spec) program() launch.Program {
+	return launch.Program{
+		Command: s.Command, Args: s.Args, Env: s.Env, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
+		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories,
+	}
+}
+
+// rewrite tells which directory arguments are replaced by roots.
+func (m RootsMode) rewrite() launch.Rewrite {
+	switch m {
+	case RootsAuto:
+		return launch.RewriteKnown
+	case RootsArgs:
+		return launch.RewriteAlways
+	}
+	return launch.RewriteNever
+}
+
+// plan computes how a child starts with these roots; of one that is reached by URL
+// nothing runs here.
+func (s Spec) plan(roots []rootsmgr.Root, m launch.Machine) (launch.Launch, error) {
+	if s.URL != "" {
+		return launch.Launch{}, nil
+	}
+	return launch.Plan(s.program(), roots, m)
+}
+
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
 func (s Spec) TakesDirectories() bool {
-	return s.Directories || s.NeedsRoots() || s.URL == "" && isOfficial(s)
+	if s.URL != "" {
+		return s.Directories
+	}
+	return s.program().TakesDirectories()
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, or its
 // directory arguments are rewritten (C4).
-func (s Spec) NeedsRoots() bool {
-	if s.URL != "" {
-		return false
-	}
-	if rewritesArgs(s) || namesRoots(s.Cwd) || slices.ContainsFunc(s.Args, namesRoots) {
-		return true
-	}
-	for _, v := range s.Env {
-		if namesRoots(v) {
-			return true
-		}
-	}
-	return false
-}
+func (s Spec) NeedsRoots() bool { return s.URL == "" && s.program().NeedsRoots() }
 
-func namesRoots(s string) bool {
-	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
+// Doubt says of an entry what it would, or may, take out of a working directory
+// that may be a project somebody else wrote, and what helps; "" where there is
+// nothing to say.
+func (s Spec) Doubt() string {
+	if s.URL != "" {
+		return ""
+	}
+	return s.program().Doubt()
 }

@@ -3,17 +3,15 @@ package children
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
@@ -83,7 +81,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.common.launcher == nil {
 		s.common.launcher = byURL{}
@@ -98,10 +96,6 @@ func NewSupervisor(o Options) *Supervisor {
 	s.common.turns = newTurns(o.MaxStarting)
 	s.common.places, s.common.dropUnheld, s.common.giveUp = newPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.live(c) }
-	s.common.shelter = sync.OnceValues(func() (shelter, error) {
-		dir, shell, err := scratch(s.common.machine)
-		return shelter{dir, shell}, err
-	})
 	s.specs = byName(o.Specs)
 	return s
 }
@@ -261,11 +255,10 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	h := s.common.machineFor(c.spec, zerolog.Nop())
-	h.own = filepath.Join(realPath(os.TempDir()), ownFolder)
+	m := s.common.machine.For(c.spec.program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	roots := c.wanted().roots
-	l, err := plan(c.spec, roots, h)
-	return l.Dir, rootPaths(roots), err == nil
+	l, err := c.spec.plan(roots, m)
+	return l.Dir, launch.RootPaths(roots), err == nil
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
@@ -303,74 +296,4 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
-}
-
-// scratch makes an empty directory below the cache folder, and the shell
-// script beside it.
-func scratch(h host) (dir, shell string, err error) {
-	base := ownCache(h)
-	if base == "" {
-		return "", "", errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
-	}
-	dir = filepath.Join(base, "launch")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", err
-	}
-	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() {
-		return "", "", fmt.Errorf("%s is not a directory", dir)
-	}
-	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
-		return "", "", fmt.Errorf("%s must be empty: launchers start there; remove what is in it", dir)
-	}
-	if runtime.GOOS == "windows" {
-		return dir, "", nil
-	}
-	shell = filepath.Join(base, "npm-shell")
-	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && isProgram(shell) {
-		return dir, shell, nil
-	}
-	f, err := os.CreateTemp(base, "npm-shell-*")
-	if err != nil {
-		return "", "", err
-	}
-	_, err = f.WriteString(npmShell)
-	err = errors.Join(err, f.Chmod(0o700), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), shell)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", "", err
-	}
-	return dir, shell, nil
-}
-
-// CacheFolder is the hub's own folder below the user's cache folder; "" where
-// there is none. environ nil and home "" mean this process's.
-func CacheFolder(environ []string, home string) string {
-	return ownCache(newHost(Options{Environ: environ, Home: home}))
-}
-
-func ownCache(h host) string {
-	base := cacheDir(inherited(h.environ, nil, h.goos), h)
-	if base == "" {
-		return ""
-	}
-	return filepath.Join(base, "mcphub")
-}
-
-func cacheDir(env *environment, h host) string {
-	if v, ok := env.get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
-		return v
-	}
-	if v, ok := env.get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
-		return v
-	}
-	if h.home == "" || !filepath.IsAbs(h.home) {
-		return ""
-	}
-	if h.goos == "darwin" {
-		return filepath.Join(h.home, "Library", "Caches")
-	}
-	return filepath.Join(h.home, ".cache")
 }

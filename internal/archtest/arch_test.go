@@ -29,10 +29,11 @@ var allowed = map[string][]string{
 	"children/link":      {"internal/jsonrpc"},
 	"children/remote":    {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
 	"children/offers":    {"children/link", "internal/jsonrpc"},
-	"children":           {"children/link", "children/offers", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/proctree"},
+	"children/launch":    {"rootsmgr"},
+	"children":           {"children/launch", "children/link", "children/offers", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"cmd/mcphub":         {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }

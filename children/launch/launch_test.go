@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 )
 
 // fakeHost is a machine with the given directories and programs in /bin.
-func fakeHost(dirs []string, programs ...string) host {
-	return host{
+func fakeHost(dirs []string, programs ...string) Machine {
+	return Machine{
 		environ: []string{"PATH=/bin:.:rel", "HOME=/home/u"}, home: "/home/u", dir: "/work", goos: "linux", scratch: "/cache/launch", shell: "/cache/npm-shell",
 		real:   func(p string) string { return p },
 		isDir:  func(p string) bool { return slices.Contains(dirs, p) },
@@ -104,21 +104,21 @@ func TestPlan(t *testing.T) {
 		} {
 			h := h
 			h.dir = c.hubDir
-			l, err := plan(Spec{Command: "kid", Cwd: c.cwd}, c.roots, h)
+			l, err := Plan(Program{Command: "kid", Cwd: c.cwd}, c.roots, h)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%s: error %v", c.name, err)
 				}
 				continue
 			}
-			if err != nil || l.Dir != c.dir || l.cwdRoot != c.root {
-				t.Errorf("%s: %q %q %v", c.name, l.Dir, l.cwdRoot, err)
+			if err != nil || l.Dir != c.dir || l.CwdRoot != c.root {
+				t.Errorf("%s: %q %q %v", c.name, l.Dir, l.CwdRoot, err)
 			}
 		}
 	})
 	t.Run("environment", func(t *testing.T) {
-		s := Spec{Command: "kid", Env: map[string]string{"A": "${root}", "B": "${roots}", "HOME": "/else", "MCP_ROOTS_COUNT": "9"}}
-		l, err := plan(s, ab, h)
+		prog := Program{Command: "kid", Env: map[string]string{"A": "${root}", "B": "${roots}", "HOME": "/else", "MCP_ROOTS_COUNT": "9"}}
+		l, err := Plan(prog, ab, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,14 +127,14 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%s=%q, want %q", name, v, want)
 			}
 		}
-		if l, err = plan(s, nil, h); err != nil {
+		if l, err = Plan(prog, nil, h); err != nil {
 			t.Fatal(err)
 		}
 		if v, ok := envOf(l, "A"); ok {
 			t.Errorf("A without a root: %q", v)
 		}
 		for _, bad := range []map[string]string{{"A=B": ""}, {"": "x"}, {"A": "x\x00"}} {
-			if _, err := plan(Spec{Command: "kid", Env: bad}, ab, h); err == nil {
+			if _, err := Plan(Program{Command: "kid", Env: bad}, ab, h); err == nil {
 				t.Errorf("%q was taken", bad)
 			}
 		}
@@ -154,7 +154,7 @@ func TestPlan(t *testing.T) {
 			{"./kid", "${root:b}", false, "", "working directory"},
 			{"./kid", "/srv", false, "/srv/kid", ""},
 		} {
-			l, err := plan(Spec{Command: c.command, Cwd: c.cwd, Local: c.local}, ab, h)
+			l, err := Plan(Program{Command: c.command, Cwd: c.cwd, Local: c.local}, ab, h)
 			if c.err == "" && (err != nil || l.Command != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("%q in %q: %q, %v", c.command, c.cwd, l.Command, err)
 			}
@@ -162,10 +162,10 @@ func TestPlan(t *testing.T) {
 	})
 	t.Run("hostile PATH", func(t *testing.T) { // ".": attack and control
 		h := fakeHost([]string{"/b"}, "/b/kid", "/b/rel/kid")
-		if l, err := plan(Spec{Command: "kid"}, ab, h); err == nil {
+		if l, err := Plan(Program{Command: "kid"}, ab, h); err == nil {
 			t.Errorf("taken out of the clone: %s", l.Command)
 		}
-		if l, err := plan(Spec{Command: "kid", Local: true}, ab, h); err != nil || l.Command != "/b/kid" {
+		if l, err := Plan(Program{Command: "kid", Local: true}, ab, h); err != nil || l.Command != "/b/kid" {
 			t.Errorf("control: %q, %v", l.Command, err)
 		}
 	})
@@ -213,7 +213,7 @@ func TestTame(t *testing.T) {
 		{name: "no launcher", command: "mcp-server-git", args: "x", wantArgs: "x", safe: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := tame(Spec{Command: c.command, Cwd: c.cwd, Local: c.local}, strings.Fields(c.args), "/P", "/S")
+			got, err := tame(Program{Command: c.command, Cwd: c.cwd, Local: c.local}, strings.Fields(c.args), "/P", "/S")
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("error %v", err)
@@ -232,19 +232,19 @@ func TestTame(t *testing.T) {
 
 func TestNeedsRoots(t *testing.T) {
 	for _, c := range []struct {
-		s    Spec
+		prog Program
 		want bool
 	}{
-		{Spec{Command: "kid"}, false},
-		{Spec{Command: "kid", Args: []string{"${root}"}}, true},
-		{Spec{Command: "kid", Cwd: "${root:x}"}, true},
-		{Spec{Command: "kid", Env: map[string]string{"A": "x${roots}"}}, true},
-		{Spec{Command: "filesystem-server"}, true},
-		{Spec{Command: "kid", Roots: RootsArgs}, true},
-		{Spec{Command: "filesystem-server", Roots: RootsList}, false},
+		{Program{Command: "kid"}, false},
+		{Program{Command: "kid", Args: []string{"${root}"}}, true},
+		{Program{Command: "kid", Cwd: "${root:x}"}, true},
+		{Program{Command: "kid", Env: map[string]string{"A": "x${roots}"}}, true},
+		{Program{Command: "filesystem-server"}, true},
+		{Program{Command: "kid", Rewrite: RewriteAlways}, true},
+		{Program{Command: "filesystem-server", Rewrite: RewriteNever}, false},
 	} {
-		if got := c.s.NeedsRoots(); got != c.want {
-			t.Errorf("%+v: %t", c.s, got)
+		if got := c.prog.NeedsRoots(); got != c.want {
+			t.Errorf("%+v: %t", c.prog, got)
 		}
 	}
 }

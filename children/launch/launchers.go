@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"slices"

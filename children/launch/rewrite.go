@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 const (
 	officialPackage = "@modelcontextprotocol/server-filesystem"
-	officialProbe   = "list_allowed_directories"
+	OfficialProbe   = "list_allowed_directories"
 )
 
 // filesystemNames are the base names of commands and scripts whose positional
@@ -62,13 +62,13 @@ func isContainer(command string) bool {
 }
 
 // recognise finds the word after which the arguments of a filesystem-like
-// server begin: an index into s.Args, or -1 for the command itself.
-func recognise(s Spec) (after int, ok bool) {
-	if isContainer(s.Command) {
+// server begin: an index into prog.Args, or -1 for the command itself.
+func recognise(prog Program) (after int, ok bool) {
+	if isContainer(prog.Command) {
 		return 0, false
 	}
 	last := -2
-	for i, a := range s.Args {
+	for i, a := range prog.Args {
 		word := a
 		if v, isFlag := strings.CutPrefix(a, "--package="); isFlag {
 			word = v
@@ -77,40 +77,41 @@ func recognise(s Spec) (after int, ok bool) {
 			last = i
 		}
 	}
-	at := programAt(s.Command, s.Args)
+	at := programAt(prog.Command, prog.Args)
 	switch {
-	case at < 0 && isFilesystemName(s.Command):
+	case at < 0 && isFilesystemName(prog.Command):
 		return -1, true
-	case at >= 0 && at < len(s.Args) && isFilesystemName(s.Args[at]):
+	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]):
 		return max(at, last), true
 	case last < 0:
 		return 0, false
-	case at > last && at < len(s.Args): // npx --package=PACKAGE program
+	case at > last && at < len(prog.Args): // npx --package=PACKAGE program
 		return at, true
 	}
 	return last, true
 }
 
-func isOfficial(s Spec) bool {
-	if isContainer(s.Command) {
+// Official reports whether it is the official filesystem server.
+func (prog Program) Official() bool {
+	if isContainer(prog.Command) {
 		return false
 	}
-	return slices.ContainsFunc(s.Args, func(a string) bool {
+	return slices.ContainsFunc(prog.Args, func(a string) bool {
 		return isPackage(strings.TrimPrefix(a, "--package="))
 	})
 }
 
 // rewritesArgs reports whether directory arguments of the child are replaced
 // by root paths. Arguments that name ${roots} themselves say better where.
-func rewritesArgs(s Spec) bool {
-	if isContainer(s.Command) || slices.ContainsFunc(s.Args, namesRoots) {
+func rewritesArgs(prog Program) bool {
+	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, namesRoots) {
 		return false
 	}
-	switch s.Roots {
-	case RootsArgs:
+	switch prog.Rewrite {
+	case RewriteAlways:
 		return true
-	case RootsAuto:
-		_, ok := recognise(s)
+	case RewriteKnown:
+		_, ok := recognise(prog)
 		return ok
 	}
 	return false
@@ -120,17 +121,17 @@ func rewritesArgs(s Spec) bool {
 // in place of the first directory, at the end where there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
 // the configured arguments stand (C3).
-func rewriteArgs(s Spec, paths []string) []string {
-	if !rewritesArgs(s) || len(paths) == 0 {
-		return slices.Clone(s.Args)
+func rewriteArgs(prog Program, paths []string) []string {
+	if !rewritesArgs(prog) || len(paths) == 0 {
+		return slices.Clone(prog.Args)
 	}
-	after, known := recognise(s)
+	after, known := recognise(prog)
 	if !known {
-		after = programAt(s.Command, s.Args)
+		after = programAt(prog.Command, prog.Args)
 	}
-	out := slices.Clone(s.Args[:min(after+1, len(s.Args))])
+	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
 	placed := false
-	for _, w := range splitWords(s.Args[len(out):]) {
+	for _, w := range splitWords(prog.Args[len(out):]) {
 		if !w.positional || (!known && !looksLikePath(w.text)) {
 			out = append(out, w.text)
 			continue
@@ -205,15 +206,18 @@ type expander struct {
 	list  string // between the roots where several must be one string
 }
 
-// A missingRootError says that a placeholder has nothing to stand for.
-type missingRootError struct{ placeholder, known string }
+// A MissingRootError says that a placeholder has nothing to stand for.
+type MissingRootError struct{ placeholder, known string }
 
-func (e *missingRootError) Error() string {
+func (e *MissingRootError) Error() string {
 	if e.known == "" {
 		return e.placeholder + " has no value: no root that is a directory is known"
 	}
 	return fmt.Sprintf("%s names no root; the roots are called %s", e.placeholder, e.known)
 }
+
+// NoRoot reports whether that is because no root is known at all.
+func (e *MissingRootError) NoRoot() bool { return e.known == "" }
 
 func (x expander) named(name string) (string, bool) {
 	for _, r := range x.roots {
@@ -239,7 +243,7 @@ func (x expander) names() string {
 
 // text expands a string into one string; ${roots} are joined.
 func (x expander) text(s string) (string, error) {
-	return x.expand(s, strings.Join(rootPaths(x.roots), x.list))
+	return x.expand(s, strings.Join(RootPaths(x.roots), x.list))
 }
 
 // holds reports whether s has a placeholder that is not escaped ("$${root}" is
@@ -300,12 +304,12 @@ func (x expander) value(mark, roots string) (string, error) {
 	case mark == "${root}" && len(x.roots) > 0:
 		return x.roots[0].Path, nil
 	case mark == "${root}":
-		return "", &missingRootError{placeholder: mark}
+		return "", &MissingRootError{placeholder: mark}
 	case named:
 		if p, ok := x.named(strings.TrimSuffix(name, "}")); ok {
 			return p, nil
 		}
-		return "", &missingRootError{mark, x.names()}
+		return "", &MissingRootError{mark, x.names()}
 	}
 	return mark, nil // ${rootless}: not ours
 }
@@ -316,7 +320,7 @@ func (x expander) args(in []string) ([]string, error) {
 	for _, a := range in {
 		each := []string{""}
 		if holds(a, "${roots}") {
-			each = rootPaths(x.roots)
+			each = RootPaths(x.roots)
 		}
 		for _, p := range each {
 			v, err := x.expand(a, p)
@@ -329,7 +333,8 @@ func (x expander) args(in []string) ([]string, error) {
 	return out, nil
 }
 
-func rootPaths(roots []rootsmgr.Root) []string {
+// RootPaths are the paths of roots.
+func RootPaths(roots []rootsmgr.Root) []string {
 	out := make([]string, 0, len(roots))
 	for _, r := range roots {
 		out = append(out, r.Path)

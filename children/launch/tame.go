@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/rs/zerolog"
 )
 
 // This file keeps launchers away from a working directory that may be a hostile
@@ -215,19 +213,19 @@ type taming struct {
 // tame decides how a launcher is kept away from the working directory. prefix
 // is an empty directory of ours; shell, where it is not "", is a script shell
 // for npm that enters the working directory only after the program is found.
-func tame(s Spec, args []string, prefix, shell string) (taming, error) {
+func tame(prog Program, args []string, prefix, shell string) (taming, error) {
 	t := taming{args: args}
-	if s.Local {
+	if prog.Local {
 		return t, nil
 	}
-	command, rest, inner := s.Command, args, 0
+	command, rest, inner := prog.Command, args, 0
 	for at := unwrap(command, rest); at > 0; at = unwrap(command, rest) {
 		command, rest, inner = rest[at-1], rest[at:], inner+at
 	}
 	name, _, _ := launcherOf(command)
 	t.safe = name != "python" || !runsScript(rest)
-	r := reachOf(s.Command, args, 0)
-	fixed := s.Cwd != "" && !namesRoots(s.Cwd) // the operator's own choice
+	r := reachOf(prog.Command, args, 0)
+	fixed := prog.Cwd != "" && !namesRoots(prog.Cwd) // the operator's own choice
 	npx := name == "npx" || name == "npm" && len(rest) > 0 && (rest[0] == "exec" || rest[0] == "x")
 	switch {
 	case !fixed && r.file != "":
@@ -245,25 +243,25 @@ func tame(s Spec, args []string, prefix, shell string) (taming, error) {
 			where++ // behind its subcommand
 		}
 		t.args = slices.Insert(slices.Clone(args), where, flags...)
-	case r.implied != "" && s.Cwd == "":
+	case r.implied != "" && prog.Cwd == "":
 		t.neutral = true
 	case r.implied != "" && !fixed:
-		return t, fmt.Errorf("%s would take its program or settings (%s) from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", r.by, r.implied, s.Cwd)
+		return t, fmt.Errorf("%s would take its program or settings (%s) from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", r.by, r.implied, prog.Cwd)
 	}
 	return t, nil
 }
 
-// Doubt says of an entry what it would, or may, take out of a working directory
+// Doubt says what the program would, or may, take out of a working directory
 // that may be a project somebody else wrote, and what helps; "" where there is
 // nothing to say.
-func (s Spec) Doubt() string {
-	if s.URL != "" || s.Local {
+func (prog Program) Doubt() string {
+	if prog.Local {
 		return ""
 	}
-	if _, err := tame(s, s.Args, "", ""); err != nil {
+	if _, err := tame(prog, prog.Args, "", ""); err != nil {
 		return err.Error()
 	}
-	if r := reachOf(s.Command, s.Args, 0); r.opaque != "" && (s.Cwd == "" || namesRoots(s.Cwd)) {
+	if r := reachOf(prog.Command, prog.Args, 0); r.opaque != "" && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
 		return fmt.Sprintf("it cannot be told what the text that %s is given takes from the working directory, which may be a project somebody else wrote; make the program the command, or set \"cwd\"; \"local\": true says that the project's own programs may run", r.by)
 	}
 	return ""
@@ -282,35 +280,3 @@ func hasFlag(args []string, names ...string) bool {
 		return slices.Contains(names, name)
 	})
 }
-
-// npmShell is the script shell given to npx on Unix. npm runs the program it
-// found with it, from npm's own working directory; only then is the child's
-// working directory entered. Install scripts of packages run where they are.
-const npmShell = `#!/bin/sh
-if [ "$npm_lifecycle_event" = npx ] && [ -n "$MCPHUB_WORKDIR" ]; then
-	cd -- "$MCPHUB_WORKDIR" || exit 1
-	unset MCPHUB_WORKDIR npm_config_script_shell npm_config_prefix npm_config_local_prefix INIT_CWD
-fi
-exec /bin/sh "$@"
-`
-
-// machineFor returns the machine as a child of this Spec is planned on: with
-// the directory in which launchers start that are not trusted with the working
-// directory, and the shell that leads them there (C4), where it needs them.
-// Where they cannot be made, that child fails with the reason; nothing else does.
-func (n *common) machineFor(spec Spec, log zerolog.Logger) host {
-	h := n.machine
-	if t, err := tame(spec, spec.Args, "x", "x"); err != nil || !t.neutral {
-		return h
-	}
-	p, err := n.shelter()
-	if err != nil {
-		log.Warn().Err(err).Msg("no private directory for launchers")
-		return h
-	}
-	h.scratch, h.shell = p.dir, p.shell
-	return h
-}
-
-// shelter is what launchers start in and with.
-type shelter struct{ dir, shell string }

@@ -1,11 +1,9 @@
-package children
+package launch
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -29,80 +27,36 @@ type Launch struct {
 	// must not block: the child waits for it. It decides nothing.
 	Said func(pid int, line string)
 
-	cwdRoot string // the root that Dir comes from; "" where it comes from none
-	rewrote bool   // directory arguments were replaced by roots
+	CwdRoot string // the root that Dir comes from; "" where it comes from none
+	Rewrote bool   // directory arguments were replaced by roots
 }
 
-// sameAs reports whether starting o instead of l would make a difference.
-func (l Launch) sameAs(o Launch) bool {
+// Same reports whether starting o instead of l would make a difference.
+func (l Launch) Same(o Launch) bool {
 	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args) &&
 		slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile)
 }
 
-// host is what a Launch is computed from besides Spec and roots.
-type host struct {
-	environ []string // the hub's environment
-	home    string
-	dir     string // the hub's own working directory
-	goos    string
-	scratch string // an empty directory of ours, for launchers; "" where there is none
-	shell   string // npmShell as a file; "" where there is none
-	own     string // an empty directory of the child's own, for one that many share; "" where it has none
-	isDir   func(path string) bool
-	isProg  func(path string) bool   // an executable regular file
-	real    func(path string) string // without links; path itself where it leads nowhere
-}
-
-// newHost fills in what is not given from this machine.
-func newHost(o Options) host {
-	h := host{environ: o.Environ, home: o.Home, dir: o.Dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: realPath}
-	if h.environ == nil {
-		h.environ = os.Environ()
-	}
-	if h.home == "" {
-		h.home, _ = os.UserHomeDir()
-	}
-	if h.dir == "" {
-		h.dir, _ = os.Getwd()
-	}
-	return h
-}
-
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
-}
-
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
-// plan computes how a child starts with these roots. Its error says what the
+// Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
-func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
-	if s.URL != "" {
-		return Launch{}, nil // nothing of it runs here
-	}
+func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	dirs := rootsmgr.Directories(roots)
-	if s.TakesDirectories() {
+	if prog.TakesDirectories() {
 		roots = dirs
 	}
-	args, err := expander{dirs, " "}.args(rewriteArgs(s, rootPaths(dirs)))
+	args, err := expander{dirs, " "}.args(rewriteArgs(prog, RootPaths(dirs)))
 	if err != nil {
 		return Launch{}, fmt.Errorf("args: %w", err)
 	}
-	env, file, err := childEnv(s, roots, h)
+	env, file, err := childEnv(prog, roots, h)
 	if err != nil {
 		return Launch{}, err
 	}
-	l := Launch{RootsFile: file, rewrote: rewritesArgs(s) && len(dirs) > 0}
-	if l.Dir, l.cwdRoot, err = workingDir(s, dirs, h); err != nil {
+	l := Launch{RootsFile: file, Rewrote: rewritesArgs(prog) && len(dirs) > 0}
+	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
 		return Launch{}, err
 	}
-	t, err := tame(s, args, h.scratch, h.shell)
+	t, err := tame(prog, args, h.scratch, h.shell)
 	if err != nil {
 		return Launch{}, err
 	}
@@ -115,45 +69,45 @@ func plan(s Spec, roots []rootsmgr.Root, h host) (Launch, error) {
 		l.Enter = h.scratch
 		env.set("MCPHUB_WORKDIR", l.Dir)
 	case t.neutral:
-		l.Dir, l.cwdRoot = h.scratch, ""
+		l.Dir, l.CwdRoot = h.scratch, ""
 	}
-	if _, set := s.Env["PYTHONSAFEPATH"]; t.safe && !set {
+	if _, set := prog.Env["PYTHONSAFEPATH"]; t.safe && !set {
 		env.set("PYTHONSAFEPATH", "1")
 	}
-	skipped, err := trimSearch(s, env, roots, h)
+	skipped, err := trimSearch(prog, env, roots, h)
 	if err != nil {
 		return Launch{}, err
 	}
 	l.Env = env.list()
-	if l.Command, err = findProgram(s, env, l.Dir, h); err != nil {
+	if l.Command, err = findProgram(prog, env, l.Dir, h); err != nil {
 		for _, dir := range skipped {
-			if found := withExtensions(filepath.Join(dir, s.Command), env, h); found != "" && !strings.ContainsAny(s.Command, `/`+string(filepath.Separator)) {
-				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", s.Command, found)
+			if found := withExtensions(filepath.Join(dir, prog.Command), env, h); found != "" && !strings.ContainsAny(prog.Command, `/`+string(filepath.Separator)) {
+				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", prog.Command, found)
 			}
 		}
 		return l, err
 	}
 	if h.goos == "windows" {
-		err = checkBatch(s, l, roots)
+		err = checkBatch(prog, l, roots)
 	}
 	return l, err
 }
 
 // childEnv builds the environment: what is passed on, the child's own, the
 // roots (C4, C7). A variable that names a root where none is known stays unset.
-func childEnv(s Spec, roots []rootsmgr.Root, h host) (*environment, []byte, error) {
-	env := inherited(h.environ, s.Inherit, h.goos)
+func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []byte, error) {
+	env := inherited(h.environ, prog.Inherit, h.goos)
 	sep := ":"
 	if h.goos == "windows" {
 		sep = ";"
 	}
 	x := expander{rootsmgr.Directories(roots), sep}
-	for name, value := range s.Env {
+	for name, value := range prog.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
 			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
 		}
 		v, err := x.text(value)
-		var missing *missingRootError
+		var missing *MissingRootError
 		switch {
 		case errors.As(err, &missing) && missing.known == "":
 			env.unset(name)
@@ -168,10 +122,10 @@ func childEnv(s Spec, roots []rootsmgr.Root, h host) (*environment, []byte, erro
 }
 
 // workingDir chooses the working directory, and says which root it is.
-func workingDir(s Spec, roots []rootsmgr.Root, h host) (dir, root string, err error) {
-	if s.Cwd != "" && !(s.Cwd == "${root}" && len(roots) == 0) {
+func workingDir(prog Program, roots []rootsmgr.Root, h Machine) (dir, root string, err error) {
+	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {
 		x := expander{roots: roots}
-		dir, err := x.expand(s.Cwd, firstPath(roots))
+		dir, err := x.expand(prog.Cwd, firstPath(roots))
 		if err != nil {
 			return "", "", fmt.Errorf("cwd: %w", err)
 		}
@@ -181,7 +135,7 @@ func workingDir(s Spec, roots []rootsmgr.Root, h host) (dir, root string, err er
 		if !h.isDir(dir) {
 			return "", "", fmt.Errorf("cwd: %s is not a directory that can be entered", dir)
 		}
-		if namesRoots(s.Cwd) {
+		if namesRoots(prog.Cwd) {
 			root = dir
 		}
 		return dir, root, nil
@@ -191,7 +145,7 @@ func workingDir(s Spec, roots []rootsmgr.Root, h host) (dir, root string, err er
 			return r.Path, r.Path, nil
 		}
 	}
-	if s.Share != ShareSession {
+	if prog.Shared {
 		if h.own == "" {
 			return "", "", errors.New("no directory of its own to start in, which a shared server without roots needs; set \"cwd\"")
 		}
@@ -220,8 +174,8 @@ func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 // the working directory, and folders that lie inside a root, which it returns. The
 // folder of an absolute command stays. Other variables that make programs come from
 // the working directory are refused.
-func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skipped []string, err error) {
-	if s.Local {
+func trimSearch(prog Program, env *environment, roots []rootsmgr.Root, h Machine) (skipped []string, err error) {
+	if prog.Local {
 		return nil, nil
 	}
 	if v, ok := env.get("PATH"); ok {
@@ -229,7 +183,7 @@ func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skippe
 		for _, p := range filepath.SplitList(v) {
 			switch {
 			case !filepath.IsAbs(p):
-			case p != filepath.Dir(s.Command) && insideRoots(p, roots, h):
+			case p != filepath.Dir(prog.Command) && insideRoots(p, roots, h):
 				skipped = append(skipped, p)
 			default:
 				keep = append(keep, p)
@@ -239,7 +193,7 @@ func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skippe
 			env.unset("PATH") // an empty one means the working directory
 		}
 	}
-	if s.Cwd != "" && !namesRoots(s.Cwd) {
+	if prog.Cwd != "" && !namesRoots(prog.Cwd) {
 		return skipped, nil
 	}
 	for _, name := range env.names {
@@ -253,7 +207,7 @@ func trimSearch(s Spec, env *environment, roots []rootsmgr.Root, h host) (skippe
 // insideRoots reports whether a directory is a root or lies inside one, as it is
 // written or where its links lead. A root that holds the home folder does not count:
 // it is nobody's project, and the user's own tools are in it.
-func insideRoots(dir string, roots []rootsmgr.Root, h host) bool {
+func insideRoots(dir string, roots []rootsmgr.Root, h Machine) bool {
 	fold := func(p string) string {
 		if h.goos == "windows" || h.goos == "darwin" {
 			return strings.ToLower(p)
@@ -279,8 +233,8 @@ func within(path, dir string) bool {
 // findProgram finds the command as the child's own environment would. A name
 // with a separator must be absolute, or start from a directory that the
 // operator chose.
-func findProgram(s Spec, env *environment, dir string, h host) (string, error) {
-	switch c := s.Command; {
+func findProgram(prog Program, env *environment, dir string, h Machine) (string, error) {
+	switch c := prog.Command; {
 	case c == "":
 		return "", errors.New("no command: set \"command\"")
 	case strings.ContainsRune(c, 0):
@@ -291,7 +245,7 @@ func findProgram(s Spec, env *environment, dir string, h host) (string, error) {
 		}
 		return "", fmt.Errorf("command %s is not an executable file", c)
 	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
-		if !s.Local && (s.Cwd == "" || namesRoots(s.Cwd)) {
+		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
 			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
 		}
 		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
@@ -302,21 +256,21 @@ func findProgram(s Spec, env *environment, dir string, h host) (string, error) {
 	list, _ := env.get("PATH")
 	for _, p := range filepath.SplitList(list) {
 		if !filepath.IsAbs(p) {
-			if !s.Local {
+			if !prog.Local {
 				continue
 			}
 			p = filepath.Join(dir, p)
 		}
-		if found := withExtensions(filepath.Join(p, s.Command), env, h); found != "" {
+		if found := withExtensions(filepath.Join(p, prog.Command), env, h); found != "" {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", s.Command)
+	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
 }
 
 // withExtensions returns path, or on Windows path with an ending of PATHEXT,
 // if that is a program; "" if there is none.
-func withExtensions(path string, env *environment, h host) string {
+func withExtensions(path string, env *environment, h Machine) string {
 	if h.goos != "windows" {
 		if h.isProg(path) {
 			return path

@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"path/filepath"
@@ -89,8 +89,8 @@ func TestReach(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.line, got, c.want)
 		}
-		s := Spec{Command: args[0], Args: args[1:]}
-		doubt := s.Doubt()
+		prog := Program{Command: args[0], Args: args[1:]}
+		doubt := prog.Doubt()
 		if strings.HasPrefix(c.want, "file") || c.want == "tied" || c.want == "opaque" {
 			if !strings.Contains(doubt, `"local": true`) {
 				t.Errorf("%s: validate says %q", c.line, doubt)
@@ -98,12 +98,12 @@ func TestReach(t *testing.T) {
 		} else if doubt != "" {
 			t.Errorf("%s: validate doubts %q", c.line, doubt)
 		}
-		s.Local = true
-		if d := s.Doubt(); d != "" {
+		prog.Local = true
+		if d := prog.Doubt(); d != "" {
 			t.Errorf("%s, local: validate says %q", c.line, d)
 		}
-		s.Local, s.Cwd = false, "/srv"
-		if d := s.Doubt(); d != "" {
+		prog.Local, prog.Cwd = false, "/srv"
+		if d := prog.Doubt(); d != "" {
 			t.Errorf("%s, in a directory of the operator: validate says %q", c.line, d)
 		}
 	}
@@ -125,7 +125,7 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 		{"near", false, "/home/u/pine/bin/near", "/bin:/home/u/pine/bin"},
 		{"/home/u/p/bin/own", false, "/home/u/p/bin/own", "/home/u/p/bin:/bin:/home/u/pine/bin"},
 	} {
-		l, err := plan(Spec{Command: c.command, Local: c.local}, roots, h)
+		l, err := Plan(Program{Command: c.command, Local: c.local}, roots, h)
 		if err != nil || l.Command != c.found {
 			t.Errorf("%s: %q, %v", c.command, l.Command, err)
 		}
@@ -134,20 +134,20 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 		}
 	}
 	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
-		if l, err := plan(Spec{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
+		if l, err := Plan(Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
 			t.Errorf("root %s: %q, %v", wide, l.Command, err)
 		}
 	}
 	for _, command := range []string{"own", "own2"} {
-		if _, err := plan(Spec{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
+		if _, err := Plan(Program{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	if _, err := plan(Spec{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
+	if _, err := Plan(Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
 		t.Errorf("an error prints PATH: %v", err)
 	}
 	h.environ = []string{"PATH=/home/u/p/bin:.:"}
-	if l, err := plan(Spec{Command: "/bin/kid"}, roots, h); err != nil {
+	if l, err := Plan(Program{Command: "/bin/kid"}, roots, h); err != nil {
 		t.Error(err)
 	} else if v, ok := envOf(l, "PATH"); ok {
 		t.Errorf("PATH=%q, which means the working directory", v)
@@ -165,13 +165,13 @@ func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
 		{"NODE_OPTIONS", "--max-old-space-size=99", false}, {"NODE_OPTIONS", "--require ./x.js", true}, {"LD_PRELOAD", "./x.so", true},
 		{"BASH_ENV", "x.sh", true}, {"ENV", "production", false}, {"KID_CONFIG", "./x.json", false},
 	} {
-		s := Spec{Command: "kid", Env: map[string]string{c.name: c.value}}
-		_, err := plan(s, rootsAt("/b"), h)
+		prog := Program{Command: "kid", Env: map[string]string{c.name: c.value}}
+		_, err := Plan(prog, rootsAt("/b"), h)
 		if c.refused != (err != nil && strings.Contains(err.Error(), "env "+c.name)) {
 			t.Errorf("%s=%s: %v", c.name, c.value, err)
 		}
-		s.Cwd = filepath.FromSlash("/srv")
-		if _, err := plan(s, rootsAt("/b"), h); err != nil {
+		prog.Cwd = filepath.FromSlash("/srv")
+		if _, err := Plan(prog, rootsAt("/b"), h); err != nil {
 			t.Errorf("%s=%s in a directory of the operator: %v", c.name, c.value, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const batchSpecial = "%^&|<>\"!\r\n\x00"
 // runs batch files, and takes their command line for commands of its own, however
 // it is quoted. What follows "cmd /c" in hub.json is the operator's own text; there
 // only roots are values.
-func checkBatch(s Spec, l Launch, roots []rootsmgr.Root) error {
+func checkBatch(prog Program, l Launch, roots []rootsmgr.Root) error {
 	switch {
 	case isBatch(l.Command):
 		if why := readByCmd(l.Command); why != "" {
@@ -27,7 +27,7 @@ func checkBatch(s Spec, l Launch, roots []rootsmgr.Root) error {
 				return fmt.Errorf("args: argument %d of %s, %q: %s; rename the folder, or run the program behind the batch file (node FILE.js in place of npx)", i+1, filepath.Base(l.Command), a, why)
 			}
 		}
-	case baseName(s.Command) == "cmd":
+	case baseName(prog.Command) == "cmd":
 		for _, r := range roots {
 			why := readByCmd(r.Path)
 			for i, a := range l.Args {

@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"encoding/json"
@@ -125,7 +125,7 @@ func (e *environment) setRoots(roots []rootsmgr.Root) (file []byte) {
 	if err != nil { // strings alone cannot fail
 		text = []byte("[]")
 	}
-	paths := strings.Join(rootPaths(roots), "\n")
+	paths := strings.Join(RootPaths(roots), "\n")
 	for _, n := range []string{"MCP_ROOTS_JSON", "MCP_ROOTS_PATHS", "MCP_ROOTS_FILE"} {
 		e.unset(n)
 	}
@@ -138,8 +138,8 @@ func (e *environment) setRoots(roots []rootsmgr.Root) (file []byte) {
 	return nil
 }
 
-// envNames returns the names of an environment, for status.
-func envNames(env []string) []string {
+// Names returns the names of an environment, for status.
+func Names(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")

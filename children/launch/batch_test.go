@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"strings"
@@ -36,15 +36,15 @@ func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
 		if c.command == "cmd" {
 			args = []string{"/c", c.arg}
 		}
-		spec := Spec{Command: c.command, Args: args}
-		_, err := plan(spec, rootsAt(c.root), h)
+		spec := Program{Command: c.command, Args: args}
+		_, err := Plan(spec, rootsAt(c.root), h)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "cmd.exe")) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		other := h
 		other.goos = "linux" // control: nobody reads them there
 		other.isProg = func(string) bool { return true }
-		if _, err := plan(spec, rootsAt(c.root), other); err != nil {
+		if _, err := Plan(spec, rootsAt(c.root), other); err != nil {
 			t.Errorf("%s, elsewhere: %v", c.name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package children
+package launch
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ func TestEscapedPlaceholdersAreText(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	if (Spec{Command: "x", Args: []string{"$${root}"}}).NeedsRoots() || !(Spec{Command: "x", Args: []string{"${root}/b"}}).NeedsRoots() {
+	if (Program{Command: "x", Args: []string{"$${root}"}}).NeedsRoots() || !(Program{Command: "x", Args: []string{"${root}/b"}}).NeedsRoots() {
 		t.Error("an escaped placeholder counts as one")
 	}
 }
