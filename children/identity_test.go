@@ -1,12 +1,13 @@
 package children
 
 import (
-	"mcphub/children/launch"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/children/launch"
 )
 
 func TestIdentity(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/process"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 )
@@ -33,11 +34,8 @@ type Stdio struct{}
 
 // Launch starts the process.
 func (Stdio) Launch(l launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
-	p, err := startProcess(l, log)
-	if err != nil {
-		return nil, err
-	}
-	return newStdioLink(p, s, h, log), nil
+	s = s.withDefaults()
+	return process.Start(l, process.Options{FrameLimit: s.FrameLimit, IDLimit: s.IDLimit, StopTimeout: s.StopTimeout}, h, log)
 }
 
 // Remote launches children that are reached by URL: Streamable HTTP, and

@@ -4,6 +4,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/offers"
+	"mcphub/children/process"
 	"mcphub/children/remote"
 )
 
@@ -38,3 +39,6 @@ type Redefinition = offers.Redefinition
 
 // A Launch is everything that decides how one run of a child starts.
 type Launch = launch.Launch
+
+// An ExitError says how a child's process ended.
+type ExitError = process.ExitError

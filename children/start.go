@@ -16,8 +16,6 @@ type starter interface {
 	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
 }
 
-func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
-
 // TryAcquire is Acquire where that takes no waiting.
 func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
 	c := s.child(k)

@@ -30,10 +30,11 @@ var allowed = map[string][]string{
 	"children/remote":    {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
 	"children/offers":    {"children/link", "internal/jsonrpc"},
 	"children/launch":    {"rootsmgr"},
-	"children":           {"children/launch", "children/link", "children/offers", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/proctree"},
+	"children/process":   {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree"},
+	"children":           {"children/launch", "children/link", "children/offers", "children/process", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
-	"cmd/mcphub":         {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"cmd/mcphub":         {"hub", "validate", "children", "children/launch", "children/process", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }
@@ -48,7 +49,7 @@ var fenced = []struct {
 	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
 	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
-	{"os/exec", []string{"children", "children/childtest"}, "only one room starts programs"},
+	{"os/exec", []string{"children/process", "children/childtest"}, "only one room starts programs"},
 }
 
 type pkg struct {

@@ -1,4 +1,4 @@
-package children
+package process
 
 import (
 	"os/exec"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package children
+package process
 
 import "context"
 

@@ -1,13 +1,14 @@
-package children
+package process
 
 import (
 	"errors"
 	"fmt"
-	"mcphub/children/launch"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+
+	"mcphub/children/launch"
 
 	"github.com/rs/zerolog"
 )

@@ -1,4 +1,4 @@
-package children
+package process
 
 import (
 	"context"
@@ -38,7 +38,10 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.ending--; h.ending == 0 {
-			wake(h.dead)
+			select {
+			case h.dead <- struct{}{}:
+			default:
+			}
 		}
 	}()
 	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/process"
 )
 
 const envAdopting = "CHILDREN_TEST_ADOPTING"
@@ -27,7 +28,7 @@ func init() {
 // adoptingHub is a process that adopts orphans: its children leave some, ended
 // ones and others, and end with a status of their own.
 func adoptingHub() int {
-	orphans, err := children.AdoptOrphans()
+	orphans, err := process.AdoptOrphans()
 	if err != nil {
 		fmt.Println(err)
 		return 1

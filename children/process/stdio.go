@@ -1,4 +1,4 @@
-package children
+package process
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -24,11 +25,27 @@ type stdioLink struct {
 	log  zerolog.Logger
 }
 
-func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *stdioLink {
-	s = s.withDefaults()
+// Options bound a process and what it says.
+type Options struct {
+	FrameLimit  int           // bytes of one line
+	IDLimit     int           // bytes of the id of a request
+	StopTimeout time.Duration // of the whole stop ladder
+}
+
+// Start starts what l says, as a child that speaks on stdin and stdout. h serves what
+// it sends, not before Run, which the caller must call.
+func Start(l launch.Launch, o Options, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	p, err := startProcess(l, log)
+	if err != nil {
+		return nil, err
+	}
+	return newStdioLink(p, o, h, log), nil
+}
+
+func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) *stdioLink {
 	said := bucket{tokens: 10}
 	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
-		FrameLimit: s.FrameLimit, IDLimit: s.IDLimit,
+		FrameLimit: o.FrameLimit, IDLimit: o.IDLimit,
 		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
 			if said.take(time.Now()) {
 				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
@@ -37,8 +54,11 @@ func newStdioLink(p *process, s Spec, h jsonrpc.Handler, log zerolog.Logger) *st
 		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost
 		Log:     log,
 	})
-	return &stdioLink{p: p, conn: conn, stop: s.StopTimeout, log: log}
+	return &stdioLink{p: p, conn: conn, stop: o.StopTimeout, log: log}
 }
+
+// Prepare prepares a request that is sent without waiting.
+func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
 
 // Run serves the pipes until the process has ended, and sees to it that it does.
 func (l *stdioLink) Run(ctx context.Context) error {
