@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/launch"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
@@ -49,7 +50,7 @@ type common struct {
 	pace       pace
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
-	asks       func(k Key) Client                                                 // may be nil
+	asks       func(k Key) modern.Client                                          // may be nil
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 	noRoots    func(k Key) string                                                 // likewise
 }

@@ -1,30 +1,21 @@
 package children
 
-import "mcphub/internal/jsonrpc"
-
-// A Client is what an instance is shown of whom it serves. The zero Client is
-// nobody in particular: one that cannot be asked anything but roots/list.
-type Client struct {
-	// Capabilities is what the client declared, a raw JSON object; roots in it
-	// are left out, for whether an instance is served those is its Spec's
-	// business. Servers offer other tools to other clients.
-	Capabilities []byte
-	// Level is the log level that the client wants (logging/setLevel); "" where
-	// it has not said.
-	Level string
-}
+import (
+	"mcphub/children/modern"
+	"mcphub/internal/jsonrpc"
+)
 
 // client tells whom an instance serves.
-func (n *common) client(k Key) Client {
+func (n *common) client(k Key) modern.Client {
 	if n.asks == nil {
-		return Client{}
+		return modern.Client{}
 	}
 	return n.asks(k)
 }
 
 // shown is the raw object of capabilities that an instance is shown which serves
 // a client.
-func shown(s Spec, c Client) []byte {
+func shown(s Spec, c modern.Client) []byte {
 	b := []byte{'{'}
 	if s.Roots != RootsNone {
 		b = append(b, `"roots":{"listChanged":true}`...)

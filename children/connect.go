@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
@@ -51,7 +52,7 @@ func (c *child) start() (*run, *UnavailableError) {
 			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 		}
 		down := c.unstarted(r, err)
-		if !errors.Is(err, errProbed) || c.past.doubted || c.ctx.Err() != nil {
+		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
 			if !c.past.wasReady {
 				c.past.diedOf = EraAuto // it dies of anything
 			}
@@ -76,7 +77,7 @@ func (c *child) launch(l launch.Launch, w want) (*run, error) {
 		r.err = r.link.Run(ctx)
 		r.idle.stop()
 		if m := r.modern.Load(); m != nil {
-			m.subs.end()
+			m.End()
 		}
 		close(r.ended)
 	}()
@@ -101,7 +102,7 @@ func (c *child) connect(r *run, release func()) error {
 	r.greeted = true
 	m := r.modern.Load()
 	if m != nil {
-		m.subs.settled(ctx)
+		m.Settled(ctx)
 	}
 	r.level.tell(ctx, c, r.way(), base)
 	offer, notes, err := offers.Read(ctx, r.way(), base, offers.AllLists)

@@ -35,11 +35,11 @@ type waitingCall struct {
 }
 
 // An expirer is told, on a goroutine of its own, that its time is over.
-type expirer interface{ expired() }
+type expirer interface{ Expired() }
 
 type expireFunc func()
 
-func (f expireFunc) expired() { f() }
+func (f expireFunc) Expired() { f() }
 
 func newIdleTimeout(look time.Duration) *idleTimeout {
 	p := &idleTimeout{every: look, calls: map[string]*waitingCall{}, slow: make(chan struct{}, 1)}
@@ -192,10 +192,10 @@ func (p *idleTimeout) check() {
 	p.ended = p.ended || len(expired) > 0
 	p.mu.Unlock()
 	if long || len(expired) > 0 {
-		wake(p.slow)
+		p.lookNow()
 	}
 	for _, s := range expired {
-		s.call.expired()
+		s.call.Expired()
 	}
 }
 
@@ -206,5 +206,16 @@ func (p *idleTimeout) stop() {
 	p.over = true
 	if p.timer != nil {
 		p.timer.Stop()
+	}
+}
+
+// slowC delivers when it is time to look at the child, or a call has waited in vain.
+func (p *idleTimeout) slowC() <-chan struct{} { return p.slow }
+
+// lookNow has slowC deliver.
+func (p *idleTimeout) lookNow() {
+	select {
+	case p.slow <- struct{}{}:
+	default:
 	}
 }

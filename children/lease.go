@@ -69,11 +69,12 @@ func (l *Lease) Roots() ([]byte, bool) {
 // (notifications/tasks of the extension, to the Observer), until end is called,
 // which needs no Lease any more. ok is false where it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
-	m, t := l.r.modern.Load(), topic{true, id}
-	if m == nil || m.subs.watch(ctx, t) != nil {
+	m := l.r.modern.Load()
+	if m == nil {
 		return nil, false
 	}
-	return func() { m.subs.drop(t) }, true
+	end, err := m.WatchTask(ctx, id)
+	return end, err == nil
 }
 
 // Open reports whether the run is there to stay: false once it ends, or is to end

@@ -1,8 +1,11 @@
 package children
 
 import (
+	"context"
+
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/remote"
@@ -42,3 +45,17 @@ type Launch = launch.Launch
 
 // An ExitError says how a child's process ended.
 type ExitError = process.ExitError
+
+// A Client is what an instance is shown of whom it serves. The zero Client is
+// nobody in particular: one that cannot be asked anything but roots/list.
+type Client = modern.Client
+
+// WithClient says for whom calls with this context are made, where that is not
+// the one that Options.Client names.
+func WithClient(ctx context.Context, c Client) context.Context { return modern.WithClient(ctx, c) }
+
+// Values of resultType that a child without a handshake may give.
+const (
+	ResultInput = modern.ResultInput // it asks for input
+	ResultTask  = modern.ResultTask  // it names a task of the extension
+)

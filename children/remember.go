@@ -1,6 +1,7 @@
 package children
 
 import (
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 )
 
@@ -12,7 +13,7 @@ import (
 func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.memory.Recall(s.Name, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
+		o = n.memory.Recall(s.Name, identity(s, n.machine, n.version, EraAuto, shown(s, modern.Client{})))
 	}
 	return o
 }

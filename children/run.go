@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -44,8 +45,8 @@ type run struct {
 	level  leveller
 	leases leases
 	idle   *idleTimeout
-	hung   atomic.Bool            // it was stopped because it answered nothing
-	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
+	hung   atomic.Bool                 // it was stopped because it answered nothing
+	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
 }
 
 // way is how the child is spoken to.
@@ -234,7 +235,7 @@ func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
 
 func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modern.Load(); w != nil {
-		if m = w.heard(m); m == nil {
+		if m = w.Heard(m); m == nil {
 			return
 		}
 	}

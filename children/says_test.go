@@ -14,8 +14,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
@@ -38,14 +40,16 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 // readsAll has everything read that a child's result may be read as.
 func readsAll(t testing.TB, result []byte) {
 	conn := said{result}
-	_, _ = handshake(t.Context(), conn, "test", []byte(`{}`))
+	_, _ = handshake.Start(t.Context(), handshake.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Eras: handshake.OnlyLegacy})
 	_, _, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
 	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
 	}
-	_ = sortDiscovery("2026-07-28", res, nil)
-	_ = (&shownMeta{}).check("tools/call", res)
+	m := modern.New(conn, modern.Options{}, nil)
+	ctx := modern.WithClient(t.Context(), modern.Client{})
+	_ = m.Discover(ctx)
+	_, _ = m.Call(ctx, "tools/call")
 	_ = probeShows(res.Result, []string{"/a"})
 	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
 	_ = o.HasTool("x")

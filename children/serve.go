@@ -48,8 +48,9 @@ type serving struct {
 	sessions  uint64         // started again and told of
 	// deaf: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
-	deaf  bool
-	pulse pulse
+	deaf   bool
+	pulse  pulse
+	before string // what Status.Err said before it was shown as hung
 }
 
 // serve keeps one run going until it ends, is replaced, idles or its
@@ -151,7 +152,7 @@ func (s *serving) loop() string {
 	}
 	s.idleTimer = time.NewTimer(time.Hour)
 	defer s.idleTimer.Stop()
-	s.pulse = newPulse(c.common.pace, c.spec.CallTimeout)
+	s.pulse = newPulse(c.common.pace, c.spec.callTimeout())
 	defer s.pulse.stop()
 	if why := s.checkIdle(); why != "" {
 		return why
@@ -186,9 +187,9 @@ func (s *serving) loop() string {
 			why = s.late()
 		case <-s.idleTimer.C:
 			why = s.checkIdle()
-		case <-r.idle.slow:
+		case <-r.idle.slowC():
 			why = s.checkPulse()
-		case <-s.pulse.due.C:
+		case <-s.pulse.dueC():
 			why = s.checkPulse()
 		}
 		if why != "" {

@@ -247,3 +247,11 @@ func (s Spec) Doubt() string {
 	}
 	return s.program().Doubt()
 }
+
+// callTimeout is the time by which it is judged whether a child is hung.
+func (s Spec) callTimeout() time.Duration {
+	if s.CallTimeout > 0 {
+		return s.CallTimeout
+	}
+	return DefaultCallTimeout
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/children/link"
+	"mcphub/children/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -35,14 +36,14 @@ type Call struct {
 	lease   *Lease
 	asker   jsonrpc.Asker
 	method  string
-	client  *Client
-	shown   *shownMeta // of a child without a handshake
+	client  *modern.Client
+	meta    *modern.Meta // of a child without a handshake
 	started jsonrpc.Started
 	waiting waitingCall
 }
 
 // For is WithClient for a call that is not made yet.
-func (c *Call) For(client Client) { c.client = &client }
+func (c *Call) For(client modern.Client) { c.client = &client }
 
 // CanStart reports whether Start may be tried: not every transport has it.
 func (l *Lease) CanStart() bool {
@@ -59,7 +60,7 @@ func (l *Lease) CanStart() bool {
 func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := l.r.modern.Load(), l.r.link
 	if m != nil {
-		base = m.base
+		base = m.Base()
 	}
 	able, can := base.(starter)
 	if !can {
@@ -69,11 +70,11 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 	if m != nil {
 		client := c.client
 		if client == nil {
-			own := m.client(context.Background())
+			own := l.r.c.common.client(l.r.c.key)
 			client = &own
 		}
-		c.shown = m.meta(*client)
-		raw, err := c.shown.params(params)
+		c.meta = m.Meta(*client)
+		raw, err := c.meta.Params(params)
 		if err != nil {
 			return false
 		}
@@ -94,7 +95,7 @@ func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
 // startedCall is a Call as those see it who report on it.
 type startedCall Call
 
-func (c *startedCall) expired() {
+func (c *startedCall) Expired() {
 	r := c.lease.r
 	(*Call)(c).Abandon(&TimeoutError{Child: r.c.key.Child, Method: c.method, After: r.c.spec.CallTimeout})
 }
@@ -110,13 +111,12 @@ func (a *abandoned) Unwrap() error { return a.cause }
 // Answered hands on what the link tells.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	c.lease.r.idle.end(&c.waiting)
-	if err == nil && c.shown != nil {
-		if err = c.shown.check(c.method, res); err != nil {
+	if err == nil && c.meta != nil {
+		if err = c.lease.r.modern.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
 			c.asker.Answered(nil, err)
 			return
 		}
-		c.lease.r.modern.Load().note(res)
 	}
 	if err == nil {
 		c.asker.Answered(res, nil)

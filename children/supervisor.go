@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/launch"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
@@ -43,7 +44,7 @@ type Options struct {
 
 	// Client, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
-	Client func(k Key) Client
+	Client func(k Key) modern.Client
 
 	// Roots, where set, is told of each roots/list of a legacy child before that is
 	// answered. ctx is that question's; what it returns, if anything, is called with

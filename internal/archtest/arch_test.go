@@ -31,7 +31,9 @@ var allowed = map[string][]string{
 	"children/offers":    {"children/link", "internal/jsonrpc"},
 	"children/launch":    {"rootsmgr"},
 	"children/process":   {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree"},
-	"children":           {"children/launch", "children/link", "children/offers", "children/process", "children/remote", "rootsmgr", "internal/jsonrpc", "internal/printable"},
+	"children/modern":    {"children/link", "children/offers", "internal/jsonrpc", "internal/printable"},
+	"children/handshake": {"children/link", "children/modern", "children/offers", "internal/jsonrpc"},
+	"children":           {"children/handshake", "children/launch", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "internal/jsonrpc", "rootsmgr"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
 	"cmd/mcphub":         {"hub", "validate", "children", "children/launch", "children/process", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
@@ -46,8 +48,8 @@ var fenced = []struct {
 	why  string
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
-	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/handshake", "children/modern", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"os/exec", []string{"children/process", "children/childtest"}, "only one room starts programs"},
 }

@@ -7,7 +7,7 @@ import (
 
 // Whether a child is hung is decided by what was seen of it, and by nothing else.
 func TestPulseDecides(t *testing.T) {
-	p := newPulse(usualPace, 0)
+	p := newPulse(usualPace, 10*time.Minute)
 	defer p.stop()
 	for _, c := range []struct {
 		name string
@@ -29,7 +29,7 @@ func TestPulseDecides(t *testing.T) {
 		}
 	}
 	for limit, want := range map[time.Duration]time.Duration{
-		0: 150 * time.Second, -1: 150 * time.Second, time.Second: 15 * time.Second, 4 * time.Minute: time.Minute, time.Hour: 5 * time.Minute,
+		10 * time.Minute: 150 * time.Second, time.Second: 15 * time.Second, 4 * time.Minute: time.Minute, time.Hour: 5 * time.Minute,
 	} {
 		if p := newPulse(usualPace, limit); p.answer != want {
 			t.Errorf("with calls of %s it has %s to answer, want %s", limit, p.answer, want)

@@ -1,4 +1,4 @@
-package children
+package handshake
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// handshake sends initialize to a child. Versions and their negotiation are
+// initialize does the handshake. Versions and their negotiation are
 // mcp-go's; what the child said is kept raw beside what mcp-go made of it.
 // It declares what shown says, a raw object.
-func handshake(ctx context.Context, conn link.Link, version string, shown []byte) (*offers.Offer, error) {
+func initialize(ctx context.Context, conn link.Link, version string, shown []byte) (*offers.Offer, error) {
 	hop := &hop{link: conn, shown: shown}
 	// A pinned version of the handshake's era also keeps mcp-go from probing for
 	// the other one, which some servers leave unanswered for five seconds.

@@ -1,4 +1,4 @@
-package children
+package modern
 
 import (
 	"bytes"
@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
 
 	"mcphub/children/link"
 	"mcphub/children/offers"
@@ -38,67 +38,96 @@ var hopMeta = map[string]bool{
 	mcp.MetaKeyLogLevel: true, metaServerInfo: true, metaSubscription: true,
 }
 
-// A modern is a Link that speaks without a handshake (2026-07-28) over one that
+// A Link is a Link that speaks without a handshake (2026-07-28) over one that
 // carries messages. What exists only in the handshake's era is emulated:
 // resources/subscribe and logging/setLevel are answered here.
-type modern struct {
+type Link struct {
 	base link.Link
-	c    *child
+	own  Owner
+	o    Options
 	pre  []byte // the members of _meta that are the same in each request
 	subs *listener
 
-	shown atomic.Pointer[shownMeta]
+	shown atomic.Pointer[Meta]
 	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
 }
 
-// shownMeta is what was made of one Client last.
-type shownMeta struct {
+// Meta is what stands in the _meta of requests: what was made of one Client last.
+type Meta struct {
 	caps  []byte
 	level string
 	meta  []byte
 	tasks bool // the extension is declared
 }
 
-// newModern returns a Link to the run's child without a handshake; nil where the
-// transport knows only the handshake's era.
-func newModern(c *child, r *run) *modern {
-	m := &modern{base: r.link, c: c}
-	if w, ok := r.link.(link.StatelessLink); ok {
-		if m.base = w.Stateless(); m.base == nil {
+// Options say for what a Link without a handshake stands.
+type Options struct {
+	Version string // of the hub, told to the child
+	Roots   bool   // the child is served roots
+	Log     zerolog.Logger
+}
+
+// An Owner is the run of a child that is spoken to without a handshake. Its methods
+// must not block.
+type Owner interface {
+	// Client is on whose behalf a request is made that does not say.
+	Client() Client
+	// Relist is called when lists may have changed.
+	Relist()
+	// Outdated is called when the child serves the version no longer.
+	Outdated(why error)
+	// Missed is told in the child's place what it may have announced while it was not
+	// listened to.
+	Missed(ctx context.Context, m *jsonrpc.Message)
+}
+
+// New returns a Link to a child without a handshake; nil where the transport
+// knows only the handshake's era. It sends nothing.
+func New(base link.Link, o Options, own Owner) *Link {
+	if w, ok := base.(link.StatelessLink); ok {
+		if base = w.Stateless(); base == nil {
 			return nil
 		}
 	}
-	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": c.common.version})
+	m := &Link{base: base, own: own, o: o}
+	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": o.Version})
 	m.pre = jsonrpc.AppendString(append(jsonrpc.AppendString(nil, mcp.MetaKeyProtocolVersion), ':'), mcp.ProtocolVersion20260728)
 	m.pre = append(append(append(jsonrpc.AppendString(append(m.pre, ','), mcp.MetaKeyClientInfo), ':'), info...), ',')
-	m.subs = newListener(m, r)
+	m.subs = newListener(m)
 	return m
 }
 
-// start takes in what the child said of itself.
-func (m *modern) start(o *offers.Offer) {
-	m.subs.start(o)
+// Base is the Link below, which carries requests as they are.
+func (m *Link) Base() link.Link { return m.base }
+
+// Start takes in what the child said of itself, and listens for what it announces.
+func (m *Link) Start(o *offers.Offer) { m.subs.start(o) }
+
+// Settled waits, for a moment, until the child has acknowledged that.
+func (m *Link) Settled(ctx context.Context) { m.subs.settled(ctx) }
+
+// End closes all subscriptions, and returns when nothing is left of them.
+func (m *Link) End() { m.subs.end() }
+
+// WatchTask has the child tell of one of its tasks until end is called.
+func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error) {
+	t := topic{true, id}
+	if err := m.subs.watch(ctx, t); err != nil {
+		return nil, err
+	}
+	return func() { m.subs.drop(t) }, nil
 }
 
-// discover asks the child what it is.
-func (m *modern) discover(ctx context.Context) discovered {
-	res, err := m.Call(ctx, link.MethodDiscover)
-	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
-		res.Release()
-		res, err = m.Call(ctx, link.MethodDiscover)
-	}
-	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
-	if res != nil {
-		res.Release()
-	}
-	return d
-}
-
-// refusesItsOwn reports whether a child refuses a version that it says it
-// serves: what was asked in it is asked once more (2026-07-28, basic/versioning).
-func refusesItsOwn(res *jsonrpc.Response, version string) bool {
-	e := res.Err()
-	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
+// A Client is what an instance is shown of whom it serves. The zero Client is
+// nobody in particular: one that cannot be asked anything but roots/list.
+type Client struct {
+	// Capabilities is what the client declared, a raw JSON object; roots in it
+	// are left out, for whether an instance is served those is its Spec's
+	// business. Servers offer other tools to other clients.
+	Capabilities []byte
+	// Level is the log level that the client wants (logging/setLevel); "" where
+	// it has not said.
+	Level string
 }
 
 // clientKey is where WithClient keeps a Client.
@@ -112,15 +141,15 @@ func WithClient(ctx context.Context, c Client) context.Context {
 }
 
 // client is whom a call is made for.
-func (m *modern) client(ctx context.Context) Client {
+func (m *Link) client(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(Client); ok {
 		return c
 	}
-	return m.c.common.client(m.c.key)
+	return m.own.Client()
 }
 
-// meta returns the members of _meta for a request on a client's behalf.
-func (m *modern) meta(c Client) *shownMeta {
+// Meta returns the members of _meta for a request on a client's behalf.
+func (m *Link) Meta(c Client) *Meta {
 	if c.Level == "" {
 		if l := m.level.Load(); l != nil {
 			c.Level = *l
@@ -130,9 +159,9 @@ func (m *modern) meta(c Client) *shownMeta {
 	if old != nil && old.level == c.Level && sameBytes(old.caps, c.Capabilities) {
 		return old
 	}
-	s := &shownMeta{caps: c.Capabilities, level: c.Level}
+	s := &Meta{caps: c.Capabilities, level: c.Level}
 	b := append(jsonrpc.AppendString(bytes.Clone(m.pre), mcp.MetaKeyClientCapabilities), ':', '{')
-	if m.c.spec.Roots != RootsNone {
+	if m.o.Roots {
 		b = jsonrpc.AppendMember(b, "roots", []byte(`{}`))
 	}
 	_ = jsonrpc.Members(c.Capabilities, func(name string, value []byte) bool {
@@ -159,10 +188,10 @@ func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// params puts the members of _meta that each request needs into raw params.
+// Params puts the members of _meta that each request needs into raw params.
 // Members of the same names, which are those of another hop, give way; all
 // other bytes stay.
-func (s *shownMeta) params(parts [][]byte) ([]byte, error) {
+func (s *Meta) Params(parts [][]byte) ([]byte, error) {
 	raw := bytes.TrimSpace(bytes.Join(parts, nil))
 	if len(raw) == 0 {
 		raw = []byte(`{}`)
@@ -204,7 +233,7 @@ var asksBack = map[string]bool{"tools/call": true, "prompts/get": true, "resourc
 
 // check holds a result against what its resultType may be. One without is
 // complete; one that this version does not know is invalid.
-func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
+func (s *Meta) check(method string, res *jsonrpc.Response) error {
 	if res.Error != nil {
 		return nil
 	}
@@ -239,10 +268,10 @@ func (s *shownMeta) check(method string, res *jsonrpc.Response) error {
 }
 
 // Run is never called: the run of the Link below is the one that counts.
-func (m *modern) Run(ctx context.Context) error { return m.base.Run(ctx) }
+func (m *Link) Run(ctx context.Context) error { return m.base.Run(ctx) }
 
 // LearnTools leaves it to the Link below, where that has to know them.
-func (m *modern) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+func (m *Link) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 	if l, ok := m.base.(link.ToolsLearner); ok {
 		return l.LearnTools(tools)
 	}
@@ -250,10 +279,10 @@ func (m *modern) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
 }
 
 // Facts are those of the Link below.
-func (m *modern) Facts() link.Facts { return m.base.Facts() }
+func (m *Link) Facts() link.Facts { return m.base.Facts() }
 
 // Call sends one request with what the era wants in its _meta.
-func (m *modern) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	switch method {
 	case "resources/subscribe":
 		return m.subs.subscribe(ctx, params)
@@ -264,8 +293,8 @@ func (m *modern) Call(ctx context.Context, method string, params ...[]byte) (*js
 		m.level.Store(&level)
 		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
 	}
-	s := m.meta(m.client(ctx))
-	raw, err := s.params(params)
+	s := m.Meta(m.client(ctx))
+	raw, err := s.Params(params)
 	if err != nil {
 		return nil, err
 	}
@@ -273,26 +302,33 @@ func (m *modern) Call(ctx context.Context, method string, params ...[]byte) (*js
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(method, res); err != nil {
+	if err := m.Check(s, method, res); err != nil {
 		res.Release()
 		return nil, err
 	}
-	m.note(res)
 	return res, nil
 }
 
+// Check holds the answer to a request that was sent with s against what it may be,
+// and follows up what an error says of the child itself.
+func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
+	if err := s.check(method, res); err != nil {
+		return err
+	}
+	m.note(res)
+	return nil
+}
+
 // note follows up what an error says of the child itself.
-func (m *modern) note(res *jsonrpc.Response) {
+func (m *Link) note(res *jsonrpc.Response) {
 	if res.Error == nil {
 		return
 	}
 	switch jsonrpc.ParseError(res.Error).Code {
 	case mcp.HEADER_MISMATCH:
-		m.subs.r.relistAll() // its tools may want other headers by now
+		m.own.Relist() // its tools may want other headers by now
 	case mcp.UNSUPPORTED_PROTOCOL_VERSION:
-		if v := m.c.view.Load(); v.run == m.subs.r { // not while it is only being asked
-			m.subs.r.cancel(errOtherVersion)
-		}
+		m.own.Outdated(errOtherVersion)
 	}
 }
 
@@ -300,7 +336,7 @@ var errOtherVersion = errors.New("it no longer serves the protocol version that 
 
 // Notify sends a notification that the era knows. Those of the handshake's era
 // have nothing to say here: roots are answered when they are asked for.
-func (m *modern) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) error {
 	switch method {
 	case "notifications/initialized", link.MethodRootsChanged, link.MethodProgress, "notifications/tasks/status":
 		return nil
@@ -308,9 +344,9 @@ func (m *modern) Notify(ctx context.Context, method string, params ...[]byte) er
 	return m.base.Notify(ctx, method, params...)
 }
 
-// heard takes in a notification; nil where it ends here. What comes on a
+// Heard takes in a notification; nil where it ends here. What comes on a
 // subscription is handed on as it was in the handshake's era.
-func (m *modern) heard(n *jsonrpc.Message) *jsonrpc.Message {
+func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	switch n.Method {
 	case methodAcknowledged:
 		m.subs.acknowledged(n)

@@ -1,4 +1,4 @@
-package children
+package modern
 
 import (
 	"bytes"
@@ -45,8 +45,7 @@ const (
 // own, which opens it again when it breaks. One is opened at a time, so that an
 // acknowledgement tells whose it is.
 type listener struct {
-	m       *modern
-	r       *run
+	m       *Link
 	opening chan struct{} // holds a token while none is being opened
 
 	mu      sync.Mutex
@@ -84,8 +83,8 @@ type stream struct {
 	reset   context.CancelCauseFunc
 }
 
-func newListener(m *modern, r *run) *listener {
-	l := &listener{m: m, r: r, opening: make(chan struct{}, 1), wanted: map[topic]int{}}
+func newListener(m *Link) *listener {
+	l := &listener{m: m, opening: make(chan struct{}, 1), wanted: map[topic]int{}}
 	l.opening <- struct{}{}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
@@ -177,7 +176,7 @@ func (l *listener) keep(ctx context.Context, s *stream) {
 			s.failed = err
 			l.mu.Unlock()
 			if !errors.Is(err, jsonrpc.ErrClosed) {
-				l.r.c.log.Warn().Err(err).Msg("changes that the child announces cannot be listened for")
+				l.m.o.Log.Warn().Err(err).Msg("changes that the child announces cannot be listened for")
 			}
 			return
 		}
@@ -340,7 +339,7 @@ var errEndedByChild = errors.New("the child has ended the subscription")
 // missed sees to it that what may have changed while a stream was not open is
 // looked at.
 func (l *listener) missed(s *stream) {
-	l.r.relistAll()
+	l.m.own.Relist()
 	l.mu.Lock()
 	var uris []string
 	for _, t := range s.topics {
@@ -351,7 +350,7 @@ func (l *listener) missed(s *stream) {
 	l.mu.Unlock()
 	for _, uri := range uris {
 		params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
-		l.r.c.common.observer.ChildNotification(l.ctx, l.r.c.key, &jsonrpc.Message{
+		l.m.own.Missed(l.ctx, &jsonrpc.Message{
 			Method: methodUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
 		})
 	}
