@@ -12,7 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/health"
 	"mcphub/children/launch"
+	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
@@ -39,15 +41,15 @@ type common struct {
 	observer   Observer
 	version    string
 	machine    launch.Machine
-	turns      turns
+	turns      limits.Turns
 	memory     *offers.Memory
 	forms      *offers.Definitions
-	places     *places
+	places     *limits.Places
 	dropUnheld func(*child) bool // take out an instance that nobody holds
 	resume     func(*child)      // let the life of one go on that rests
 	giveUp     func(*child)      // take out an instance that takes itself out
 	jitter     func() float64
-	pace       pace
+	pace       health.Pace
 	said       func(k Key, pid int, line string)                                  // may be nil
 	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
 	asks       func(k Key) modern.Client                                          // may be nil
@@ -87,7 +89,7 @@ type child struct {
 
 // past is what an instance's goroutine remembers of its runs.
 type past struct {
-	hist     history
+	hist     health.History
 	starts   int
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
@@ -332,7 +334,7 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
+	v.status.Failures, v.status.CircuitOpen = c.past.hist.Failures, c.past.hist.Open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
 	v.status.Lives = c.past.lives
 	v.offer = c.offer
@@ -387,7 +389,7 @@ func (c *child) live() (over bool) {
 
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
-	defer c.common.places.leave(c)
+	defer c.common.places.Leave(c)
 	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
@@ -395,7 +397,7 @@ func (c *child) once() {
 		if r != nil {
 			c.end(r, context.Cause(c.ctx).Error())
 		}
-	case err != nil && errors.Is(err, errBusy):
+	case err != nil && errors.Is(err, limits.ErrBusy):
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
@@ -455,7 +457,7 @@ func (c *child) finish() {
 // again reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
 func (c *child) again() bool {
-	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.open()
+	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.Open()
 }
 
 // next is what the life of an instance goes on with.
@@ -518,16 +520,16 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	if r != nil {
 		lived = time.Since(r.since)
 	}
-	c.past.hist.failed(lived)
-	delay := c.past.hist.delay(c.common.jitter())
+	c.past.hist.Failed(lived)
+	delay := c.past.hist.Delay(c.common.jitter())
 	c.past.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.past.hist.open() {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.failures, why)
+	if c.past.hist.Open() {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.Failures, why)
 	}
 	c.past.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.Failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()

@@ -17,11 +17,11 @@ import (
 
 // start takes a slot and brings a run to where it can be called.
 func (c *child) start() (*run, *UnavailableError) {
-	turn := c.takeTurn()
+	turn := c.common.turns.Take(c.ctx, func() { c.state(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {
 		return nil, nil
 	}
-	defer turn.end()
+	defer turn.End()
 	if err := c.place(); err != nil || c.ctx.Err() != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	for {
 		r, err := c.launch(l, w)
 		if err == nil {
-			err = c.connect(r, turn.end)
+			err = c.connect(r, turn.End)
 		}
 		switch {
 		case err == nil:
@@ -75,7 +75,7 @@ func (c *child) launch(l launch.Launch, w want) (*run, error) {
 	r.cancel = cancel
 	go func() {
 		r.err = r.link.Run(ctx)
-		r.idle.stop()
+		r.idle.Stop()
 		if m := r.modern.Load(); m != nil {
 			m.End()
 		}

@@ -144,7 +144,7 @@ func (s *serving) checkIdle() (why string) {
 		if r.leases.closeUnused() {
 			return evicted
 		}
-		c.common.places.stir() // whoever waits must find another
+		c.common.places.Stir() // whoever waits must find another
 	}
 	limit := c.idleLimit()
 	if limit <= 0 {
@@ -157,16 +157,4 @@ func (s *serving) checkIdle() (why string) {
 	}
 	s.idleTimer.Reset(max(limit-unused, time.Millisecond))
 	return ""
-}
-
-// closeUnused closes where no lease is held; false where one is.
-func (l *leases) closeUnused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held > 0 || l.closing {
-		return false
-	}
-	l.closing = true
-	close(l.idle)
-	return true
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/health"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
@@ -106,11 +107,11 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var waiting waitingCall
-	l.r.idle.start(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
+	var waiting health.WaitingCall
+	l.r.idle.Start(&waiting, limit, progressToken(ctx, params), health.ExpireFunc(func() {
 		cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
 	}))
-	defer l.r.idle.end(&waiting)
+	defer l.r.idle.End(&waiting)
 	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)

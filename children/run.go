@@ -2,10 +2,10 @@ package children
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/modern"
@@ -44,7 +44,7 @@ type run struct {
 	roots  answers
 	level  leveller
 	leases leases
-	idle   *idleTimeout
+	idle   *health.IdleTimeout
 	hung   atomic.Bool                 // it was stopped because it answered nothing
 	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
 }
@@ -66,22 +66,13 @@ type answers struct {
 	open    atomic.Int32 // questions that have not been answered
 }
 
-// leases counts who may call a run.
-type leases struct {
-	mu      sync.Mutex
-	held    int
-	closing bool
-	idle    chan struct{} // closed when closing and none is held
-	last    time.Time     // when the last one was given back
-}
-
 func newRun(c *child, l launch.Launch, early bool) *run {
 	r := &run{
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
 		level:  leveller{turn: make(chan struct{}, 1)},
-		idle:   newIdleTimeout(c.common.pace.every),
+		idle:   health.NewIdleTimeout(c.common.pace.Every),
 	}
 	r.level.turn <- struct{}{}
 	return r
@@ -108,60 +99,6 @@ func (r *run) endedWithin(d time.Duration) bool {
 // enter takes a lease; false once the run is closing or has ended.
 func (r *run) enter() bool { return !r.endedWithin(0) && r.leases.enter() }
 
-func (l *leases) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return false
-	}
-	l.held++
-	return true
-}
-
-func (l *leases) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held--; l.held == 0 {
-		l.last = time.Now()
-	}
-	if l.closing && l.held == 0 {
-		close(l.idle)
-	}
-}
-
-// close refuses new leases; idle is closed when the last one has ended.
-func (l *leases) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return
-	}
-	l.closing = true
-	if l.held == 0 {
-		close(l.idle)
-	}
-}
-
-func (l *leases) closed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closing
-}
-
-// unused returns how long none has been held, since started at the most; 0
-// while one is.
-func (l *leases) unused(now, started time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.held > 0:
-		return 0
-	case l.last.After(started):
-		return now.Sub(l.last)
-	}
-	return now.Sub(started)
-}
-
 // ServeRequest answers roots/list and ping, and hands the rest on.
 func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
@@ -182,8 +119,8 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
-	r.idle.hold()
-	defer r.idle.release()
+	r.idle.Hold()
+	defer r.idle.Release()
 	return r.c.common.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
 }
 
@@ -198,8 +135,8 @@ func (r *run) fetchRoots(ctx context.Context) {
 		return
 	}
 	r.roots.held.Store(true) // before they come
-	r.idle.hold()
-	defer r.idle.release()
+	r.idle.Hold()
+	defer r.idle.Release()
 	fetch(ctx)
 }
 
@@ -246,7 +183,7 @@ func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	switch m.Method {
 	case link.MethodProgress:
 		if token := m.Param("progressToken"); token != nil {
-			r.idle.progress(token)
+			r.idle.Progress(token)
 		}
 	}
 	r.c.common.observer.ChildNotification(ctx, r.c.key, m)

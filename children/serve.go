@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/rootsmgr"
@@ -49,7 +50,7 @@ type serving struct {
 	// deaf: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
 	deaf   bool
-	pulse  pulse
+	pulse  health.Pulse
 	before string // what Status.Err said before it was shown as hung
 }
 
@@ -152,8 +153,8 @@ func (s *serving) loop() string {
 	}
 	s.idleTimer = time.NewTimer(time.Hour)
 	defer s.idleTimer.Stop()
-	s.pulse = newPulse(c.common.pace, c.spec.callTimeout())
-	defer s.pulse.stop()
+	s.pulse = health.NewPulse(c.common.pace, c.spec.callTimeout())
+	defer s.pulse.Stop()
 	if why := s.checkIdle(); why != "" {
 		return why
 	}
@@ -187,9 +188,9 @@ func (s *serving) loop() string {
 			why = s.late()
 		case <-s.idleTimer.C:
 			why = s.checkIdle()
-		case <-r.idle.slowC():
+		case <-r.idle.Slow():
 			why = s.checkPulse()
-		case <-s.pulse.dueC():
+		case <-s.pulse.Due():
 			why = s.checkPulse()
 		}
 		if why != "" {

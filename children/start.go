@@ -3,6 +3,7 @@ package children
 import (
 	"context"
 
+	"mcphub/children/health"
 	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/internal/jsonrpc"
@@ -39,7 +40,7 @@ type Call struct {
 	client  *modern.Client
 	meta    *modern.Meta // of a child without a handshake
 	started jsonrpc.Started
-	waiting waitingCall
+	waiting health.WaitingCall
 }
 
 // For is WithClient for a call that is not made yet.
@@ -81,9 +82,9 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 		params = [][]byte{raw}
 	}
 	able.Prepare(&c.started, (*startedCall)(c))
-	l.r.idle.start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
+	l.r.idle.Start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
-		l.r.idle.end(&c.waiting)
+		l.r.idle.End(&c.waiting)
 		return false
 	}
 	return true
@@ -110,7 +111,7 @@ func (a *abandoned) Unwrap() error { return a.cause }
 
 // Answered hands on what the link tells.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
-	c.lease.r.idle.end(&c.waiting)
+	c.lease.r.idle.End(&c.waiting)
 	if err == nil && c.meta != nil {
 		if err = c.lease.r.modern.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()

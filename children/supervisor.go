@@ -11,14 +11,19 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/health"
 	"mcphub/children/launch"
+	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
 
-// DefaultMaxStarting bounds how many children start at a time.
-const DefaultMaxStarting = 8
+// Bounds where Options give none.
+const (
+	DefaultMaxStarting = limits.DefaultMaxStarting // children that start at a time
+	DefaultMaxChildren = limits.DefaultMaxChildren // children that run at a time
+)
 
 // Options shape a Supervisor. Specs and Version are needed, the rest has
 // defaults.
@@ -82,7 +87,7 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
 	if s.common.launcher == nil {
 		s.common.launcher = byURL{}
@@ -91,11 +96,8 @@ func NewSupervisor(o Options) *Supervisor {
 		s.common.observer = deaf{}
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
-	if o.MaxStarting <= 0 {
-		o.MaxStarting = DefaultMaxStarting
-	}
-	s.common.turns = newTurns(o.MaxStarting)
-	s.common.places, s.common.dropUnheld, s.common.giveUp = newPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
+	s.common.turns = limits.NewTurns(o.MaxStarting)
+	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.live(c) }
 	s.specs = byName(o.Specs)
 	return s

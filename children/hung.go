@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/health"
 	"mcphub/children/link"
 )
 
@@ -21,16 +22,16 @@ var errHung = errors.New("hung: it answered neither its calls nor the question w
 // checkPulse takes the child's pulse. It returns why the run must end, if it must.
 func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
-	waited, inVain := s.r.idle.waited(now)
-	if p.noteHeard(now, s.r.link.Facts().Heard) && s.c.view.Load().status.State == Hung {
+	waited, inVain := s.r.idle.Waited(now)
+	if p.Heard(now, s.r.link.Facts().Heard) && s.c.view.Load().status.State == Hung {
 		s.c.publish(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
 	}
-	switch p.next(now, waited, inVain) {
-	case pulseHung:
+	switch p.Next(now, waited, inVain) {
+	case health.Hung:
 		return hung
-	case pulseAsk:
+	case health.Ask:
 		s.ask(now)
-	case pulseShow:
+	case health.Show:
 		s.shows(now)
 	}
 	return ""
@@ -38,7 +39,7 @@ func (s *serving) checkPulse() (why string) {
 
 // ask asks the child whether it is there. Any answer counts, an error too.
 func (s *serving) ask(now time.Time) {
-	ctx := s.pulse.ask(now)
+	ctx := s.pulse.Ask(now)
 	method := methodPing
 	if s.r.modern.Load() != nil {
 		method = link.MethodDiscover
@@ -47,13 +48,13 @@ func (s *serving) ask(now time.Time) {
 		if res, err := s.r.way().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		s.r.idle.lookNow()
+		s.r.idle.LookNow()
 	})
 }
 
 // shows says of a child that it is hung, before it is stopped for that.
 func (s *serving) shows(now time.Time) {
-	left := s.pulse.left(now)
+	left := s.pulse.Left(now)
 	if s.c.view.Load().status.State == Hung {
 		return
 	}

@@ -1,20 +1,20 @@
-package children
+package health
 
 import (
 	"sync"
 	"time"
 )
 
-// An idleTimeout ends calls for which nothing was heard of the child for too long. All calls of a run
+// An IdleTimeout ends calls for which nothing was heard of the child for too long. All calls of a run
 // share one timer, which is set for the earliest end and not touched while
 // calls come and go within it: a timer of its own for each call would cost
 // more than the rest of the call.
-type idleTimeout struct {
+type IdleTimeout struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	due   time.Time               // what timer is set for; zero: not set
-	open  waitingCall             // the ring of those that wait begins and ends here
-	calls map[string]*waitingCall // by raw progress token
+	open  WaitingCall             // the ring of those that wait begins and ends here
+	calls map[string]*WaitingCall // by raw progress token
 	held  int                     // how many hold the clock
 	since time.Time               // when the first of them began to
 	ended bool                    // a call has ended by its time since the last look
@@ -24,33 +24,36 @@ type idleTimeout struct {
 	slow  chan struct{} // holds a token when it is time for that, or a call has waited in vain
 }
 
-// A waitingCall is one call that has not been answered.
-type waitingCall struct {
-	next, prev *waitingCall // nil: it does not wait
+// A WaitingCall is one call that has not been answered.
+type WaitingCall struct {
+	next, prev *WaitingCall // nil: it does not wait
 	started    time.Time
 	until      time.Time
 	limit      time.Duration // 0: none
 	token      string
-	call       expirer
+	call       Expirer
 }
 
-// An expirer is told, on a goroutine of its own, that its time is over.
-type expirer interface{ Expired() }
+// An Expirer is told, on a goroutine of its own, that its time is over.
+type Expirer interface{ Expired() }
 
-type expireFunc func()
+// An ExpireFunc is an Expirer that is a function.
+type ExpireFunc func()
 
-func (f expireFunc) Expired() { f() }
+// Expired calls f.
+func (f ExpireFunc) Expired() { f() }
 
-func newIdleTimeout(look time.Duration) *idleTimeout {
-	p := &idleTimeout{every: look, calls: map[string]*waitingCall{}, slow: make(chan struct{}, 1)}
+// NewIdleTimeout returns one that has Slow deliver so often while calls wait.
+func NewIdleTimeout(look time.Duration) *IdleTimeout {
+	p := &IdleTimeout{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
 	p.open.next, p.open.prev = &p.open, &p.open
 	return p
 }
 
-// start starts a call's idle timeout: it is told once, unless it has ended before,
+// Start starts a call's idle timeout: it is told once, unless it has ended before,
 // when nothing was heard of it for limit, where that is not 0. token is the raw progress token,
 // "" for none.
-func (p *idleTimeout) start(s *waitingCall, limit time.Duration, token string, call expirer) {
+func (p *IdleTimeout) Start(s *WaitingCall, limit time.Duration, token string, call Expirer) {
 	now := time.Now()
 	s.started, s.until, s.limit, s.token, s.call = now, now.Add(limit), limit, token, call
 	p.mu.Lock()
@@ -67,10 +70,10 @@ func (p *idleTimeout) start(s *waitingCall, limit time.Duration, token string, c
 	p.set(now.Add(next), next)
 }
 
-// waited returns how long the child has left the call waiting that came first, 0
+// Waited returns how long the child has left the call waiting that came first, 0
 // where none waits or the child itself waits for somebody; and whether one has
 // ended by its time since this was asked last.
-func (p *idleTimeout) waited(now time.Time) (longest time.Duration, inVain bool) {
+func (p *IdleTimeout) Waited(now time.Time) (longest time.Duration, inVain bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	inVain, p.ended = p.ended, false
@@ -81,7 +84,7 @@ func (p *idleTimeout) waited(now time.Time) (longest time.Duration, inVain bool)
 }
 
 // unlink takes a call out of the ring. It is called with mu held.
-func (s *waitingCall) unlink() {
+func (s *WaitingCall) unlink() {
 	if s.next != nil {
 		s.next.prev, s.prev.next = s.prev, s.next
 		s.next, s.prev = nil, nil
@@ -90,7 +93,7 @@ func (s *waitingCall) unlink() {
 
 // set sees to it that the timer fires at until, which is in d. It is called
 // with mu held.
-func (p *idleTimeout) set(until time.Time, d time.Duration) {
+func (p *IdleTimeout) set(until time.Time, d time.Duration) {
 	if p.over || !p.due.IsZero() && !until.Before(p.due) {
 		return
 	}
@@ -102,8 +105,8 @@ func (p *idleTimeout) set(until time.Time, d time.Duration) {
 	p.timer.Reset(d)
 }
 
-// end forgets a call.
-func (p *idleTimeout) end(s *waitingCall) {
+// End forgets a call.
+func (p *IdleTimeout) End(s *WaitingCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.unlink()
@@ -112,8 +115,8 @@ func (p *idleTimeout) end(s *waitingCall) {
 	}
 }
 
-// progress notes that the child works on the call with this token.
-func (p *idleTimeout) progress(token []byte) {
+// Progress notes that the child works on the call with this token.
+func (p *IdleTimeout) Progress(token []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.calls[string(token)]; s != nil {
@@ -122,9 +125,9 @@ func (p *idleTimeout) progress(token []byte) {
 	}
 }
 
-// hold stops the clock of all calls until release: the child waits for somebody
+// Hold stops the clock of all calls until release: the child waits for somebody
 // else, and which of its calls for that cannot always be told.
-func (p *idleTimeout) hold() {
+func (p *IdleTimeout) Hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held++; p.held == 1 {
@@ -132,9 +135,9 @@ func (p *idleTimeout) hold() {
 	}
 }
 
-// release lets the clock run again, where nobody else holds it. No call has
+// Release lets the clock run again, where nobody else holds it. No call has
 // used up any of the time in between.
-func (p *idleTimeout) release() {
+func (p *IdleTimeout) Release() {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,9 +162,9 @@ func (p *idleTimeout) release() {
 }
 
 // check ends what nothing was heard of for too long and waits for the next.
-func (p *idleTimeout) check() {
+func (p *IdleTimeout) check() {
 	now := time.Now()
-	var expired []*waitingCall
+	var expired []*WaitingCall
 	p.mu.Lock()
 	p.due = time.Time{}
 	if p.held > 0 {
@@ -170,7 +173,7 @@ func (p *idleTimeout) check() {
 	}
 	var next time.Time
 	long := false
-	for s, behind := p.open.next, (*waitingCall)(nil); s != &p.open; s = behind {
+	for s, behind := p.open.next, (*WaitingCall)(nil); s != &p.open; s = behind {
 		behind = s.next
 		long = long || now.Sub(s.started) >= p.every
 		if s.limit == 0 {
@@ -192,15 +195,15 @@ func (p *idleTimeout) check() {
 	p.ended = p.ended || len(expired) > 0
 	p.mu.Unlock()
 	if long || len(expired) > 0 {
-		p.lookNow()
+		p.LookNow()
 	}
 	for _, s := range expired {
 		s.call.Expired()
 	}
 }
 
-// stop ends the timer for good.
-func (p *idleTimeout) stop() {
+// Stop ends the timer for good.
+func (p *IdleTimeout) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
@@ -209,11 +212,11 @@ func (p *idleTimeout) stop() {
 	}
 }
 
-// slowC delivers when it is time to look at the child, or a call has waited in vain.
-func (p *idleTimeout) slowC() <-chan struct{} { return p.slow }
+// Slow delivers when it is time to look at the child, or a call has waited in vain.
+func (p *IdleTimeout) Slow() <-chan struct{} { return p.slow }
 
-// lookNow has slowC deliver.
-func (p *idleTimeout) lookNow() {
+// LookNow has slowC deliver.
+func (p *IdleTimeout) LookNow() {
 	select {
 	case p.slow <- struct{}{}:
 	default:

@@ -1,4 +1,4 @@
-package children
+package health
 
 import (
 	"testing"
@@ -12,23 +12,23 @@ func TestIdleTimeout(t *testing.T) {
 			name  string
 			after time.Duration
 		}
-		p := newIdleTimeout(time.Minute)
-		defer p.stop()
+		p := NewIdleTimeout(time.Minute)
+		defer p.Stop()
 		began := time.Now()
 		ends := make(chan end, 10)
-		wait := func(name string, limit time.Duration) *waitingCall {
-			s := new(waitingCall)
-			p.start(s, limit, name, expireFunc(func() { ends <- end{name, time.Since(began)} }))
+		wait := func(name string, limit time.Duration) *WaitingCall {
+			s := new(WaitingCall)
+			p.Start(s, limit, name, ExpireFunc(func() { ends <- end{name, time.Since(began)} }))
 			return s
 		}
 		wait("long", 10*time.Second)
 		wait("short", 2500*time.Millisecond) // due before what the timer is set for
 		wait("alive", 3*time.Second)
-		p.end(wait("answered", time.Second))
+		p.End(wait("answered", time.Second))
 		for range 4 {
 			time.Sleep(2 * time.Second) // of the bubble, which costs none
-			p.progress([]byte("alive"))
-			p.progress([]byte("nobody"))
+			p.Progress([]byte("alive"))
+			p.Progress([]byte("nobody"))
 		}
 		for _, want := range []end{{"short", 2500 * time.Millisecond}, {"long", 10 * time.Second}, {"alive", 11 * time.Second}} {
 			if got := <-ends; got != want {

@@ -1,4 +1,4 @@
-package children
+package health
 
 import "time"
 
@@ -13,29 +13,29 @@ const (
 	soundAfter = 30 * time.Second
 )
 
-// history counts how runs of a child ended. It decides; it does not act.
-type history struct{ failures int }
+// History counts how runs of a child ended. It decides; it does not act.
+type History struct{ Failures int }
 
-// failed counts the end of a run that was ready for so long (0: it never was).
-func (h *history) failed(ready time.Duration) {
+// Failed counts the end of a run that was ready for so long (0: it never was).
+func (h *History) Failed(ready time.Duration) {
 	if ready >= soundAfter {
-		h.failures = 0
+		h.Failures = 0
 	}
-	h.failures++
+	h.Failures++
 }
 
-// open reports whether the child is in a crash loop.
-func (h history) open() bool { return h.failures >= maxFailures }
+// Open reports whether the child is in a crash loop.
+func (h History) Open() bool { return h.Failures >= maxFailures }
 
-// delay returns how long the next start must wait. jitter, in [0, 1), spreads
+// Delay returns how long the next start must wait. jitter, in [0, 1), spreads
 // it over the upper half, so that children that failed together do not start
 // together.
-func (h history) delay(jitter float64) time.Duration {
-	if h.failures == 0 {
+func (h History) Delay(jitter float64) time.Duration {
+	if h.Failures == 0 {
 		return 0
 	}
 	d := maxDelay
-	if n := h.failures - 1; n < 16 {
+	if n := h.Failures - 1; n < 16 {
 		d = min(maxDelay, firstDelay<<n)
 	}
 	return d/2 + time.Duration(jitter*float64(d/2))
