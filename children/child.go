@@ -17,6 +17,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -55,6 +56,14 @@ type common struct {
 	asks       func(k Key) modern.Client                                          // may be nil
 	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
 	noRoots    func(k Key) string                                                 // likewise
+}
+
+// client tells whom an instance serves.
+func (n *common) client(k Key) modern.Client {
+	if n.asks == nil {
+		return modern.Client{}
+	}
+	return n.asks(k)
 }
 
 // child is one instance. live runs on one goroutine at a time, the owner of
@@ -202,7 +211,7 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
-		if !w.known || !sameRoots(w.roots, roots) {
+		if !w.known || !served.Same(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
 			w.gen++
 		}
@@ -216,7 +225,7 @@ func (c *child) assume(roots []rootsmgr.Root) {
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
-		if !w.known && !sameRoots(w.roots, roots) {
+		if !w.known && !served.Same(w.roots, roots) {
 			w.roots, news = roots, true
 			w.gen++
 		}

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -104,7 +105,7 @@ func (c *child) connect(r *run, release func()) error {
 	if m != nil {
 		m.Settled(ctx)
 	}
-	r.level.tell(ctx, c, r.way(), base)
+	r.level.tell(ctx, r.way(), base)
 	offer, notes, err := offers.Read(ctx, r.way(), base, offers.AllLists)
 	if err == nil {
 		err = context.Cause(c.ctx) // what is left of its lists when it is not wanted any more is no offer
@@ -118,9 +119,9 @@ func (c *child) connect(r *run, release func()) error {
 	// A child without a handshake keeps no roots that a probe could show.
 	r.probe = m == nil && c.spec.Probe != "" && c.spec.Roots != RootsNone && offer.HasTool(c.spec.Probe)
 	if r.probe && len(r.served) > 0 {
-		ctx, cancel := context.WithTimeoutCause(ctx, applyWait, errNotApplied)
+		ctx, cancel := context.WithTimeoutCause(ctx, served.ApplyWait, served.ErrNotApplied)
 		defer cancel()
-		if err := probeUntil(ctx, r.way(), c.spec.Probe, launch.RootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
+		if err := served.ProbeUntil(ctx, r.way(), c.spec.Probe, launch.RootPaths(r.served)); errors.Is(err, jsonrpc.ErrClosed) {
 			return err
 		} else if err != nil {
 			c.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
@@ -129,8 +130,6 @@ func (c *child) connect(r *run, release func()) error {
 	c.offers(offer)
 	return nil
 }
-
-var errNotApplied = errors.New("the roots were not applied in time")
 
 // unstarted ends a run that did not become ready, and says why it did not.
 func (c *child) unstarted(r *run, cause error) *UnavailableError {

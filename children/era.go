@@ -10,28 +10,6 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// Era says in which family of protocol versions a child is spoken to.
-type Era uint8
-
-const (
-	// EraAuto is that of the client, or the other where the child does not have it.
-	EraAuto Era = iota
-	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
-	EraLegacy
-	// EraModern has no handshake and no session: 2026-07-28.
-	EraModern
-)
-
-func (e Era) String() string {
-	switch e {
-	case EraLegacy:
-		return "legacy"
-	case EraModern:
-		return "modern"
-	}
-	return "auto"
-}
-
 // eraOf is the era in which an offer was made; EraAuto of none, and where the next
 // start speaks to the child in the other one.
 func eraOf(o *offers.Offer) Era {
@@ -60,17 +38,6 @@ func (c *child) greet(ctx context.Context, r *run) (*offers.Offer, error) {
 	})
 }
 
-// eras are those that a child may be spoken to in.
-func (e Era) eras() handshake.Eras {
-	switch e {
-	case EraLegacy:
-		return handshake.OnlyLegacy
-	case EraModern:
-		return handshake.OnlyModern
-	}
-	return handshake.Either
-}
-
 // first is the era that a child is tried in first: that which it is told to have,
 // or had when it was started for the same clients before, else that of the clients;
 // but not one whose first question it has died of.
@@ -88,14 +55,6 @@ func (c *child) first() Era {
 		return EraModern
 	}
 	return EraLegacy
-}
-
-// other is the other one of the two eras.
-func (e Era) other() Era {
-	if e == EraModern {
-		return EraLegacy
-	}
-	return EraModern
 }
 
 // home tells the Key of the instance that serves the clients of k.

@@ -9,7 +9,9 @@ import (
 	"strconv"
 
 	"mcphub/children/launch"
+	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
 )
 
 // identity is a digest of everything that decides what a child offers, as far
@@ -54,4 +56,14 @@ func identity(s Spec, m launch.Machine, version string, clients Era, shown []byt
 		put(file...)
 	}
 	return hex.EncodeToString(d.Sum(nil))
+}
+
+// shown is the raw object of capabilities that an instance is shown which serves
+// a client.
+func shown(s Spec, c modern.Client) []byte {
+	b := []byte{'{'}
+	if s.Roots != RootsNone {
+		b = append(b, `"roots":{"listChanged":true}`...)
+	}
+	return append(jsonrpc.AppendMembers(b, c.Capabilities, func(name string) bool { return name != "roots" }), '}')
 }

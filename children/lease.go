@@ -11,6 +11,7 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/link"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -63,7 +64,7 @@ func (l *Lease) Roots() ([]byte, bool) {
 	}
 	w := l.r.c.wanted()
 	l.r.roots.answered(w.gen)
-	return rootsResult(w.roots, l.r.c.noRoots), true
+	return served.Result(w.roots, l.r.c.noRoots), true
 }
 
 // WatchTask has a child without a handshake tell of one of its tasks
@@ -180,3 +181,7 @@ func progressToken(ctx context.Context, params [][]byte) string {
 	}
 	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
 }
+
+// TellLevel sees to it that the child knows the level of the log that
+// Options.Client tells, if it has one. It returns within two seconds.
+func (l *Lease) TellLevel(ctx context.Context) { l.r.level.tell(ctx, l.r.way(), l.v.offer) }

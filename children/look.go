@@ -21,9 +21,3 @@ func Lacks(s Spec, o Options) []launch.Lack {
 func KnownTools(cache string, s Spec) []string {
 	return offers.KnownTools(cache, s.entry())
 }
-
-// entry is what tells one server from another, whatever its program: its name, and
-// what it starts or reaches.
-func (s Spec) entry() []string {
-	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
-}

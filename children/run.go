@@ -2,6 +2,7 @@ package children
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -10,12 +11,14 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
 const (
-	methodPing = "ping"
+	methodRootsList = "roots/list"
+	methodPing      = "ping"
 
 	// relistPause is the least time between two lists: a child that announces
 	// changes without end is listed ten times a second, not more.
@@ -71,7 +74,7 @@ func newRun(c *child, l launch.Launch, early bool) *run {
 		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
-		level:  leveller{turn: make(chan struct{}, 1)},
+		level:  leveller{turn: make(chan struct{}, 1), wanted: func() string { return c.common.client(c.key).Level }, log: c.log},
 		idle:   health.NewIdleTimeout(c.common.pace.Every),
 	}
 	r.level.turn <- struct{}{}
@@ -110,7 +113,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
+		a := jsonrpc.ResultAnswer(served.Result(w.roots, r.c.noRoots))
 		a.Release = func() {
 			r.roots.open.Add(-1)
 			r.roots.answered(w.gen)
@@ -122,6 +125,19 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	r.idle.Hold()
 	defer r.idle.Release()
 	return r.c.common.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+}
+
+// askerKey is where the Link of a child stands that asks.
+type askerKey struct{}
+
+// Tell sends a notification to the child whose request ctx is of: the one that
+// ChildRequest was given.
+func Tell(ctx context.Context, method string, params ...[]byte) error {
+	asker, ok := ctx.Value(askerKey{}).(link.Link)
+	if !ok {
+		return errors.New("children: the context is of no child's request")
+	}
+	return asker.Notify(ctx, method, params...)
 }
 
 // fetchRoots lets a question for the roots wait while somebody gets them. The call
@@ -241,7 +257,7 @@ func (r *run) follow(ctx context.Context, base *offers.Offer) {
 		}
 		if now := r.stale.sessions.Load(); now != sessions {
 			sessions = now
-			r.level.tellAgain(ctx, r.c, r.way(), base)
+			r.level.tellAgain(ctx, r.way(), base)
 		}
 		o, notes, err := offers.Read(ctx, r.way(), base, offers.Lists(r.stale.Swap(0)))
 		pause.Reset(relistPause)
@@ -300,4 +316,12 @@ func (r *run) gone(cause error) *UnavailableError {
 		e.Reason += "; the next call starts it again"
 	}
 	return e
+}
+
+// noRoots says why the child is served none.
+func (c *child) noRoots() string {
+	if c.common.noRoots == nil {
+		return ""
+	}
+	return c.common.noRoots(c.key)
 }

@@ -20,6 +20,7 @@ import (
 	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/children/remote"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -50,7 +51,7 @@ func readsAll(t testing.TB, result []byte) {
 	ctx := modern.WithClient(t.Context(), modern.Client{})
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
-	_ = probeShows(res.Result, []string{"/a"})
+	_ = served.Shows(res.Result, []string{"/a"})
 	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
 	_ = o.HasTool("x")
 	_, _ = mirrored(t).LearnTools(o.Tools)

@@ -10,6 +10,7 @@ import (
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -67,7 +68,7 @@ func (c *child) serve(r *run) {
 	r.since = time.Now()
 	s.ready()
 	offer := c.offer
-	s.wg.Go(func() { r.level.tell(ctx, c, r.way(), offer) }) // who changed it meanwhile could not call yet
+	s.wg.Go(func() { r.level.tell(ctx, r.way(), offer) }) // who changed it meanwhile could not call yet
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
@@ -204,7 +205,7 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.gen
-	if !sameRoots(w.roots, s.r.served) {
+	if !served.Same(w.roots, s.r.served) {
 		gen = 0 // changed since; review comes next
 	}
 	s.publish(gen, true, "")
@@ -232,33 +233,33 @@ func (s *serving) review() (why string) {
 		return ""
 	}
 	next, err := c.spec.plan(w.roots, c.machine)
-	change := rootsChange{
-		early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
-		sameLaunch:  err != nil || next.Same(r.launch),
-		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
-		sameRoots:   sameRoots(w.roots, r.served),
-		placeholder: c.spec.program().ArgsNameRoots(),
-		rewritten:   r.launch.Rewrote || next.Rewrote,
-		cwdGone:     r.launch.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.roots), r.launch.CwdRoot),
-		empty:       len(w.roots) == 0,
-		probe:       r.probe,
-		asked:       r.roots.any.Load(),
-		list:        c.spec.Roots != RootsNone,
-		modern:      r.modern.Load() != nil,
+	change := served.Change{
+		Early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
+		SameLaunch:  err != nil || next.Same(r.launch),
+		SameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
+		SameRoots:   served.Same(w.roots, r.served),
+		Placeholder: c.spec.program().ArgsNameRoots(),
+		Rewritten:   r.launch.Rewrote || next.Rewrote,
+		CwdGone:     r.launch.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.roots), r.launch.CwdRoot),
+		Empty:       len(w.roots) == 0,
+		Probe:       r.probe,
+		Asked:       r.roots.any.Load(),
+		List:        c.spec.Roots != RootsNone,
+		Modern:      r.modern.Load() != nil,
 	}
 	if w.known {
 		r.early = false
 	}
-	switch change.decide() {
-	case rootsReplace:
+	switch change.Decide() {
+	case served.Replace:
 		return "the roots have changed"
-	case rootsTell:
+	case served.Tell:
 		if s.a != nil {
 			s.a.again = true
 			return ""
 		}
 		s.tell(w)
-	case rootsKeep:
+	case served.Keep:
 		if s.a != nil {
 			s.a.again = true // back to what it is applying, which it has to show first
 			return ""
@@ -272,7 +273,7 @@ func (s *serving) review() (why string) {
 // startApplying starts to wait until roots are applied.
 func (s *serving) startApplying(w want) *applying {
 	s.a.stop()
-	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(applyWait)}
+	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(served.ApplyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	s.a = a
 	s.r.served = w.roots
@@ -340,7 +341,7 @@ func (s *serving) probe() {
 	shown := make(chan error, 1)
 	ctx, paths := s.a.ctx, launch.RootPaths(s.a.roots)
 	s.a.shown = shown
-	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
+	s.wg.Go(func() { shown <- served.ProbeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
 }
 
 // wasShown follows the end of the probe.

@@ -5,11 +5,53 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/handshake"
 	"mcphub/children/launch"
 	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
+
+// Era says in which family of protocol versions a child is spoken to.
+type Era uint8
+
+const (
+	// EraAuto is that of the client, or the other where the child does not have it.
+	EraAuto Era = iota
+	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
+	EraLegacy
+	// EraModern has no handshake and no session: 2026-07-28.
+	EraModern
+)
+
+func (e Era) String() string {
+	switch e {
+	case EraLegacy:
+		return "legacy"
+	case EraModern:
+		return "modern"
+	}
+	return "auto"
+}
+
+// eras are those that a child may be spoken to in.
+func (e Era) eras() handshake.Eras {
+	switch e {
+	case EraLegacy:
+		return handshake.OnlyLegacy
+	case EraModern:
+		return handshake.OnlyModern
+	}
+	return handshake.Either
+}
+
+// other is the other one of the two eras.
+func (e Era) other() Era {
+	if e == EraModern {
+		return EraLegacy
+	}
+	return EraModern
+}
 
 // RootsMode says how a child is told which directories are open (the entry's
 // "roots" in hub.json).
@@ -254,4 +296,10 @@ func (s Spec) callTimeout() time.Duration {
 		return s.CallTimeout
 	}
 	return DefaultCallTimeout
+}
+
+// entry is what tells one server from another, whatever its program: its name, and
+// what it starts or reaches.
+func (s Spec) entry() []string {
+	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
 }

@@ -9,7 +9,9 @@
 // for server/discover first. A result that names a version of ours, or an error of the
 // modern era, settles it; any other answer has initialize follow at once on the same
 // connection, and so has no answer within two seconds. Nothing is taken back
-// meanwhile: a server that is still loading finds both.
+// meanwhile: a server that is still loading finds both. One that was only too slow for
+// the question is marked (Offer.Both), and may be spoken to without a handshake from
+// its next start on.
 //
 // Versions and their negotiation are mcp-go's; what the child said of itself stays
 // raw beside what mcp-go made of it.

@@ -2,7 +2,7 @@
 // [Link] carries requests and notifications as raw bytes, serves what the child
 // sends, and tells how it ended.
 //
-// It holds what the rooms of package children have in common: the interfaces of
+// It holds what the packages below children have in common: the interfaces of
 // a connection, the ways in which one fails, and the names of the methods of the
 // protocol. A transport (children/process, children/remote) implements Link; a
 // protocol on top of one (children/modern) is a Link itself.
