@@ -23,15 +23,9 @@ import (
 // What it cannot see is a package that a launcher fetches anew: for npx and uvx
 // the package argument counts, with the version where that is written.
 func identity(s Spec, m launch.Machine, version string, clients Era, shown []byte) string {
-	inherited, err := s.program().Inherited(m)
+	traces, err := s.program().Traces(m, s.URL != "")
 	if err != nil {
 		return ""
-	}
-	var files [][]string // that hold the program; none of a server with a URL
-	if s.URL == "" {
-		if files, err = s.program().Files(m); err != nil {
-			return ""
-		}
 	}
 	d := sha256.New()
 	put := func(parts ...string) {
@@ -45,14 +39,14 @@ func identity(s Spec, m launch.Machine, version string, clients Era, shown []byt
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		put(name, s.Env[name])
 	}
-	for _, variable := range inherited {
+	for _, variable := range traces.Inherited {
 		put(variable...)
 	}
 	put(s.URL, string(s.Transport), s.Era.String(), clients.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])
 	}
-	for _, file := range files {
+	for _, file := range traces.Files {
 		put(file...)
 	}
 	return hex.EncodeToString(d.Sum(nil))

@@ -64,38 +64,34 @@ func namesRoots(s string) bool {
 	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
 }
 
-// Inherited are the variables of the hub's environment that the entry asks for: name,
-// value, and whether it is set. The error is that of an environment that cannot be
-// passed.
-func (prog Program) Inherited(h Machine) ([][]string, error) {
-	env, _, err := childEnv(prog, nil, h)
-	if err != nil {
-		return nil, err
-	}
-	var out [][]string
-	for _, name := range prog.Inherit {
-		value, set := env.get(name)
-		out = append(out, []string{name, value, strconv.FormatBool(set)})
-	}
-	return out, nil
+// Traces tell, without starting it, whether the program is the one that it was.
+type Traces struct {
+	Inherited [][]string // the variables that the entry asks for: name, value, and whether it is set
+	Files     [][]string // that hold the program: path, size, time and inode
 }
 
-// Files tell the program from another one at the same place: path, size, time and
-// inode of the files that hold it. The error is why it is not found.
-func (prog Program) Files(h Machine) ([][]string, error) {
+// Traces looks for the traces of the program; the error says why it cannot be started.
+// Where remote is set there is no program here, and no file.
+func (prog Program) Traces(h Machine, remote bool) (t Traces, err error) {
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {
-		return nil, err
+		return t, err
+	}
+	for _, name := range prog.Inherit {
+		value, set := env.get(name)
+		t.Inherited = append(t.Inherited, []string{name, value, strconv.FormatBool(set)})
+	}
+	if remote {
+		return t, nil
 	}
 	found, err := findProgram(prog, env, prog.Cwd, h)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	var out [][]string
 	for _, file := range programFiles(prog, found) {
-		out = append(out, fileMark(file))
+		t.Files = append(t.Files, fileMark(file))
 	}
-	return out, nil
+	return t, nil
 }
 
 // programFiles are the files that hold the program: itself, and for an

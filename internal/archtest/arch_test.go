@@ -52,9 +52,9 @@ var fenced = []struct {
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
 	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "children/handshake", "children/modern", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
-	{"os/exec", []string{"children/process", "children/childtest"}, "only one room starts programs"},
+	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }
 
 type pkg struct {
