@@ -12,6 +12,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/health"
+	"mcphub/children/launch"
+	"mcphub/children/limits"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -29,28 +35,35 @@ var (
 	errDropped      = errors.New("the session has ended")
 )
 
-// nest is what all children of a Supervisor share; nothing in it but memory
+// common is what all children of a Supervisor share; nothing in it but memory
 // changes once Run runs.
-type nest struct {
-	launcher Launcher
-	observer Observer
-	version  string
-	machine  host
-	turns    turns
-	memory   memory
-	forms    *definitions
-	shelter  func() (shelter, error) // made when first asked for
-	places   *places
-	letGo    func(*child) bool // take out an instance that nobody holds
-	revive   func(*child)      // let the life of one go on that rests
-	disown   func(*child)      // take out an instance that takes itself out
-	jitter   func() float64
-	pace     pace
-	said     func(k Key, pid int, line string)                                  // may be nil
-	changed  func(k Key, tools []Redefinition)                                  // may be nil
-	asks     func(k Key) Client                                                 // may be nil
-	roots    func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
-	noRoots  func(k Key) string                                                 // likewise
+type common struct {
+	launcher   Launcher
+	observer   Observer
+	version    string
+	machine    launch.Machine
+	turns      limits.Turns
+	memory     *offers.Memory
+	forms      *offers.Definitions
+	places     *limits.Places
+	dropUnheld func(*child) bool // take out an instance that nobody holds
+	resume     func(*child)      // let the life of one go on that rests
+	giveUp     func(*child)      // take out an instance that takes itself out
+	jitter     func() float64
+	pace       health.Pace
+	said       func(k Key, pid int, line string)                                  // may be nil
+	changed    func(k Key, tools []offers.Redefinition)                           // may be nil
+	asks       func(k Key) modern.Client                                          // may be nil
+	roots      func(ctx context.Context, k Key) (fetch func(ctx context.Context)) // likewise
+	noRoots    func(k Key) string                                                 // likewise
+}
+
+// client tells whom an instance serves.
+func (n *common) client(k Key) modern.Client {
+	if n.asks == nil {
+		return modern.Client{}
+	}
+	return n.asks(k)
 }
 
 // child is one instance. live runs on one goroutine at a time, the owner of
@@ -61,46 +74,46 @@ type child struct {
 	key    Key
 	serial uint64
 	spec   Spec
-	host   *nest
+	common *common
 	log    zerolog.Logger
 
 	kick    chan struct{} // want has changed
 	settled chan struct{} // ready and listed, or failed its first start
-	loose   atomic.Bool   // every session that joined has left
+	unheld  atomic.Bool   // every session that joined has left
 	view    atomic.Pointer[view]
 	cancel  context.CancelCauseFunc // ends live, calls under way too
 	retire  context.CancelCauseFunc // ends live once calls under way have ended
 	life    context.Context         // ended by cancel
 	ctx     context.Context         // ended by either
-	machine host
+	machine launch.Machine
 
 	mu      sync.Mutex
 	want    want
 	resting bool // live has returned and is to be called again when there is news
 
 	past   past
-	offer  *Offer // what it offered last, be it in another instance
+	offer  *offers.Offer // what it offered last, be it in another instance
 	settle sync.Once
 }
 
 // past is what an instance's goroutine remembers of its runs.
 type past struct {
-	hist     history
+	hist     health.History
 	starts   int
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
 	wasReady bool
-	last     string // why the last start or run failed; "" once ready again
-	badPlan  bool   // the last start failed before anything was started
-	digest   string // identity of what was started last
-	begun    bool   // live was called before
-	gen      uint64 // of the roots, when it was last looked whether to start
-	listed   bool   // it has been ready and listed in this instance
-	lives    Lives  // of the offer, as it was read last
-	news     bool   // the offer is not cached as it is
-	shy      Era    // it has died of the first question of this era, which is not asked again first; EraAuto: of none
-	doubted  bool   // it was started once more for that, and will not be again
-	spoke    Era    // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	last     string       // why the last start or run failed; "" once ready again
+	badPlan  bool         // the last start failed before anything was started
+	digest   string       // identity of what was started last
+	started  bool         // live was called before
+	gen      uint64       // of the roots, when it was last looked whether to start
+	listed   bool         // it has been ready and listed in this instance
+	lives    offers.Lives // of the offer, as it was read last
+	news     bool         // the offer is not cached as it is
+	diedOf   Era          // it has died of the first question of this era, which is not asked again first; EraAuto: of none
+	doubted  bool         // it was started once more for that, and will not be again
+	spoke    Era          // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -117,7 +130,7 @@ type want struct {
 // view is what others see of an instance: immutable.
 type view struct {
 	status  Status
-	offer   *Offer
+	offer   *offers.Offer
 	run     *run // nil unless Ready
 	served  []string
 	gen     uint64            // of roots, that are applied
@@ -127,8 +140,8 @@ type view struct {
 	changed chan struct{}     // closed when a newer view is there
 }
 
-func newChild(k Key, s Spec, serial uint64, h *nest, log zerolog.Logger) *child {
-	c := &child{key: k, serial: serial, spec: s, host: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+func newChild(k Key, s Spec, serial uint64, h *common, log zerolog.Logger) *child {
+	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
@@ -151,13 +164,13 @@ func (c *child) ask(change func(w *want) bool) {
 
 // wake has the owner look again at what is wanted, and whether its life goes on.
 func (c *child) wake() {
-	poke(c.kick)
+	wake(c.kick)
 	c.mu.Lock()
 	resting := c.resting
 	c.resting = false
 	c.mu.Unlock()
 	if resting {
-		c.host.revive(c)
+		c.common.resume(c)
 	}
 }
 
@@ -198,7 +211,7 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
-		if !w.known || !sameRoots(w.roots, roots) {
+		if !w.known || !served.Same(w.roots, roots) {
 			w.roots, w.known, news = roots, true, true
 			w.gen++
 		}
@@ -212,7 +225,7 @@ func (c *child) assume(roots []rootsmgr.Root) {
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
-		if !w.known && !sameRoots(w.roots, roots) {
+		if !w.known && !served.Same(w.roots, roots) {
 			w.roots, news = roots, true
 			w.gen++
 		}
@@ -303,8 +316,8 @@ func (c *child) stderr(v *view) string {
 
 // said hands on a line of stderr.
 func (c *child) said(pid int, line string) {
-	if c.host.said != nil {
-		c.host.said(c.key, pid, line)
+	if c.common.said != nil {
+		c.common.said(c.key, pid, line)
 	}
 }
 
@@ -330,7 +343,7 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.past.hist.failures, c.past.hist.open()
+	v.status.Failures, v.status.CircuitOpen = c.past.hist.Failures, c.past.hist.Open()
 	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
 	v.status.Lives = c.past.lives
 	v.offer = c.offer
@@ -345,7 +358,7 @@ func (c *child) publish(change func(v *view)) {
 	close(old.changed)
 	if v.status.State != old.status.State || v.status.Final || v.status.Renewed != old.status.Renewed || v.status.Lives != old.status.Lives || v.offer != old.offer {
 		c.log.Debug().Stringer("state", v.status.State).Int("pid", v.status.PID).Msg("child")
-		c.host.observer.ChildChanged(v.status, v.offer)
+		c.common.observer.ChildChanged(v.status, v.offer)
 	}
 }
 
@@ -366,10 +379,10 @@ func (c *child) state(s State, why string) {
 // live is the life of the instance until its context ends, or until it rests:
 // then over is false, and live is called again when there is news.
 func (c *child) live() (over bool) {
-	if !c.past.begun {
-		c.past.begun = true
+	if !c.past.started {
+		c.past.started = true
 		c.recall()
-		c.machine = c.host.machineFor(c.spec, c.log)
+		c.machine = c.common.machine.For(c.spec.program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {
@@ -385,7 +398,7 @@ func (c *child) live() (over bool) {
 
 // once is one run, from its start until nothing is left of it.
 func (c *child) once() {
-	defer c.host.places.leave(c)
+	defer c.common.places.Leave(c)
 	defer c.makeFolder()()
 	r, err := c.start()
 	switch {
@@ -393,11 +406,11 @@ func (c *child) once() {
 		if r != nil {
 			c.end(r, context.Cause(c.ctx).Error())
 		}
-	case err != nil && errors.Is(err, errBusy):
+	case err != nil && errors.Is(err, limits.ErrBusy):
 		c.busy(err)
 	case err != nil:
 		c.backOff(err, nil)
-	case c.host.home(c.spec, c.key) != c.key:
+	case c.common.home(c.spec, c.key) != c.key:
 		c.yield(r)
 	default:
 		c.past.wasReady, c.past.last = true, ""
@@ -412,7 +425,7 @@ const ownFolder = "mcphub-shared"
 // is served no roots: no session's project is for the others. It is removed when
 // the run is over.
 func (c *child) makeFolder() (remove func()) {
-	c.machine.own = ""
+	c.machine = c.machine.WithOwn("")
 	if c.spec.Share == ShareSession || c.spec.Cwd != "" || c.spec.URL != "" {
 		return func() {}
 	}
@@ -421,7 +434,7 @@ func (c *child) makeFolder() (remove func()) {
 		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}
 	}
-	c.machine.own = realPath(dir)
+	c.machine = c.machine.WithOwn(launch.RealPath(dir))
 	return func() {
 		if err := os.RemoveAll(dir); err != nil {
 			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")
@@ -453,7 +466,7 @@ func (c *child) finish() {
 // again reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
 func (c *child) again() bool {
-	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.open()
+	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.Open()
 }
 
 // next is what the life of an instance goes on with.
@@ -480,7 +493,7 @@ func (c *child) awaitStart() next {
 		ask := w.demand || !c.lazy() && w.wish || c.again()
 		wait := time.Until(c.past.next)
 		switch {
-		case c.ctx.Err() != nil, c.loose.Load() && c.host.letGo(c):
+		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
 		case blocked && (ask || c.offer == nil):
 			if c.view.Load().status.State != Waiting {
@@ -516,16 +529,16 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 	if r != nil {
 		lived = time.Since(r.since)
 	}
-	c.past.hist.failed(lived)
-	delay := c.past.hist.delay(c.host.jitter())
+	c.past.hist.Failed(lived)
+	delay := c.past.hist.Delay(c.common.jitter())
 	c.past.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.past.hist.open() {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.failures, why)
+	if c.past.hist.Open() {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.Failures, why)
 	}
 	c.past.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.failures).Dur("delay", delay).Msg("child failed")
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.Failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()

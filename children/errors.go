@@ -34,7 +34,7 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A TimeoutError ends a call that has been silent for too long.
+// A TimeoutError ends a call for which nothing was heard of the child for too long.
 type TimeoutError struct {
 	Child  string
 	Method string

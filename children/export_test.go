@@ -1,9 +1,13 @@
 package children
 
-import "time"
+import (
+	"time"
+
+	"mcphub/children/health"
+)
 
 // Hasten makes children be looked at and asked so much sooner that a test need not
 // wait: it must come before Run.
 func (s *Supervisor) Hasten() {
-	s.nest.pace = pace{look: 5 * time.Millisecond, quiet: 15 * time.Millisecond, least: 50 * time.Millisecond, most: 50 * time.Millisecond}
+	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: 50 * time.Millisecond, Most: 50 * time.Millisecond}
 }

@@ -27,7 +27,7 @@ func (s *Supervisor) Join(k Key) (serial uint64) {
 		return 0
 	}
 	s.held[k]++
-	c.loose.Store(false)
+	c.unheld.Store(false)
 	s.mu.Unlock()
 	c.wake()
 	return c.serial
@@ -51,7 +51,7 @@ func (s *Supervisor) Leave(k Key) {
 	c := s.children[k]
 	private := c != nil && c.spec.Share == ShareSession
 	if c != nil && !private {
-		c.loose.Store(true)
+		c.unheld.Store(true)
 	}
 	s.mu.Unlock()
 	switch {
@@ -62,9 +62,9 @@ func (s *Supervisor) Leave(k Key) {
 	}
 }
 
-// letGo takes an instance out that nobody holds; false where somebody came
+// dropUnheld takes an instance out that nobody holds; false where somebody came
 // back meanwhile. Only the instance's own goroutine calls it.
-func (s *Supervisor) letGo(c *child) bool {
+func (s *Supervisor) dropUnheld(c *child) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[c.key] > 0 || s.children[c.key] != c {
@@ -75,9 +75,9 @@ func (s *Supervisor) letGo(c *child) bool {
 	return true
 }
 
-// disown takes an instance out that ends by itself; what is asked for under its
+// giveUp takes an instance out that ends by itself; what is asked for under its
 // Key from now on is another one. Only the instance's own goroutine calls it.
-func (s *Supervisor) disown(c *child) {
+func (s *Supervisor) giveUp(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.children[c.key] == c {
@@ -99,28 +99,28 @@ func (s *Supervisor) drop(instance string, match func(*child) bool) {
 			}
 		}
 	}
-	unborn := s.takeBack(gone)
+	unstarted := s.takeBack(gone)
 	s.mu.Unlock()
 	for _, c := range gone {
 		c.stop(errDropped)
 	}
-	for _, c := range unborn {
+	for _, c := range unstarted {
 		c.finish()
 	}
 }
 
-// takeBack takes those out of gone whose life has not begun: nobody else gives
+// takeBack takes those out of gone whose life has not started: nobody else gives
 // them their last view. The caller holds mu.
-func (s *Supervisor) takeBack(gone []*child) (unborn []*child) {
-	s.unborn = slices.DeleteFunc(s.unborn, func(c *child) bool {
+func (s *Supervisor) takeBack(gone []*child) (unstarted []*child) {
+	s.unstarted = slices.DeleteFunc(s.unstarted, func(c *child) bool {
 		out := slices.Contains(gone, c)
 		if out {
-			unborn = append(unborn, c)
+			unstarted = append(unstarted, c)
 			s.unlist(c)
 		}
 		return out
 	})
-	return unborn
+	return unstarted
 }
 
 // idleLimit is how long a run may go without a call; 0: for ever.
@@ -128,15 +128,15 @@ func (c *child) idleLimit() time.Duration {
 	switch {
 	case c.spec.IdleTimeout > 0:
 		return c.spec.IdleTimeout
-	case c.loose.Load():
+	case c.unheld.Load():
 		return keepWarm
 	}
 	return 0
 }
 
-// rests returns why a run ends that has been idle for too long, or is idle and
+// checkIdle returns why a run ends that has been idle for too long, or is idle and
 // must make room. Otherwise it sets the clock for the next look.
-func (s *serving) rests() (why string) {
+func (s *serving) checkIdle() (why string) {
 	c, r := s.c, s.r
 	evict := false
 	c.ask(func(w *want) bool { evict, w.evict = w.evict, false; return false })
@@ -144,29 +144,17 @@ func (s *serving) rests() (why string) {
 		if r.leases.closeUnused() {
 			return evicted
 		}
-		c.host.places.stir() // whoever waits must find another
+		c.common.places.Stir() // whoever waits must find another
 	}
 	limit := c.idleLimit()
 	if limit <= 0 {
-		s.rest.Stop()
+		s.idleTimer.Stop()
 		return ""
 	}
 	unused := r.leases.unused(time.Now(), r.since)
 	if unused >= limit && r.leases.closeUnused() {
 		return idle
 	}
-	s.rest.Reset(max(limit-unused, time.Millisecond))
+	s.idleTimer.Reset(max(limit-unused, time.Millisecond))
 	return ""
-}
-
-// closeUnused closes where no lease is held; false where one is.
-func (l *leases) closeUnused() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held > 0 || l.closing {
-		return false
-	}
-	l.closing = true
-	close(l.idle)
-	return true
 }

@@ -8,6 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/health"
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -42,7 +46,7 @@ func (l *Lease) Term() Term { return l.v.status.Term() }
 func (l *Lease) AskedRoots() bool { return l.r.roots.any.Load() }
 
 // Offer returns what the child offered when the lease was given.
-func (l *Lease) Offer() *Offer { return l.v.offer }
+func (l *Lease) Offer() *offers.Offer { return l.v.offer }
 
 // Revision is that of the Spec by which the child runs.
 func (l *Lease) Revision() uint64 { return l.r.c.spec.Revision }
@@ -60,18 +64,19 @@ func (l *Lease) Roots() ([]byte, bool) {
 	}
 	w := l.r.c.wanted()
 	l.r.roots.answered(w.gen)
-	return rootsResult(w.roots, l.r.c.noRoots), true
+	return served.Result(w.roots, l.r.c.noRoots), true
 }
 
 // WatchTask has a child without a handshake tell of one of its tasks
 // (notifications/tasks of the extension, to the Observer), until end is called,
 // which needs no Lease any more. ok is false where it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
-	m, t := l.r.modern.Load(), topic{true, id}
-	if m == nil || m.subs.watch(ctx, t) != nil {
+	m := l.r.modern.Load()
+	if m == nil {
 		return nil, false
 	}
-	return func() { m.subs.drop(t) }, true
+	end, err := m.WatchTask(ctx, id)
+	return end, err == nil
 }
 
 // Open reports whether the run is there to stay: false once it ends, or is to end
@@ -91,7 +96,7 @@ func (l *Lease) Notify(ctx context.Context, method string, params ...[]byte) err
 
 // Call sends a request. params are parts of one raw JSON value, written one
 // after the other. The error is the cause of ctx when that ended (the child is
-// told), a *TimeoutError when the child was silent for Spec.CallTimeout
+// told), a *TimeoutError when nothing was heard for Spec.CallTimeout
 // (progress that it reports for this call starts the time anew), a
 // *jsonrpc.BrokenError when its answer could not be read or is none of its
 // protocol version, and an *UnavailableError when it is gone. An error object that the child answered
@@ -103,11 +108,11 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var waiting silence
-	l.r.silent.begin(&waiting, limit, progressToken(ctx, params), expireFunc(func() {
+	var waiting health.WaitingCall
+	l.r.idle.Start(&waiting, limit, progressToken(ctx, params), health.ExpireFunc(func() {
 		cancel(&TimeoutError{Child: l.r.c.key.Child, Method: method, After: limit})
 	}))
-	defer l.r.silent.end(&waiting)
+	defer l.r.idle.End(&waiting)
 	res, err := l.r.way().Call(ctx, method, params...)
 	if err != nil {
 		return nil, l.failed(ctx, err)
@@ -131,8 +136,8 @@ func (l *Lease) failed(ctx context.Context, err error) error {
 		// connection too, but that of a client.
 		return context.Cause(ctx)
 	}
-	var refused *StatusError
-	var lost *LostError
+	var refused *link.StatusError
+	var lost *link.LostError
 	switch {
 	case errors.As(err, &refused):
 		return err
@@ -180,3 +185,7 @@ func progressToken(ctx context.Context, params [][]byte) string {
 	}
 	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
 }
+
+// TellLevel sees to it that the child knows the level of the log that
+// Options.Client tells, if it has one. It returns within two seconds.
+func (l *Lease) TellLevel(ctx context.Context) { l.r.level.tell(ctx, l.r.way(), l.v.offer) }

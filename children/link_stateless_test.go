@@ -23,12 +23,12 @@ const discovery = `{"resultType":"complete","supportedVersions":["2026-07-28"],"
 
 // modernRemote is a server under the test's control that speaks without a
 // handshake.
-func modernRemote(t *testing.T) *remote {
-	s := newRemote(t)
-	delete(s.on, "initialize")
-	s.on["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, discovery) }
-	s.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		plain(w, id, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"public"}`)
+func modernRemote(t *testing.T) *childtest.Server {
+	s := childtest.NewServer(t)
+	delete(s.On, "initialize")
+	s.On["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, discovery) }
+	s.On["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		childtest.Plain(w, id, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],"ttlMs":60000,"cacheScope":"public"}`)
 	}
 	return s
 }
@@ -57,7 +57,7 @@ func TestStatelessIsFoundOut(t *testing.T) {
 		do   func(w http.ResponseWriter, r *http.Request, id string)
 		want string // protocol, or what the error says
 	}{
-		"modern":                 {func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, discovery) }, "2026-07-28"},
+		"modern":                 {func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, discovery) }, "2026-07-28"},
 		"400 without a body":     {refuse(400, ""), "2025-11-25"},
 		"400 with a page":        {refuse(400, "<html>no</html>"), "2025-11-25"},
 		"400, another error":     {refuse(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`), "2025-11-25"},
@@ -72,21 +72,21 @@ func TestStatelessIsFoundOut(t *testing.T) {
 		"400, no common version": {refuse(400, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32022,"message":"x","data":{"supported":["2031-01-01"],"requested":"2026-07-28"}}}`), "none of the protocol versions"},
 		"400, header mismatch":   {refuse(400, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32020,"message":"x"}}`), "refuses server/discover"},
 		"a stream without an end": {func(w http.ResponseWriter, r *http.Request, _ string) {
-			events(w)("", "")
+			childtest.Events(w)("", "")
 			<-r.Context().Done()
 		}, "2025-11-25"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := modernRemote(t)
-			s.on["server/discover"] = test.do
-			s.on["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
+			s.On["server/discover"] = test.do
+			s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
 				for _, h := range []string{"Mcp-Method", "Mcp-Name", "MCP-Protocol-Version"} {
 					if v := r.Header.Get(h); v != "" {
 						t.Errorf("initialize has %s: %s", h, v)
 					}
 				}
-				plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`)
+				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`)
 			}
 			spec := children.Spec{Name: "kid", URL: s.URL}
 			w := newWatcher()
@@ -114,18 +114,18 @@ func TestStatelessIsFoundOut(t *testing.T) {
 func TestStatelessHeaders(t *testing.T) {
 	s := modernRemote(t)
 	var gone atomic.Int32
-	s.get = func(w http.ResponseWriter, _ *http.Request) {
+	s.Get = func(w http.ResponseWriter, _ *http.Request) {
 		gone.Add(1)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	}
-	s.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		w.Header().Set("Mcp-Session-Id", "minted")
-		plain(w, id, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}`)
+		childtest.Plain(w, id, `{"resultType":"complete","tools":[{"name":"t","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}`)
 	}
 	got := make(chan http.Header, 1)
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		got <- r.Header
-		plain(w, id, `{"content":[]}`)
+		childtest.Plain(w, id, `{"content":[]}`)
 	}
 	l, _ := leaseOf(t, children.Spec{URL: s.URL, Headers: map[string]string{"Authorization": "Bearer x", "mcp-name": "forged"}})
 	if n := len(l.Offer().Tools); n != 1 {
@@ -202,9 +202,9 @@ func TestStatelessAnswers(t *testing.T) {
 		do   func(w http.ResponseWriter, r *http.Request, id string)
 		want string // the result, or a part of the error
 	}{
-		"json": {func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, `{"a":1.0}`) }, `{"a":1.0}`},
+		"json": {func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, `{"a":1.0}`) }, `{"a":1.0}`},
 		"events": {func(w http.ResponseWriter, _ *http.Request, id string) {
-			events(w)("", `{"jsonrpc":"2.0","id":`+id+`,"result":{"a":1.0}}`)
+			childtest.Events(w)("", `{"jsonrpc":"2.0","id":`+id+`,"result":{"a":1.0}}`)
 		}, `{"a":1.0}`},
 		"an error with its status": {func(w http.ResponseWriter, _ *http.Request, id string) {
 			w.WriteHeader(http.StatusNotFound)
@@ -213,24 +213,26 @@ func TestStatelessAnswers(t *testing.T) {
 		"a status": {func(w http.ResponseWriter, _ *http.Request, _ string) {
 			http.Error(w, "too much", http.StatusTooManyRequests)
 		}, "HTTP status 429"},
-		"another's answer":   {func(w http.ResponseWriter, _ *http.Request, _ string) { plain(w, "999999", `{}`) }, "no answer to this request"},
+		"another's answer":   {func(w http.ResponseWriter, _ *http.Request, _ string) { childtest.Plain(w, "999999", `{}`) }, "no answer to this request"},
 		"no JSON":            {func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = fmt.Fprint(w, "hello") }, "could not be read"},
-		"a stream that ends": {func(w http.ResponseWriter, _ *http.Request, _ string) { events(w)("7", "") }, "ended before the answer"},
+		"a stream that ends": {func(w http.ResponseWriter, _ *http.Request, _ string) { childtest.Events(w)("7", "") }, "ended before the answer"},
 		"a stream that breaks": {func(w http.ResponseWriter, _ *http.Request, _ string) {
-			events(w)("7", "")
+			childtest.Events(w)("7", "")
 			panic(http.ErrAbortHandler)
 		}, "ended before the answer"},
 		"questions and noise first": {func(w http.ResponseWriter, _ *http.Request, id string) {
-			send := events(w)
+			send := childtest.Events(w)
 			send("", `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
 			send("", `garbage`)
 			send("", `{"jsonrpc":"2.0","id":424242,"result":{}}`)
 			send("", `{"jsonrpc":"2.0","id":`+id+`,"result":{"a":2}}`)
 		}, `{"a":2}`},
-		"a type that is unknown": {func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, `{"resultType":"odd"}`) }, "does not know"},
-		"no object":              {func(w http.ResponseWriter, _ *http.Request, id string) { plain(w, id, `[]`) }, "no object"},
+		"a type that is unknown": {func(w http.ResponseWriter, _ *http.Request, id string) {
+			childtest.Plain(w, id, `{"resultType":"odd"}`)
+		}, "does not know"},
+		"no object": {func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, `[]`) }, "no object"},
 	} {
-		s.on["tools/call"] = test.do
+		s.On["tools/call"] = test.do
 		res, err := l.Call(t.Context(), "tools/call", []byte(`{"name":"t"}`))
 		got := ""
 		switch {
@@ -248,9 +250,7 @@ func TestStatelessAnswers(t *testing.T) {
 			t.Fatalf("%s: the run has ended", name)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, kind := range s.seen {
+	for _, kind := range s.Seen() {
 		if kind == "answer" || kind == "initialize" || strings.HasPrefix(kind, "notifications/") {
 			t.Errorf("the server was sent %s", kind)
 		}
@@ -261,8 +261,8 @@ func TestStatelessAnswers(t *testing.T) {
 func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
 	s := modernRemote(t)
 	there, closed := make(chan struct{}), make(chan struct{})
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, _ string) {
-		events(w)("", "")
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, _ string) {
+		childtest.Events(w)("", "")
 		close(there)
 		<-r.Context().Done()
 		close(closed)
@@ -280,9 +280,7 @@ func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
 		t.Error(err)
 	}
 	<-closed
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if got := strings.Join(s.seen, " "); got != "server/discover tools/list tools/call" {
+	if got := strings.Join(s.Seen(), " "); got != "server/discover tools/list tools/call" {
 		t.Errorf("the server was sent %s", got)
 	}
 }
@@ -296,22 +294,22 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"x","data":{"supported":["2025-11-25"],"requested":"2026-07-28"}}}`, id)
 	}
-	s.on["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		if old.Load() {
 			refused(w, id)
 			return
 		}
-		plain(w, id, discovery)
+		childtest.Plain(w, id, discovery)
 	}
-	s.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`)
+	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`)
 	}
-	s.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if old.Load() && r.Header.Get("Mcp-Method") != "" {
 			refused(w, id)
 			return
 		}
-		plain(w, id, `{"content":[]}`)
+		childtest.Plain(w, id, `{"content":[]}`)
 	}
 	w := newWatcher()
 	sup := start(t, w, children.Options{Specs: []children.Spec{{Name: "kid", URL: s.URL}}})
@@ -340,21 +338,21 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 // and what may have been missed is looked at.
 func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 	s := modernRemote(t)
-	s.on["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		plain(w, id, strings.Replace(discovery, `"tools":{}`, `"tools":{"listChanged":true}`, 1))
+	s.On["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		childtest.Plain(w, id, strings.Replace(discovery, `"tools":{}`, `"tools":{"listChanged":true}`, 1))
 	}
 	var mu sync.Mutex
 	var tools []string
-	s.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+	s.On["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		mu.Lock()
 		defer mu.Unlock()
-		plain(w, id, `{"resultType":"complete","tools":[`+strings.Join(tools, ",")+`]}`)
+		childtest.Plain(w, id, `{"resultType":"complete","tools":[`+strings.Join(tools, ",")+`]}`)
 	}
 	var opened atomic.Int32
 	breaks := make(chan struct{})
-	s.on["subscriptions/listen"] = func(w http.ResponseWriter, r *http.Request, id string) {
+	s.On["subscriptions/listen"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		n := opened.Add(1)
-		send := events(w)
+		send := childtest.Events(w)
 		send("", `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`+id+`},"notifications":{"toolsListChanged":true}}}`)
 		if n == 1 {
 			<-breaks

@@ -28,9 +28,9 @@ func (s *Supervisor) Apply(specs []Spec) {
 			gone = append(gone, c)
 		}
 	}
-	unborn := s.takeBack(gone)
+	unstarted := s.takeBack(gone)
 	for _, c := range gone {
-		if !slices.Contains(unborn, c) {
+		if !slices.Contains(unstarted, c) {
 			s.retired[c] = struct{}{}
 		}
 	}
@@ -38,7 +38,7 @@ func (s *Supervisor) Apply(specs []Spec) {
 	for _, c := range gone {
 		c.replace(ErrReplaced)
 	}
-	for _, c := range unborn {
+	for _, c := range unstarted {
 		c.finish()
 	}
 }

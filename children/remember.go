@@ -1,123 +1,39 @@
 package children
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"sync"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
 )
-
-// memory is what children offered last: in this run of the hub, else in an
-// earlier one. The same bytes are the same *Offer for everybody.
-type memory struct {
-	files catalogCache
-
-	mu    sync.Mutex
-	known map[string][]remembered // by the Spec's name, the latest first
-}
-
-// mostRemembered bounds how many offers of one Spec are kept in memory: one for
-// each set of capabilities that clients have.
-const mostRemembered = 8
-
-type remembered struct {
-	digest string
-	offer  *Offer
-}
 
 // recall returns what a child of this Spec offered last to whom an instance
 // with this Key serves, nil where that is not known. For clients without a
 // handshake that is, as long as it was not listed for them, what it offers to
 // nobody in particular by the handshake: such a child is told nothing of its
 // clients before they ask.
-func (n *nest) recall(s Spec, k Key) *Offer {
+func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.recalled(s, identity(s, n.machine, n.version, EraAuto, shown(s, Client{})))
+		o = n.memory.Recall(s.Name, identity(s, n.machine, n.version, EraAuto, shown(s, modern.Client{})))
 	}
 	return o
 }
 
 // known is recall for the very Key.
-func (n *nest) known(s Spec, k Key) *Offer { return n.recalled(s, n.digest(s, k)) }
+func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.Name, n.digest(s, k)) }
 
 // digest names what a child of this Spec offers to whom an instance with this
 // Key serves.
-func (n *nest) digest(s Spec, k Key) string {
+func (n *common) digest(s Spec, k Key) string {
 	return identity(s, n.machine, n.version, k.Era, shown(s, n.client(k)))
-}
-
-func (n *nest) recalled(s Spec, digest string) *Offer {
-	if digest == "" {
-		return nil
-	}
-	m := &n.memory
-	if o := m.get(s.Name, digest); o != nil {
-		return o
-	}
-	o := m.files.load(digest)
-	if o == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := m.find(s.Name, digest); now != nil {
-		return now
-	}
-	m.put(s.Name, digest, o)
-	return o
-}
-
-func (m *memory) get(name, digest string) *Offer {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.find(name, digest)
-}
-
-// find is for callers that hold mu.
-func (m *memory) find(name, digest string) *Offer {
-	for _, now := range m.known[name] {
-		if now.digest == digest {
-			return now.offer
-		}
-	}
-	return nil
-}
-
-// put is for callers that hold mu.
-func (m *memory) put(name, digest string, o *Offer) {
-	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
-	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), mostRemembered-1)]...)
-}
-
-// agree returns the offer that everybody has for these bytes: o itself where
-// it is news. It is what the next recall returns.
-func (m *memory) agree(name, digest string, o *Offer) (same *Offer, news bool) {
-	if digest == "" {
-		return o, false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := m.find(name, digest); now != nil && now.equal(o) {
-		return now, false
-	}
-	m.put(name, digest, o)
-	return o, true
 }
 
 // recall is how an instance's life begins: what the child offered last is told.
 // One that may wait for a call does so from here on.
 func (c *child) recall() {
-	if c.offer = c.host.recall(c.spec, c.key); c.offer == nil {
+	if c.offer = c.common.recall(c.spec, c.key); c.offer == nil {
 		return
 	}
-	c.past.spoke = c.host.known(c.spec, c.key).spoken()
+	c.past.spoke = eraOf(c.common.known(c.spec, c.key))
 	if c.lazy() {
 		c.state(Cold, "")
 		return
@@ -132,25 +48,33 @@ func (c *child) lazy() bool { return c.spec.Start == StartLazy && c.offer != nil
 // where that is the same. One that is cut is nobody else's, and not kept; nor is
 // that of a child that is spoken to without a handshake because it ended during
 // one, for that may have been by chance.
-func (c *child) offers(o *Offer) {
-	c.past.listed, c.past.spoke, c.past.lives = true, o.spoken(), o.lives
+func (c *child) offers(o *offers.Offer) {
+	c.past.listed, c.past.spoke, c.past.lives = true, eraOf(o), o.Lives
 	c.compare(o)
-	if o.cut != 0 || c.past.shy == EraLegacy {
+	if !o.Whole() || c.past.diedOf == EraLegacy {
 		c.offer, c.past.news = o, false
 		return
 	}
-	agreed, news := c.host.memory.agree(c.spec.Name, c.past.digest, o)
-	if !c.offer.equal(agreed) {
+	agreed, news := c.common.memory.Agree(c.spec.Name, c.past.digest, o)
+	if !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
 	c.past.news = news
+}
+
+// compare tells of tools that this offer defines as they never were before.
+func (c *child) compare(o *offers.Offer) {
+	changed := c.common.forms.Compare(c.spec.entry(), o)
+	if len(changed) > 0 && c.common.changed != nil {
+		c.common.changed(c.key, changed)
+	}
 }
 
 // keep caches the offer where that is news.
 func (c *child) keep() {
 	if c.past.news {
 		c.past.news = false
-		c.host.memory.files.store(c.past.digest, c.offer)
+		c.common.memory.Keep(c.past.digest, c.offer)
 	}
 }
 
@@ -158,95 +82,12 @@ func (c *child) keep() {
 // the hub or an earlier one with the very same entry and program, to a client
 // with the same capabilities; nil where that is not known. It reads at most one small file and starts nothing. What comes
 // from it may be shown; a Lease tells what the server offers now.
-func (s *Supervisor) Recall(k Key) *Offer {
+func (s *Supervisor) Recall(k Key) *offers.Offer {
 	s.mu.Lock()
 	spec, ok := s.specs[k.Child]
 	s.mu.Unlock()
 	if !ok {
 		return nil
 	}
-	return s.nest.recall(spec, k)
-}
-
-// equal reports whether two offers hold the same bytes. How long they may be
-// kept is no part of that: it may be what is left of some time.
-func (o *Offer) equal(p *Offer) bool {
-	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
-		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
-		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
-}
-
-// identity is a digest of everything that decides what a child offers, as far
-// as that can be told without starting it: how it is started or reached, what
-// the hub shows it, the era of the clients, and the program. Values of variables and headers go into it and are not to be
-// read out of it. It is "" where the program cannot be found: then nothing is
-// known of the child.
-//
-// What it cannot see is a package that a launcher fetches anew: for npx and uvx
-// the package argument counts, with the version where that is written.
-func identity(s Spec, h host, version string, clients Era, shown []byte) string {
-	env, _, err := childEnv(s, nil, h)
-	if err != nil {
-		return ""
-	}
-	var files []string // that hold the program; none of a server with a URL
-	if s.URL == "" {
-		program, err := findProgram(s, env, s.Cwd, h)
-		if err != nil {
-			return ""
-		}
-		files = programFiles(s, program)
-	}
-	d := sha256.New()
-	put := func(parts ...string) {
-		d.Write(binary.AppendUvarint(nil, uint64(len(parts))))
-		for _, p := range parts {
-			d.Write(append(binary.AppendUvarint(nil, uint64(len(p))), p...))
-		}
-	}
-	put(cacheMagic, version, string(shown), s.Name, s.Command, s.Cwd, s.Roots.String(), strconv.FormatBool(s.Local), h.goos)
-	put(s.Args...)
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		put(name, s.Env[name])
-	}
-	for _, name := range s.Inherit {
-		value, set := env.get(name)
-		put(name, value, strconv.FormatBool(set))
-	}
-	put(s.URL, string(s.Transport), s.Era.String(), clients.String())
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		put(name, s.Headers[name])
-	}
-	for _, file := range files {
-		put(fileMark(file)...)
-	}
-	return hex.EncodeToString(d.Sum(nil))
-}
-
-// programFiles are the files that hold the program: itself, and for an
-// interpreter the script.
-func programFiles(s Spec, program string) []string {
-	files := []string{program}
-	if real, err := filepath.EvalSymlinks(program); err == nil && real != program {
-		files = append(files, real)
-	}
-	if at := programAt(s.Command, s.Args); at >= 0 && at < len(s.Args) {
-		script := s.Args[at]
-		if !filepath.IsAbs(script) && filepath.IsAbs(s.Cwd) {
-			script = filepath.Join(s.Cwd, script)
-		}
-		if filepath.IsAbs(script) {
-			files = append(files, script)
-		}
-	}
-	return files
-}
-
-// fileMark tells a file from what stood at its path before.
-func fileMark(path string) []string {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return []string{path, "none"}
-	}
-	return []string{path, strconv.FormatInt(fi.Size(), 10), strconv.FormatInt(fi.ModTime().UnixNano(), 10), strconv.FormatUint(inode(fi), 10)}
+	return s.common.recall(spec, k)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"mcphub/children/offers"
+
 	"github.com/rs/zerolog"
 )
 
@@ -70,4 +72,4 @@ type tells struct {
 	c chan Status
 }
 
-func (o tells) ChildChanged(st Status, _ *Offer) { o.c <- st }
+func (o tells) ChildChanged(st Status, _ *offers.Offer) { o.c <- st }

@@ -2,19 +2,23 @@ package children
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"mcphub/children/health"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
 
 const (
-	methodToolsChanged     = "notifications/tools/list_changed"
-	methodResourcesChanged = "notifications/resources/list_changed"
-	methodProgress         = "notifications/progress"
-	methodPing             = "ping"
+	methodRootsList = "roots/list"
+	methodPing      = "ping"
 
 	// relistPause is the least time between two lists: a child that announces
 	// changes without end is listed ten times a second, not more.
@@ -25,8 +29,8 @@ const (
 // it; what others touch is a channel, an atomic, or under mu.
 type run struct {
 	c       *child
-	link    Link
-	launch  Launch
+	link    link.Link
+	launch  launch.Launch
 	greeted bool            // the handshake is over
 	early   bool            // started before the first roots were known
 	probe   bool            // the offer has the probe
@@ -37,19 +41,19 @@ type run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist chan struct{} // the child says that lists have changed
-	stale  staleLists    // which
-	offers chan *Offer   // newer offers, the latest only
+	relist chan struct{}      // the child says that lists have changed
+	stale  staleLists         // which
+	offers chan *offers.Offer // newer offers, the latest only
 	roots  answers
 	level  leveller
 	leases leases
-	silent *patience
-	hung   atomic.Bool            // it was stopped because it answered nothing
-	modern atomic.Pointer[modern] // set where the child is spoken to without a handshake
+	idle   *health.IdleTimeout
+	hung   atomic.Bool                 // it was stopped because it answered nothing
+	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
 }
 
 // way is how the child is spoken to.
-func (r *run) way() Link {
+func (r *run) way() link.Link {
 	if m := r.modern.Load(); m != nil {
 		return m
 	}
@@ -65,22 +69,13 @@ type answers struct {
 	open    atomic.Int32 // questions that have not been answered
 }
 
-// leases counts who may call a run.
-type leases struct {
-	mu      sync.Mutex
-	held    int
-	closing bool
-	idle    chan struct{} // closed when closing and none is held
-	last    time.Time     // when the last one was given back
-}
-
-func newRun(c *child, l Launch, early bool) *run {
+func newRun(c *child, l launch.Launch, early bool) *run {
 	r := &run{
-		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *Offer, 1),
+		c: c, launch: l, early: early, ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		roots:  answers{written: make(chan struct{}, 1)},
 		leases: leases{idle: make(chan struct{})},
-		level:  leveller{turn: make(chan struct{}, 1)},
-		silent: newPatience(c.host.pace.look),
+		level:  leveller{turn: make(chan struct{}, 1), wanted: func() string { return c.common.client(c.key).Level }, log: c.log},
+		idle:   health.NewIdleTimeout(c.common.pace.Every),
 	}
 	r.level.turn <- struct{}{}
 	return r
@@ -107,60 +102,6 @@ func (r *run) endedWithin(d time.Duration) bool {
 // enter takes a lease; false once the run is closing or has ended.
 func (r *run) enter() bool { return !r.endedWithin(0) && r.leases.enter() }
 
-func (l *leases) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return false
-	}
-	l.held++
-	return true
-}
-
-func (l *leases) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held--; l.held == 0 {
-		l.last = time.Now()
-	}
-	if l.closing && l.held == 0 {
-		close(l.idle)
-	}
-}
-
-// close refuses new leases; idle is closed when the last one has ended.
-func (l *leases) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return
-	}
-	l.closing = true
-	if l.held == 0 {
-		close(l.idle)
-	}
-}
-
-func (l *leases) closed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closing
-}
-
-// unused returns how long none has been held, since begun at the most; 0
-// while one is.
-func (l *leases) unused(now, begun time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.held > 0:
-		return 0
-	case l.last.After(begun):
-		return now.Sub(l.last)
-	}
-	return now.Sub(begun)
-}
-
 // ServeRequest answers roots/list and ping, and hands the rest on.
 func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch {
@@ -172,7 +113,7 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		r.roots.open.Add(1)
 		r.fetchRoots(ctx)
 		w := r.c.wanted()
-		a := jsonrpc.ResultAnswer(rootsResult(w.roots, r.c.noRoots))
+		a := jsonrpc.ResultAnswer(served.Result(w.roots, r.c.noRoots))
 		a.Release = func() {
 			r.roots.open.Add(-1)
 			r.roots.answered(w.gen)
@@ -181,24 +122,37 @@ func (r *run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methodRootsList:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
 	}
-	r.silent.hold()
-	defer r.silent.release()
-	return r.c.host.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+	r.idle.Hold()
+	defer r.idle.Release()
+	return r.c.common.observer.ChildRequest(context.WithValue(ctx, askerKey{}, r.link), r.c.key, m)
+}
+
+// askerKey is where the Link of a child stands that asks.
+type askerKey struct{}
+
+// Tell sends a notification to the child whose request ctx is of: the one that
+// ChildRequest was given.
+func Tell(ctx context.Context, method string, params ...[]byte) error {
+	asker, ok := ctx.Value(askerKey{}).(link.Link)
+	if !ok {
+		return errors.New("children: the context is of no child's request")
+	}
+	return asker.Notify(ctx, method, params...)
 }
 
 // fetchRoots lets a question for the roots wait while somebody gets them. The call
 // that it is asked on is waited for no less than one that asks a client.
 func (r *run) fetchRoots(ctx context.Context) {
-	if r.c.host.roots == nil {
+	if r.c.common.roots == nil {
 		return
 	}
-	fetch := r.c.host.roots(ctx, r.c.key)
+	fetch := r.c.common.roots(ctx, r.c.key)
 	if fetch == nil {
 		return
 	}
 	r.roots.held.Store(true) // before they come
-	r.silent.hold()
-	defer r.silent.release()
+	r.idle.Hold()
+	defer r.idle.Release()
 	fetch(ctx)
 }
 
@@ -212,7 +166,7 @@ func (a *answers) answered(gen uint64) {
 		}
 	}
 	a.any.Store(true)
-	poke(a.written)
+	wake(a.written)
 }
 
 // ServeNotification follows up list_changed and puts off timeouts; it is
@@ -234,58 +188,54 @@ func Told(ctx context.Context) bool { return ctx.Value(toldKey{}) != nil }
 
 func (r *run) noticed(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modern.Load(); w != nil {
-		if m = w.heard(m); m == nil {
+		if m = w.Heard(m); m == nil {
 			return
 		}
 	}
 	if r.stale.note(m.Method) {
-		poke(r.relist)
+		wake(r.relist)
 		return
 	}
 	switch m.Method {
-	case methodProgress:
+	case link.MethodProgress:
 		if token := m.Param("progressToken"); token != nil {
-			r.silent.progress(token)
+			r.idle.Progress(token)
 		}
 	}
-	r.c.host.observer.ChildNotification(ctx, r.c.key, m)
+	r.c.common.observer.ChildNotification(ctx, r.c.key, m)
 }
 
 // relistAll has every list looked at anew.
 func (r *run) relistAll() {
-	r.stale.Or(allLists)
-	poke(r.relist)
+	r.stale.Or(uint32(offers.AllLists))
+	wake(r.relist)
 }
 
-// renewed is called when the server has forgotten the session that this run had
-// with it, and another was begun: what was said in the first one is forgotten too,
+// SessionRenewed is called when the server has forgotten the session that this run had
+// with it, and another was started: what was said in the first one is forgotten too,
 // and the server may have been replaced by a newer one.
-func (r *run) renewed() {
+func (r *run) SessionRenewed() {
 	r.stale.sessions.Add(1)
 	r.relistAll()
 }
 
-// staleLists are the lists that have changed since they were asked for, as bits
-// by their place in lists.
+// staleLists are the lists that have changed since they were asked for, as
+// [offers.Lists].
 type staleLists struct {
 	atomic.Uint32
-	sessions atomic.Uint64 // begun in the place of forgotten ones
+	sessions atomic.Uint64 // started in the place of forgotten ones
 }
 
 // note takes in a notification, and tells whether it is about a list.
 func (s *staleLists) note(method string) (is bool) {
-	for i := range lists {
-		if lists[i].changed == method {
-			s.Or(1 << i)
-			is = true
-		}
-	}
-	return is
+	which := offers.Changed(method)
+	s.Or(uint32(which))
+	return which != 0
 }
 
 // follow lists again what the child says has changed, each time, until ctx
 // ends. base is what it offered first.
-func (r *run) follow(ctx context.Context, base *Offer) {
+func (r *run) follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var sessions uint64
@@ -296,7 +246,7 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 			stop()
 			return
 		case <-old:
-			r.stale.Or(allLists)
+			r.stale.Or(uint32(offers.AllLists))
 		case <-r.relist:
 		}
 		stop()
@@ -307,9 +257,9 @@ func (r *run) follow(ctx context.Context, base *Offer) {
 		}
 		if now := r.stale.sessions.Load(); now != sessions {
 			sessions = now
-			r.level.tellAgain(ctx, r.c, r.way(), base)
+			r.level.tellAgain(ctx, r.way(), base)
 		}
-		o, notes, err := listed(ctx, r.way(), base, r.stale.Swap(0))
+		o, notes, err := offers.Read(ctx, r.way(), base, offers.Lists(r.stale.Swap(0)))
 		pause.Reset(relistPause)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -335,7 +285,7 @@ const leastFresh = time.Minute
 
 // outlived tells when what a child offers has grown old by its own word. A child
 // that announces changes is taken by that word instead.
-func outlived(o *Offer) (<-chan time.Time, func()) {
+func outlived(o *offers.Offer) (<-chan time.Time, func()) {
 	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
 	if o.Fresh <= 0 || announces {
 		return nil, func() {}
@@ -344,8 +294,8 @@ func outlived(o *Offer) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// poke makes sure that c holds a token.
-func poke(c chan struct{}) {
+// wake makes sure that c holds a token.
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -366,4 +316,12 @@ func (r *run) gone(cause error) *UnavailableError {
 		e.Reason += "; the next call starts it again"
 	}
 	return e
+}
+
+// noRoots says why the child is served none.
+func (c *child) noRoots() string {
+	if c.common.noRoots == nil {
+		return ""
+	}
+	return c.common.noRoots(c.key)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/handshake"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/remote"
+	"mcphub/children/served"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -21,7 +29,7 @@ type said struct{ result []byte }
 
 func (s said) Run(ctx context.Context) error                   { <-ctx.Done(); return nil }
 func (s said) Notify(context.Context, string, ...[]byte) error { return nil }
-func (s said) Facts() Facts                                    { return Facts{} }
+func (s said) Facts() link.Facts                               { return link.Facts{} }
 func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error) {
 	m := &jsonrpc.Message{}
 	if err := jsonrpc.Split(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), s.result...), '}'), false, m); err != nil {
@@ -32,26 +40,35 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 
 // readsAll has everything read that a child's result may be read as.
 func readsAll(t testing.TB, result []byte) {
-	link := said{result}
-	_, _ = handshake(t.Context(), link, "test", []byte(`{}`))
-	for i := range lists {
-		_, _ = listPage(t.Context(), link, lists[i].method, lists[i].member, nil)
-	}
-	res, err := link.Call(t.Context(), "x")
+	conn := said{result}
+	_, _ = handshake.Start(t.Context(), handshake.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Eras: handshake.OnlyLegacy})
+	_, _, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
+	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return
 	}
-	_ = sortDiscovery("2026-07-28", res, nil)
-	_ = (&shownMeta{}).check("tools/call", res)
-	_ = probeShows(res.Result, []string{"/a"})
-	_, _ = freshFor(res.Result), isPrivate(res.Result)
-	o := &Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
-	_ = hasTool(o, "x")
-	var m marked
-	_, _ = m.learn(o.Tools)
-	if back, err := decodeOffer(encodeOffer(o, "d"), "d"); err != nil || !back.equal(o) {
-		t.Errorf("an offer does not come back from the cache: %v", err)
+	m := modern.New(conn, modern.Options{}, nil)
+	ctx := modern.WithClient(t.Context(), modern.Client{})
+	_ = m.Discover(ctx)
+	_, _ = m.Call(ctx, "tools/call")
+	_ = served.Shows(res.Result, []string{"/a"})
+	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
+	_ = o.HasTool("x")
+	_, _ = mirrored(t).LearnTools(o.Tools)
+	cache := filepath.Join(t.TempDir(), "catalogue")
+	offers.NewMemory(cache, zerolog.Nop()).Keep("d", o)
+	if back := offers.NewMemory(cache, zerolog.Nop()).Recall("kid", "d"); !back.Equal(o) {
+		t.Errorf("an offer does not come back from the cache")
 	}
+}
+
+// mirrored is a Link that mirrors arguments of tools into headers.
+func mirrored(t testing.TB) link.ToolsLearner {
+	l, err := remote.Open(remote.Server{URL: "http://server.test"}, nil, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.(link.StatelessLink).Stateless().(link.ToolsLearner)
 }
 
 func nested(open, inner, shut string, depth int) string {
@@ -97,7 +114,7 @@ func FuzzWhatChildrenSay(f *testing.F) {
 // deepLauncher starts children that answer, ask and announce what is too deep.
 type deepLauncher struct{ deep string }
 
-func (d deepLauncher) Launch(_ Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (Link, error) {
+func (d deepLauncher) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	l := &deepLink{conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{FrameLimit: s.FrameLimit, Log: log}), hangUp: func() { _ = inR.Close(); _ = outW.Close() }}
@@ -152,7 +169,7 @@ func (l *deepLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	return l.conn.Notify(ctx, method, params...)
 }
 
-func (l *deepLink) Facts() Facts { return Facts{Skipped: l.conn.Stats().Skipped} }
+func (l *deepLink) Facts() link.Facts { return link.Facts{Skipped: l.conn.Stats().Skipped} }
 
 // TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
 // served as far as it can be, and ends nothing.

@@ -7,6 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/health"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
 
@@ -21,9 +25,9 @@ type applying struct {
 	// applied these, for a server that applies two answers at a time may end with
 	// the older of them.
 	again bool
-	// silent: it was not told, for it was asking already: that answer has these
+	// untold: it was not told, for it was asking already: that answer has these
 	// roots, or it is told after it.
-	silent bool
+	untold bool
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -41,13 +45,14 @@ type serving struct {
 	r *run
 	a *applying // nil when nothing is being applied
 	// rest goes off when it is time to look whether the run is idle.
-	rest     *time.Timer
-	wg       sync.WaitGroup // goroutines that send to the child for a
-	sessions uint64         // begun again and told of
-	// mute: it did not ask again in time after the last notification. It is
+	idleTimer *time.Timer
+	wg        sync.WaitGroup // goroutines that send to the child for a
+	sessions  uint64         // started again and told of
+	// deaf: it did not ask again in time after the last notification. It is
 	// still told, but no call waits for it any more until it asks.
-	mute  bool
-	pulse pulse
+	deaf   bool
+	pulse  health.Pulse
+	before string // what Status.Err said before it was shown as hung
 }
 
 // serve keeps one run going until it ends, is replaced, idles or its
@@ -63,7 +68,7 @@ func (c *child) serve(r *run) {
 	r.since = time.Now()
 	s.ready()
 	offer := c.offer
-	s.wg.Go(func() { r.level.tell(ctx, c, r.way(), offer) }) // who changed it meanwhile could not call yet
+	s.wg.Go(func() { r.level.tell(ctx, r.way(), offer) }) // who changed it meanwhile could not call yet
 	c.keep()
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop()
@@ -147,11 +152,11 @@ func (s *serving) loop() string {
 	if why := s.review(); why != "" {
 		return why
 	}
-	s.rest = time.NewTimer(time.Hour)
-	defer s.rest.Stop()
-	s.pulse = newPulse(c.host.pace, c.spec.CallTimeout)
-	defer s.pulse.stop()
-	if why := s.rests(); why != "" {
+	s.idleTimer = time.NewTimer(time.Hour)
+	defer s.idleTimer.Stop()
+	s.pulse = health.NewPulse(c.common.pace, c.spec.callTimeout())
+	defer s.pulse.Stop()
+	if why := s.checkIdle(); why != "" {
 		return why
 	}
 	for {
@@ -168,7 +173,7 @@ func (s *serving) loop() string {
 			return ""
 		case <-c.kick:
 			if why = s.review(); why == "" {
-				why = s.rests()
+				why = s.checkIdle()
 			}
 		case o := <-r.offers:
 			c.offers(o)
@@ -182,12 +187,12 @@ func (s *serving) loop() string {
 			why = s.wasShown(err)
 		case <-late:
 			why = s.late()
-		case <-s.rest.C:
-			why = s.rests()
-		case <-r.silent.slow:
-			why = s.look()
-		case <-s.pulse.due.C:
-			why = s.look()
+		case <-s.idleTimer.C:
+			why = s.checkIdle()
+		case <-r.idle.Slow():
+			why = s.checkPulse()
+		case <-s.pulse.Due():
+			why = s.checkPulse()
 		}
 		if why != "" {
 			return why
@@ -200,7 +205,7 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.gen
-	if !sameRoots(w.roots, s.r.served) {
+	if !served.Same(w.roots, s.r.served) {
 		gen = 0 // changed since; review comes next
 	}
 	s.publish(gen, true, "")
@@ -211,7 +216,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 		v.status.State, v.status.Err, v.status.NextStart = Ready, why, time.Time{}
 		v.status.PID = s.r.link.Facts().PID
 		v.status.AskedRoots, v.status.RootsApplied = s.r.roots.any.Load(), applied
-		v.run, v.err, v.gen, v.served = s.r, nil, gen, rootPaths(s.r.served)
+		v.run, v.err, v.gen, v.served = s.r, nil, gen, launch.RootPaths(s.r.served)
 	})
 }
 
@@ -227,34 +232,34 @@ func (s *serving) review() (why string) {
 	if s.a != nil && s.a.gen == w.gen {
 		return ""
 	}
-	next, err := plan(c.spec, w.roots, c.machine)
-	change := rootsChange{
-		early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
-		sameLaunch:  err != nil || next.sameAs(r.launch),
-		sameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
-		sameRoots:   sameRoots(w.roots, r.served),
-		placeholder: slices.ContainsFunc(c.spec.Args, namesRoots),
-		rewritten:   r.launch.rewrote || next.rewrote,
-		cwdGone:     r.launch.cwdRoot != "" && !slices.Contains(rootPaths(w.roots), r.launch.cwdRoot),
-		empty:       len(w.roots) == 0,
-		probe:       r.probe,
-		asked:       r.roots.any.Load(),
-		list:        c.spec.Roots != RootsNone,
-		modern:      r.modern.Load() != nil,
+	next, err := c.spec.plan(w.roots, c.machine)
+	change := served.Change{
+		Early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
+		SameLaunch:  err != nil || next.Same(r.launch),
+		SameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
+		SameRoots:   served.Same(w.roots, r.served),
+		Placeholder: c.spec.program().ArgsNameRoots(),
+		Rewritten:   r.launch.Rewrote || next.Rewrote,
+		CwdGone:     r.launch.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.roots), r.launch.CwdRoot),
+		Empty:       len(w.roots) == 0,
+		Probe:       r.probe,
+		Asked:       r.roots.any.Load(),
+		List:        c.spec.Roots != RootsNone,
+		Modern:      r.modern.Load() != nil,
 	}
 	if w.known {
 		r.early = false
 	}
-	switch change.decide() {
-	case rootsReplace:
+	switch change.Decide() {
+	case served.Replace:
 		return "the roots have changed"
-	case rootsTell:
+	case served.Tell:
 		if s.a != nil {
 			s.a.again = true
 			return ""
 		}
 		s.tell(w)
-	case rootsKeep:
+	case served.Keep:
 		if s.a != nil {
 			s.a.again = true // back to what it is applying, which it has to show first
 			return ""
@@ -265,38 +270,38 @@ func (s *serving) review() (why string) {
 	return ""
 }
 
-// begin begins to wait until roots are applied.
-func (s *serving) begin(w want) *applying {
+// startApplying starts to wait until roots are applied.
+func (s *serving) startApplying(w want) *applying {
 	s.a.stop()
-	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(applyWait)}
+	a := &applying{gen: w.gen, roots: w.roots, bound: time.NewTimer(served.ApplyWait)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	s.a = a
 	s.r.served = w.roots
 	return a
 }
 
-// tell announces new roots and begins to wait until they are applied. A child
+// tell announces new roots and starts to wait until they are applied. A child
 // that is just asking for them is not told to ask again.
 func (s *serving) tell(w want) {
-	a := s.begin(w)
+	a := s.startApplying(w)
 	if s.r.roots.open.Load() > 0 {
-		a.silent = true
+		a.untold = true
 		s.c.publish(func(v *view) { v.status.RootsApplied = false })
 		return
 	}
 	s.wg.Go(func() {
-		if err := s.r.way().Notify(a.ctx, methodRootsChanged); err != nil && a.ctx.Err() == nil {
+		if err := s.r.way().Notify(a.ctx, link.MethodRootsChanged); err != nil && a.ctx.Err() == nil {
 			s.c.log.Warn().Err(err).Msg("the child could not be told of new roots")
 		}
 	})
-	if s.mute {
-		s.publish(a.gen, false, muteText)
+	if s.deaf {
+		s.publish(a.gen, false, deafText)
 		return
 	}
 	s.c.publish(func(v *view) { v.status.RootsApplied = false })
 }
 
-const muteText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
+const deafText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
 
 // wasAsked follows an answer to roots/list that has been written.
 func (s *serving) wasAsked() (why string) {
@@ -307,7 +312,7 @@ func (s *serving) wasAsked() (why string) {
 	case s.a == nil:
 		s.c.publish(func(v *view) { v.status.AskedRoots = true })
 		return ""
-	case answered < s.a.gen && s.a.silent:
+	case answered < s.a.gen && s.a.untold:
 		s.tell(s.c.wanted())
 		return ""
 	case answered < s.a.gen:
@@ -319,11 +324,11 @@ func (s *serving) wasAsked() (why string) {
 			s.tell(w)
 			return ""
 		}
-		s.begin(w)
+		s.startApplying(w)
 	case s.a.shown != nil:
 		return ""
 	}
-	s.mute = false
+	s.deaf = false
 	if !s.r.probe {
 		return s.applied()
 	}
@@ -334,9 +339,9 @@ func (s *serving) wasAsked() (why string) {
 // probe waits, beside the loop, until the child shows the roots being applied.
 func (s *serving) probe() {
 	shown := make(chan error, 1)
-	ctx, paths := s.a.ctx, rootPaths(s.a.roots)
+	ctx, paths := s.a.ctx, launch.RootPaths(s.a.roots)
 	s.a.shown = shown
-	s.wg.Go(func() { shown <- probeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
+	s.wg.Go(func() { shown <- served.ProbeUntil(ctx, s.r.way(), s.c.spec.Probe, paths) })
 }
 
 // wasShown follows the end of the probe.
@@ -364,15 +369,15 @@ func (s *serving) applied() (why string) {
 func (s *serving) late() (why string) {
 	gen, again := s.a.gen, s.a.again
 	if s.a.shown == nil {
-		s.mute = true
+		s.deaf = true
 	}
 	s.a.stop()
 	s.a = nil
-	if s.r.launch.rewrote {
+	if s.r.launch.Rewrote {
 		return "it did not apply the new roots when told of them"
 	}
-	s.c.log.Warn().Msg(muteText)
-	s.publish(gen, false, muteText)
+	s.c.log.Warn().Msg(deafText)
+	s.publish(gen, false, deafText)
 	if again {
 		return s.review()
 	}

@@ -5,8 +5,53 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/handshake"
+	"mcphub/children/launch"
+	"mcphub/children/remote"
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
 )
+
+// Era says in which family of protocol versions a child is spoken to.
+type Era uint8
+
+const (
+	// EraAuto is that of the client, or the other where the child does not have it.
+	EraAuto Era = iota
+	// EraLegacy is the handshake: 2024-11-05 to 2025-11-25.
+	EraLegacy
+	// EraModern has no handshake and no session: 2026-07-28.
+	EraModern
+)
+
+func (e Era) String() string {
+	switch e {
+	case EraLegacy:
+		return "legacy"
+	case EraModern:
+		return "modern"
+	}
+	return "auto"
+}
+
+// eras are those that a child may be spoken to in.
+func (e Era) eras() handshake.Eras {
+	switch e {
+	case EraLegacy:
+		return handshake.OnlyLegacy
+	case EraModern:
+		return handshake.OnlyModern
+	}
+	return handshake.Either
+}
+
+// other is the other one of the two eras.
+func (e Era) other() Era {
+	if e == EraModern {
+		return EraLegacy
+	}
+	return EraModern
+}
 
 // RootsMode says how a child is told which directories are open (the entry's
 // "roots" in hub.json).
@@ -76,15 +121,6 @@ func (m StartMode) String() string {
 	return "lazy"
 }
 
-// Transport is how a server with a URL is spoken to.
-type Transport string
-
-// The transports over HTTP.
-const (
-	TransportHTTP Transport = "http" // Streamable HTTP
-	TransportSSE  Transport = "sse"  // HTTP with SSE, 2024-11-05
-)
-
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
@@ -101,8 +137,8 @@ type Spec struct {
 	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
 	Headers map[string]string // sent with each request to URL
 
-	Era       Era       // which family of protocol versions it is spoken to in
-	Transport Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+	Era       Era              // which family of protocol versions it is spoken to in
+	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
@@ -182,8 +218,8 @@ func (s Spec) withDefaults() Spec {
 	if s.IDLimit <= 0 {
 		s.IDLimit = jsonrpc.DefaultIDLimit
 	}
-	if s.Probe == "" && s.Roots != RootsNone && isOfficial(s) {
-		s.Probe = officialProbe
+	if s.Probe == "" && s.Roots != RootsNone && s.program().Official() {
+		s.Probe = launch.OfficialProbe
 	}
 	return s
 }
@@ -201,31 +237,69 @@ func (s Spec) Equal(o Spec) bool {
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }
 
+// program is what the Spec says of the process to start.
+func (s Spec) program() launch.Program {
+	return launch.Program{
+		Command: s.Command, Args: s.Args, Env: s.Env, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
+		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories,
+	}
+}
+
+// rewrite tells which directory arguments are replaced by roots.
+func (m RootsMode) rewrite() launch.Rewrite {
+	switch m {
+	case RootsAuto:
+		return launch.RewriteKnown
+	case RootsArgs:
+		return launch.RewriteAlways
+	}
+	return launch.RewriteNever
+}
+
+// plan computes how a child starts with these roots; of one that is reached by URL
+// nothing runs here.
+func (s Spec) plan(roots []rootsmgr.Root, m launch.Machine) (launch.Launch, error) {
+	if s.URL != "" {
+		return launch.Launch{}, nil
+	}
+	return launch.Plan(s.program(), roots, m)
+}
+
 // TakesDirectories reports whether the child takes every root for a directory: it
 // is given roots in its arguments, cwd or environment, or is a filesystem-like
 // server that is told of them.
 func (s Spec) TakesDirectories() bool {
-	return s.Directories || s.NeedsRoots() || s.URL == "" && isOfficial(s)
+	if s.URL != "" {
+		return s.Directories
+	}
+	return s.program().TakesDirectories()
 }
 
 // NeedsRoots reports whether the child cannot be started sensibly before the
 // first roots are known: its arguments, cwd or environment name them, or its
 // directory arguments are rewritten (C4).
-func (s Spec) NeedsRoots() bool {
+func (s Spec) NeedsRoots() bool { return s.URL == "" && s.program().NeedsRoots() }
+
+// Doubt says of an entry what it would, or may, take out of a working directory
+// that may be a project somebody else wrote, and what helps; "" where there is
+// nothing to say.
+func (s Spec) Doubt() string {
 	if s.URL != "" {
-		return false
+		return ""
 	}
-	if rewritesArgs(s) || namesRoots(s.Cwd) || slices.ContainsFunc(s.Args, namesRoots) {
-		return true
-	}
-	for _, v := range s.Env {
-		if namesRoots(v) {
-			return true
-		}
-	}
-	return false
+	return s.program().Doubt()
 }
 
-func namesRoots(s string) bool {
-	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
+// callTimeout is the time by which it is judged whether a child is hung.
+func (s Spec) callTimeout() time.Duration {
+	if s.CallTimeout > 0 {
+		return s.CallTimeout
+	}
+	return DefaultCallTimeout
+}
+
+// entry is what tells one server from another, whatever its program: its name, and
+// what it starts or reaches.
+func (s Spec) entry() []string {
+	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"mcphub/children/health"
+	"mcphub/children/link"
+	"mcphub/children/modern"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -15,8 +18,6 @@ import (
 type starter interface {
 	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
 }
-
-func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
 
 // TryAcquire is Acquire where that takes no waiting.
 func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
@@ -37,14 +38,14 @@ type Call struct {
 	lease   *Lease
 	asker   jsonrpc.Asker
 	method  string
-	client  *Client
-	shown   *shownMeta // of a child without a handshake
+	client  *modern.Client
+	meta    *modern.Meta // of a child without a handshake
 	started jsonrpc.Started
-	silence silence
+	waiting health.WaitingCall
 }
 
 // For is WithClient for a call that is not made yet.
-func (c *Call) For(client Client) { c.client = &client }
+func (c *Call) For(client modern.Client) { c.client = &client }
 
 // CanStart reports whether Start may be tried: not every transport has it.
 func (l *Lease) CanStart() bool {
@@ -61,9 +62,9 @@ func (l *Lease) CanStart() bool {
 func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := l.r.modern.Load(), l.r.link
 	if m != nil {
-		base = m.base
+		base = m.Base()
 	}
-	link, can := base.(starter)
+	able, can := base.(starter)
 	if !can {
 		return false
 	}
@@ -71,20 +72,20 @@ func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method str
 	if m != nil {
 		client := c.client
 		if client == nil {
-			own := m.client(context.Background())
+			own := l.r.c.common.client(l.r.c.key)
 			client = &own
 		}
-		c.shown = m.meta(*client)
-		raw, err := c.shown.params(params)
+		c.meta = m.Meta(*client)
+		raw, err := c.meta.Params(params)
 		if err != nil {
 			return false
 		}
 		params = [][]byte{raw}
 	}
-	link.Prepare(&c.started, (*startedCall)(c))
-	l.r.silent.begin(&c.silence, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
+	able.Prepare(&c.started, (*startedCall)(c))
+	l.r.idle.Start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
 	if !c.started.Start(b, method, params...) {
-		l.r.silent.end(&c.silence)
+		l.r.idle.End(&c.waiting)
 		return false
 	}
 	return true
@@ -96,7 +97,7 @@ func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
 // startedCall is a Call as those see it who report on it.
 type startedCall Call
 
-func (c *startedCall) expired() {
+func (c *startedCall) Expired() {
 	r := c.lease.r
 	(*Call)(c).Abandon(&TimeoutError{Child: r.c.key.Child, Method: c.method, After: r.c.spec.CallTimeout})
 }
@@ -111,14 +112,13 @@ func (a *abandoned) Unwrap() error { return a.cause }
 
 // Answered hands on what the link tells.
 func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
-	c.lease.r.silent.end(&c.silence)
-	if err == nil && c.shown != nil {
-		if err = c.shown.check(c.method, res); err != nil {
+	c.lease.r.idle.End(&c.waiting)
+	if err == nil && c.meta != nil {
+		if err = c.lease.r.modern.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
 			c.asker.Answered(nil, err)
 			return
 		}
-		c.lease.r.modern.Load().note(res)
 	}
 	if err == nil {
 		c.asker.Answered(res, nil)
@@ -130,6 +130,6 @@ func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.asker.Answered(nil, c.lease.failed(context.Background(), asClosed(context.Background(), err)))
+		c.asker.Answered(nil, c.lease.failed(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

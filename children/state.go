@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -70,11 +71,11 @@ type Status struct {
 	EnvNames []string // names of all variables passed, sorted
 	Served   []string // root paths that it has applied, or was started with
 	Tools    int
-	Skipped  uint64 // lines on stdout that were no message
-	Listed   bool   // its tools were listed by this instance; else they are what is remembered
-	Lives    Lives  // of the offer, as it was read last in this instance
-	Revision uint64 // of the Spec that it runs by
-	Renewed  uint64 // sessions begun with a server that had forgotten the one before; subscriptions ended with that
+	Skipped  uint64       // lines on stdout that were no message
+	Listed   bool         // its tools were listed by this instance; else they are what is remembered
+	Lives    offers.Lives // of the offer, as it was read last in this instance
+	Revision uint64       // of the Spec that it runs by
+	Renewed  uint64       // sessions started with a server that had forgotten the one before; subscriptions ended with that
 
 	AskedRoots   bool      // it has asked roots/list in this run
 	RootsApplied bool      // it is known, or must be assumed, to work with the roots last set
@@ -86,9 +87,9 @@ type Status struct {
 	ByItself     bool      // when backing off: it is started then without a call
 }
 
-// A Term is one acquaintance of a child with this program: from its start, or
+// A Term is the time for which what was said to a child holds: from its start, or
 // from when a server had forgotten the session before, until that happens again.
-// What was said to a child holds for its Term. The zero Term is none.
+// The zero Term is none.
 type Term struct {
 	serial   uint64
 	restarts int
@@ -109,10 +110,10 @@ func (st Status) String() string {
 // goroutine of each request.
 type Observer interface {
 	// ChildChanged follows every change of state, every new offer and every session
-	// that was begun again. offer is
+	// that was started again. offer is
 	// what the child offered last, be it in an earlier run; nil while that is not
 	// known. The same offer is the same pointer.
-	ChildChanged(st Status, offer *Offer)
+	ChildChanged(st Status, offer *offers.Offer)
 	// ChildNotification hands over what the child announces, in order; m is valid
 	// until it returns. tools/list_changed is followed up here and comes as
 	// ChildChanged. Told says what ctx is.
@@ -127,7 +128,7 @@ type Observer interface {
 // deaf is the Observer of a Supervisor that was given none.
 type deaf struct{}
 
-func (deaf) ChildChanged(Status, *Offer)                              {}
+func (deaf) ChildChanged(Status, *offers.Offer)                       {}
 func (deaf) ChildNotification(context.Context, Key, *jsonrpc.Message) {}
 func (deaf) ChildRequest(context.Context, Key, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody here answers this")

@@ -3,69 +3,29 @@ package children
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/health"
+	"mcphub/children/launch"
+	"mcphub/children/limits"
+	"mcphub/children/offers"
 	"mcphub/rootsmgr"
 )
-
-// DefaultMaxStarting bounds how many children start at a time.
-const DefaultMaxStarting = 8
-
-// Options shape a Supervisor. Specs and Version are needed, the rest has
-// defaults.
-type Options struct {
-	Specs       []Spec
-	Observer    Observer // nil: nobody is told, and children's requests are refused
-	Log         zerolog.Logger
-	Version     string   // of the hub, told to children
-	MaxStarting int      // 0: DefaultMaxStarting
-	MaxChildren int      // running at a time; 0: DefaultMaxChildren
-	Environ     []string // what children inherit from; nil: this process's
-	Home, Dir   string   // "": this user's home, this process's working directory
-	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
-	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
-
-	// Said, where set, is given each line that a child writes to stderr, as plain
-	// text. It is called by many goroutines and must not block.
-	Said func(k Key, pid int, line string)
-
-	// Redefined, where set, is given the tools of a server that are defined as they
-	// never were before. It is called by many goroutines and must not block.
-	Redefined func(k Key, tools []Redefinition)
-
-	// Client, where set, tells what the instance is shown of whom it serves. It is
-	// called at each start, by the instance's goroutine, and must not block.
-	Client func(k Key) Client
-
-	// Roots, where set, is told of each roots/list of a legacy child before that is
-	// answered. ctx is that question's; what it returns, if anything, is called with
-	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
-	// called by many goroutines and must not block itself.
-	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
-
-	// NoRoots, where set, says why an instance is served no roots: the answer to its
-	// roots/list says so too, for whoever reads it there. It is called by many
-	// goroutines and must not block.
-	NoRoots func(k Key) string
-}
 
 // A Supervisor keeps child servers running and hands out the right to call
 // them. Its methods may be called from any goroutine, before Run as well; what
 // they ask for happens once Run runs.
 type Supervisor struct {
-	nest  nest
-	log   zerolog.Logger
-	fresh chan struct{}  // there are children whose life has not begun
-	lives sync.WaitGroup // of children, those that rest included
+	common common
+	log    zerolog.Logger
+	fresh  chan struct{}  // there are children whose life has not started
+	lives  sync.WaitGroup // of children, those that rest included
 
 	mu        sync.Mutex
 	specs     map[string]Spec
@@ -74,7 +34,7 @@ type Supervisor struct {
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
 	held      map[Key]int         // how many sessions joined
 	serial    uint64              // of the newest instance
-	unborn    []*child
+	unstarted []*child
 	closed    bool
 }
 
@@ -82,30 +42,18 @@ type Supervisor struct {
 func NewSupervisor(o Options) *Supervisor {
 	s := &Supervisor{
 		log: o.Log, fresh: make(chan struct{}, 1), children: map[Key]*child{}, retired: map[*child]struct{}{}, bySession: map[string][]*child{}, held: map[Key]int{},
-		nest: nest{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: newHost(o), jitter: rand.Float64, pace: usualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
+		common: common{launcher: o.Launcher, observer: o.Observer, version: o.Version, machine: launch.NewMachine(o.Environ, o.Home, o.Dir), jitter: rand.Float64, pace: health.UsualPace, said: o.Said, changed: o.Redefined, asks: o.Client, roots: o.Roots, noRoots: o.NoRoots},
 	}
-	if s.nest.launcher == nil {
-		s.nest.launcher = byURL{}
+	if s.common.launcher == nil {
+		s.common.launcher = byURL{}
 	}
-	if s.nest.observer == nil {
-		s.nest.observer = deaf{}
+	if s.common.observer == nil {
+		s.common.observer = deaf{}
 	}
-	s.nest.memory = memory{files: catalogCache{dir: o.Cache, log: o.Log}, known: map[string][]remembered{}}
-	forms := catalogCache{log: o.Log}
-	if o.Cache != "" {
-		forms.dir = definitionsFolder(o.Cache)
-	}
-	s.nest.forms = newDefinitions(forms)
-	if o.MaxStarting <= 0 {
-		o.MaxStarting = DefaultMaxStarting
-	}
-	s.nest.turns = newTurns(o.MaxStarting)
-	s.nest.places, s.nest.letGo, s.nest.disown = newPlaces(o.MaxChildren), s.letGo, s.disown
-	s.nest.revive = func(c *child) { go s.live(c) }
-	s.nest.shelter = sync.OnceValues(func() (shelter, error) {
-		dir, shell, err := scratch(s.nest.machine)
-		return shelter{dir, shell}, err
-	})
+	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
+	s.common.turns = limits.NewTurns(o.MaxStarting)
+	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
+	s.common.resume = func(c *child) { go s.live(c) }
 	s.specs = byName(o.Specs)
 	return s
 }
@@ -114,7 +62,7 @@ func NewSupervisor(o Options) *Supervisor {
 // returns when nothing of them is left.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for {
-		for _, c := range s.takeUnborn() {
+		for _, c := range s.takeUnstarted() {
 			s.lives.Add(1)
 			go s.live(c)
 		}
@@ -138,24 +86,24 @@ func (s *Supervisor) live(c *child) {
 	}
 }
 
-func (s *Supervisor) takeUnborn() []*child {
+func (s *Supervisor) takeUnstarted() []*child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	born := s.unborn
-	s.unborn = nil
-	return born
+	all := s.unstarted
+	s.unstarted = nil
+	return all
 }
 
-// close ends the taking of children. One whose life has not begun gets its
+// close ends the taking of children. One whose life has not started gets its
 // last view here.
 func (s *Supervisor) close() []*child {
 	s.mu.Lock()
 	s.closed = true
-	unborn := s.unborn
-	s.unborn = nil
+	unstarted := s.unstarted
+	s.unstarted = nil
 	all := s.everybody()
 	s.mu.Unlock()
-	for _, c := range unborn {
+	for _, c := range unstarted {
 		c.cancel(errShutdown)
 		c.finish()
 	}
@@ -208,11 +156,11 @@ func (s *Supervisor) made(k Key) *child {
 		return nil
 	}
 	s.serial++
-	c := newChild(k, spec, s.serial, &s.nest, s.log)
+	c := newChild(k, spec, s.serial, &s.common, s.log)
 	s.children[k] = c
 	s.bySession[k.Instance] = append(s.bySession[k.Instance], c)
-	s.unborn = append(s.unborn, c)
-	poke(s.fresh)
+	s.unstarted = append(s.unstarted, c)
+	wake(s.fresh)
 	return c
 }
 
@@ -265,11 +213,10 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	h := s.nest.machineFor(c.spec, zerolog.Nop())
-	h.own = filepath.Join(realPath(os.TempDir()), ownFolder)
+	m := s.common.machine.For(c.spec.program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	roots := c.wanted().roots
-	l, err := plan(c.spec, roots, h)
-	return l.Dir, rootPaths(roots), err == nil
+	l, err := c.spec.plan(roots, m)
+	return l.Dir, launch.RootPaths(roots), err == nil
 }
 
 // Drop stops the instances of a session that has ended. It returns at once.
@@ -307,74 +254,4 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
-}
-
-// scratch makes an empty directory below the cache folder, and the shell
-// script beside it.
-func scratch(h host) (dir, shell string, err error) {
-	base := ownCache(h)
-	if base == "" {
-		return "", "", errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
-	}
-	dir = filepath.Join(base, "launch")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", err
-	}
-	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() {
-		return "", "", fmt.Errorf("%s is not a directory", dir)
-	}
-	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
-		return "", "", fmt.Errorf("%s must be empty: launchers start there; remove what is in it", dir)
-	}
-	if runtime.GOOS == "windows" {
-		return dir, "", nil
-	}
-	shell = filepath.Join(base, "npm-shell")
-	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && isProgram(shell) {
-		return dir, shell, nil
-	}
-	f, err := os.CreateTemp(base, "npm-shell-*")
-	if err != nil {
-		return "", "", err
-	}
-	_, err = f.WriteString(npmShell)
-	err = errors.Join(err, f.Chmod(0o700), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), shell)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", "", err
-	}
-	return dir, shell, nil
-}
-
-// CacheFolder is the hub's own folder below the user's cache folder; "" where
-// there is none. environ nil and home "" mean this process's.
-func CacheFolder(environ []string, home string) string {
-	return ownCache(newHost(Options{Environ: environ, Home: home}))
-}
-
-func ownCache(h host) string {
-	base := cacheDir(inherited(h.environ, nil, h.goos), h)
-	if base == "" {
-		return ""
-	}
-	return filepath.Join(base, "mcphub")
-}
-
-func cacheDir(env *environment, h host) string {
-	if v, ok := env.get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
-		return v
-	}
-	if v, ok := env.get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
-		return v
-	}
-	if h.home == "" || !filepath.IsAbs(h.home) {
-		return ""
-	}
-	if h.goos == "darwin" {
-		return filepath.Join(h.home, "Library", "Caches")
-	}
-	return filepath.Join(h.home, ".cache")
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/process"
 )
 
 // adopt inherits who descends from a child and loses its parent. The function
 // returned ends who is left of them, after the Hub has ended.
 func adopt(log zerolog.Logger) (end func()) {
-	orphans, err := children.AdoptOrphans()
+	orphans, err := process.AdoptOrphans()
 	if err != nil {
 		log.Warn().Err(err).Msg("what a server starts may outlive it")
 		return func() {}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/children/launch"
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/rootsmgr"
@@ -110,7 +111,7 @@ func (s *sources) entries(file *config.File, cfg *hub.Config) error {
 	}
 	cfg.Environ, cfg.Dir = os.Environ(), dir
 	cfg.Home, _ = os.UserHomeDir() // who calls has said where it is unknown
-	if cache := children.CacheFolder(cfg.Environ, cfg.Home); cache != "" {
+	if cache := launch.NewMachine(cfg.Environ, cfg.Home, "").CacheFolder(); cache != "" {
 		cfg.Cache = filepath.Join(cache, "catalogue")
 	}
 	for i := range file.Servers {

@@ -26,10 +26,20 @@ var allowed = map[string][]string{
 	"internal/config":    {"internal/nesting", "internal/resource"},
 	"internal/files":     {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":    {"internal/jsonrpc"},
-	"children":           {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},
+	"children/link":      {"internal/jsonrpc"},
+	"children/remote":    {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror"},
+	"children/offers":    {"children/link", "internal/jsonrpc"},
+	"children/launch":    {"rootsmgr"},
+	"children/process":   {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree"},
+	"children/modern":    {"children/link", "children/offers", "internal/jsonrpc", "internal/printable"},
+	"children/handshake": {"children/link", "children/modern", "children/offers", "internal/jsonrpc"},
+	"children/health":    {},
+	"children/limits":    {},
+	"children/served":    {"children/link", "internal/jsonrpc", "rootsmgr"},
+	"children":           {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/served", "internal/jsonrpc", "rootsmgr"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"cmd/mcphub":         {"hub", "validate", "children", "children/launch", "children/process", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }
@@ -41,10 +51,10 @@ var fenced = []struct {
 	why  string
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
-	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
-	{"os/exec", []string{"children", "children/childtest"}, "only one room starts programs"},
+	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }
 
 type pkg struct {

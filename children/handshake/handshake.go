@@ -1,0 +1,157 @@
+package handshake
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+const (
+	// probeWait bounds how long a child of which nothing is known may leave
+	// server/discover unanswered before it is sent initialize. Some servers never
+	// answer; to one that is still loading it makes no difference, for it reads
+	// both when it is there.
+	probeWait = 2 * time.Second
+	// lagWait is for an answer that is on its way to who waits for it.
+	lagWait = 20 * time.Millisecond
+)
+
+// ErrProbed marks the end of a child that may have died of being asked what it
+// does not know.
+var ErrProbed = errors.New("ended when it was asked which protocol it speaks")
+
+// Eras are the families of protocol versions in which a child may be spoken to.
+type Eras uint8
+
+const (
+	// Either tries one, and the other where the child does not have it.
+	Either Eras = iota
+	// OnlyLegacy is the handshake: 2024-11-05 to 2025-11-25.
+	OnlyLegacy
+	// OnlyModern has no handshake: 2026-07-28.
+	OnlyModern
+)
+
+// A Child is one that is to be spoken to.
+type Child struct {
+	Link    link.Link
+	Modern  *modern.Link  // the same without a handshake; nil where the transport has none
+	Version string        // of the hub
+	Shown   func() []byte // the capabilities that initialize declares, a raw object
+
+	Eras        Eras
+	ModernFirst bool // of both, the one without a handshake is tried first
+	Patient     bool // server/discover is waited for as long as a start may take
+
+	// Speak is called before the first request without a handshake that counts: from
+	// then on what the child says is for Modern.
+	Speak func()
+}
+
+// Start starts to speak to a child, and does what that takes before it can be
+// listed. A child that has both eras is spoken to in that of ModernFirst: what comes
+// first on a connection may settle it for good (some servers take even
+// server/discover for that), so nothing of the other era comes before.
+func Start(ctx context.Context, c Child) (*offers.Offer, error) {
+	switch {
+	case c.Modern == nil && c.Eras == OnlyModern:
+		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
+	case c.Modern == nil || c.Eras == OnlyLegacy:
+		return c.initialize(ctx)
+	}
+	var o *offers.Offer
+	var err error
+	if c.ModernFirst {
+		o, err = c.discover(ctx)
+	} else {
+		o, err = c.initializeFirst(ctx)
+	}
+	if err != nil && errors.Is(err, jsonrpc.ErrClosed) && c.Eras == Either {
+		return nil, errors.Join(ErrProbed, err)
+	}
+	return o, err
+}
+
+// initializeFirst does the handshake, and does without where that is refused.
+func (c Child) initializeFirst(ctx context.Context) (*offers.Offer, error) {
+	o, err := c.initialize(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+		return o, err
+	}
+	switch d := c.Modern.Discover(ctx); d.Verdict {
+	case modern.SpeaksModern:
+		return c.speak(d.Offer), nil
+	case modern.SpeaksForeign:
+		return nil, errors.Join(err, d.Err)
+	}
+	return nil, err
+}
+
+// discover asks for server/discover and falls back to the handshake where that
+// gives nothing: at once, or after a while where there is no answer. Patient waits for as long as a start may take.
+func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
+	asked := make(chan modern.Discovery, 1)
+	// It is not taken back when the wait is over: a child that cannot answer it
+	// would not know what it is that is being cancelled.
+	go func() { asked <- c.Modern.Discover(context.WithoutCancel(ctx)) }()
+	var late <-chan time.Time
+	if !c.Patient {
+		t := time.NewTimer(probeWait)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case d := <-asked:
+		switch d.Verdict {
+		case modern.SpeaksModern:
+			return c.speak(d.Offer), nil
+		case modern.SpeaksForeign, modern.SpeaksNoMore:
+			return nil, d.Err
+		}
+		if c.Eras == OnlyModern {
+			return nil, errors.New("it does not speak a protocol version without a handshake; leave \"era\" out, or set it to \"auto\"")
+		}
+		return c.initialize(ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-late:
+	}
+	o, err := c.initialize(ctx)
+	if ctx.Err() != nil || errors.Is(err, jsonrpc.ErrClosed) {
+		return nil, err
+	}
+	wait := probeWait
+	if err == nil {
+		wait = lagWait // it has answered both by now, if it read both only now
+	}
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	select {
+	case d := <-asked: // it was only slow
+		switch {
+		case d.Verdict == modern.SpeaksModern && err == nil:
+			o.Both = true // some take the handshake for a choice that lasts; the next start makes the other
+		case d.Verdict == modern.SpeaksModern:
+			return c.speak(d.Offer), nil
+		}
+	case <-again.C:
+	case <-ctx.Done():
+	}
+	return o, err
+}
+
+func (c Child) initialize(ctx context.Context) (*offers.Offer, error) {
+	return initialize(ctx, c.Link, c.Version, c.Shown())
+}
+
+// speak goes on without a handshake.
+func (c Child) speak(o *offers.Offer) *offers.Offer {
+	c.Speak() // first: Start opens a stream, and what comes on it is for Modern
+	c.Modern.Start(o)
+	return o
+}

@@ -1,0 +1,111 @@
+package handshake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+// initialize does the handshake. Versions and their negotiation are
+// mcp-go's; what the child said is kept raw beside what mcp-go made of it.
+// It declares what shown says, a raw object.
+func initialize(ctx context.Context, conn link.Link, version string, shown []byte) (*offers.Offer, error) {
+	hop := &hop{link: conn, shown: shown}
+	// A pinned version of the handshake's era also keeps mcp-go from probing for
+	// the other one, which some servers leave unanswered for five seconds.
+	c := client.NewClient(hop, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	var req mcp.InitializeRequest
+	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
+	res, err := c.Initialize(ctx, req)
+	var carried *transport.Error
+	if errors.As(err, &carried) { // mcp-go's word for what the Link said
+		err = carried.Err
+	}
+	var refused *jsonrpc.Error
+	switch {
+	case err == nil:
+	case hop.raw == nil && !errors.As(err, &refused):
+		return nil, err // of the connection, and it names it
+	default:
+		return nil, fmt.Errorf("initialize: %w", err)
+	}
+	info := jsonrpc.Get(hop.raw, "serverInfo")
+	return &offers.Offer{
+		ServerName:    res.ServerInfo.Name,
+		ServerVersion: res.ServerInfo.Version,
+		Protocol:      res.ProtocolVersion,
+		Instructions:  res.Instructions,
+		Capabilities:  slices.Clone(jsonrpc.Get(hop.raw, "capabilities")),
+		ServerInfo:    slices.Clone(info),
+	}, nil
+}
+
+// hop carries mcp-go's handshake over a Link. Nothing else goes through it:
+// what the child sends is served by the Link's own handler.
+type hop struct {
+	link  link.Link
+	shown []byte // capabilities, raw: mcp-go would leave out what it does not know
+	raw   []byte // the last result
+}
+
+var _ transport.BidirectionalInterface = (*hop)(nil)
+
+func (h *hop) Start(context.Context) error                          { return nil }
+func (h *hop) Close() error                                         { return nil }
+func (h *hop) GetSessionId() string                                 { return "" }
+func (h *hop) SetNotificationHandler(func(mcp.JSONRPCNotification)) {}
+func (h *hop) SetRequestHandler(transport.RequestHandler)           {}
+func (h *hop) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	if len(n.Params.AdditionalFields) == 0 && len(n.Params.Meta) == 0 {
+		return h.link.Notify(ctx, n.Method)
+	}
+	raw, err := json.Marshal(n.Params)
+	if err != nil {
+		return err
+	}
+	return h.link.Notify(ctx, n.Method, raw)
+}
+
+func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	var params [][]byte
+	if r.Params != nil {
+		raw, err := json.Marshal(r.Params)
+		if err != nil {
+			return nil, err
+		}
+		params = h.declaring(r.Method, raw)
+	}
+	res, err := h.link.Call(ctx, r.Method, params...)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Release()
+	if e := res.Err(); e != nil {
+		return nil, e
+	}
+	h.raw = slices.Clone(res.Result)
+	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(h.raw)), nil
+}
+
+// declaring puts the capabilities in their place in the params of initialize.
+func (h *hop) declaring(method string, raw []byte) [][]byte {
+	declared := jsonrpc.Get(raw, "capabilities")
+	if method != "initialize" || declared == nil {
+		return [][]byte{raw}
+	}
+	at := cap(raw) - cap(declared)
+	return [][]byte{raw[:at], h.shown, raw[at+len(declared):]}
+}

@@ -1,0 +1,149 @@
+package launch
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// passedOn are the names of the hub's environment that every child gets (C7).
+var passedOn = []string{
+	"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS",
+	"DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DOCKER_HOST",
+}
+
+// passedOnWindows are the names without which programs there do not start.
+var passedOnWindows = []string{
+	"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432", "COMPUTERNAME", "COMSPEC",
+	"HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+	"PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERDOMAIN",
+	"USERNAME", "USERPROFILE", "WINDIR",
+}
+
+// maxRootsText bounds MCP_ROOTS_JSON and MCP_ROOTS_PATHS: one string over
+// 128 KiB cannot be passed to a process, and both share the space with others.
+const maxRootsText = 64 << 10
+
+// passes reports whether a variable of the hub is passed on to every child.
+func passes(name, goos string) bool {
+	upper := strings.ToUpper(name)
+	if strings.HasSuffix(upper, "_PROXY") {
+		return true
+	}
+	if goos == "windows" {
+		name = upper
+		if slices.Contains(passedOnWindows, name) {
+			return true
+		}
+	}
+	if slices.Contains(passedOn, name) {
+		return true
+	}
+	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "SSL_CERT_")
+}
+
+// environment is a set of variables that keeps their order and, on Windows,
+// treats names that differ in case as one.
+type environment struct {
+	goos   string
+	names  []string
+	values map[string]string
+}
+
+func newEnvironment(goos string) *environment {
+	return &environment{goos: goos, values: map[string]string{}}
+}
+
+func (e *environment) key(name string) string {
+	if e.goos == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
+func (e *environment) set(name, value string) {
+	k := e.key(name)
+	if _, ok := e.values[k]; !ok {
+		e.names = append(e.names, name)
+	}
+	e.values[k] = value
+}
+
+func (e *environment) get(name string) (string, bool) {
+	v, ok := e.values[e.key(name)]
+	return v, ok
+}
+
+func (e *environment) unset(name string) {
+	k := e.key(name)
+	delete(e.values, k)
+	e.names = slices.DeleteFunc(e.names, func(n string) bool { return e.key(n) == k })
+}
+
+// list returns NAME=value, sorted by name.
+func (e *environment) list() []string {
+	names := slices.Sorted(slices.Values(e.names))
+	out := make([]string, 0, len(names))
+	for _, n := range names {
+		out = append(out, n+"="+e.values[e.key(n)])
+	}
+	return out
+}
+
+// inherited takes from the hub's environment what a child gets.
+func inherited(environ []string, more []string, goos string) *environment {
+	e := newEnvironment(goos)
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" {
+			continue
+		}
+		asked := slices.ContainsFunc(more, func(n string) bool { return e.key(n) == e.key(name) })
+		if asked || passes(name, goos) {
+			e.set(name, value)
+		}
+	}
+	return e
+}
+
+// setRoots sets MCP_ROOTS_* (C4). Where the texts are too long for the
+// environment it returns what a file, named by MCP_ROOTS_FILE, must hold.
+func (e *environment) setRoots(roots []rootsmgr.Root) (file []byte) {
+	type root struct {
+		URI  string `json:"uri"`
+		Name string `json:"name"`
+		Path string `json:"path"`
+	}
+	all := make([]root, 0, len(roots))
+	for _, r := range roots {
+		all = append(all, root{r.URI, rootName(r), r.Path})
+	}
+	text, err := json.Marshal(all)
+	if err != nil { // strings alone cannot fail
+		text = []byte("[]")
+	}
+	paths := strings.Join(RootPaths(roots), "\n")
+	for _, n := range []string{"MCP_ROOTS_JSON", "MCP_ROOTS_PATHS", "MCP_ROOTS_FILE"} {
+		e.unset(n)
+	}
+	e.set("MCP_ROOTS_COUNT", strconv.Itoa(len(roots)))
+	if len(text) > maxRootsText || len(paths) > maxRootsText {
+		return text
+	}
+	e.set("MCP_ROOTS_JSON", string(text))
+	e.set("MCP_ROOTS_PATHS", paths)
+	return nil
+}
+
+// Names returns the names of an environment, for status.
+func Names(env []string) []string {
+	out := make([]string, 0, len(env))
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		out = append(out, name)
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package launch
+
+import (
+	"slices"
+	"testing"
+
+	"mcphub/rootsmgr"
+)
+
+func TestEscapedPlaceholdersAreText(t *testing.T) {
+	x := expander{roots: []rootsmgr.Root{{Path: "/a"}, {Path: "/b"}}, list: ":"}
+	in := []string{"$${root}", "x$${roots}y", "$${root}${root}", "${roots}", "$$${root}", "${roots"}
+	want := []string{"${root}", "x${roots}y", "${root}/a", "/a", "/b", "$${root}", "${roots"}
+	got, err := x.args(in)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if (Program{Command: "x", Args: []string{"$${root}"}}).NeedsRoots() || !(Program{Command: "x", Args: []string{"${root}/b"}}).NeedsRoots() {
+		t.Error("an escaped placeholder counts as one")
+	}
+}

@@ -1,0 +1,30 @@
+//go:build unix
+
+package launch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// inode tells a file from another one at the same path.
+func inode(fi fs.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
+}
+
+// isProgram reports whether path is a regular file that we may execute.
+func isProgram(path string) bool {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	err = unix.Access(path, unix.X_OK)
+	return err == nil || (!errors.Is(err, unix.EACCES) && fi.Mode()&0o111 != 0)
+}

@@ -1,0 +1,16 @@
+package launch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// inode is not told by a FileInfo here.
+func inode(fs.FileInfo) uint64 { return 0 }
+
+// isProgram reports whether path is a regular file.
+func isProgram(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && !errors.Is(err, os.ErrNotExist) && fi.Mode().IsRegular()
+}

@@ -1,0 +1,293 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+// A Launch is everything that decides how one run of a child starts; equal
+// Launches start the same thing.
+type Launch struct {
+	Command string   // absolute path of the program
+	Args    []string // without the program's own name
+	Env     []string // NAME=value, sorted; the whole environment
+	Dir     string   // the working directory that the program is to have
+	Enter   string   // where the process starts instead; "" is Dir
+
+	// RootsFile is the text of the file that MCP_ROOTS_FILE is to name; nil
+	// where the environment holds the roots themselves.
+	RootsFile []byte
+
+	// Said, where set, is given each line of stderr as plain text, in order. It
+	// must not block: the child waits for it. It decides nothing.
+	Said func(pid int, line string)
+
+	CwdRoot string // the root that Dir comes from; "" where it comes from none
+	Rewrote bool   // directory arguments were replaced by roots
+}
+
+// Same reports whether starting o instead of l would make a difference.
+func (l Launch) Same(o Launch) bool {
+	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args) &&
+		slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile)
+}
+
+// Plan computes how a child starts with these roots. Its error says what the
+// operator or the person at the client can do.
+func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
+	dirs := rootsmgr.Directories(roots)
+	if prog.TakesDirectories() {
+		roots = dirs
+	}
+	args, err := expander{dirs, " "}.args(rewriteArgs(prog, RootPaths(dirs)))
+	if err != nil {
+		return Launch{}, fmt.Errorf("args: %w", err)
+	}
+	env, file, err := childEnv(prog, roots, h)
+	if err != nil {
+		return Launch{}, err
+	}
+	l := Launch{RootsFile: file, Rewrote: rewritesArgs(prog) && len(dirs) > 0}
+	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
+		return Launch{}, err
+	}
+	t, err := tame(prog, args, h.scratch, h.shell)
+	if err != nil {
+		return Launch{}, err
+	}
+	l.Args = t.args
+	if t.neutral && h.scratch == "" {
+		return Launch{}, errors.New("no private directory to start the launcher in: the cache folder cannot be written; set XDG_CACHE_HOME, or allow the project's own tools with \"local\": true")
+	}
+	switch {
+	case t.enter:
+		l.Enter = h.scratch
+		env.set("MCPHUB_WORKDIR", l.Dir)
+	case t.neutral:
+		l.Dir, l.CwdRoot = h.scratch, ""
+	}
+	if _, set := prog.Env["PYTHONSAFEPATH"]; t.safe && !set {
+		env.set("PYTHONSAFEPATH", "1")
+	}
+	skipped, err := trimSearch(prog, env, roots, h)
+	if err != nil {
+		return Launch{}, err
+	}
+	l.Env = env.list()
+	if l.Command, err = findProgram(prog, env, l.Dir, h); err != nil {
+		for _, dir := range skipped {
+			if found := withExtensions(filepath.Join(dir, prog.Command), env, h); found != "" && !strings.ContainsAny(prog.Command, `/`+string(filepath.Separator)) {
+				return l, fmt.Errorf("command %q was found only as %s, inside a root, where whoever wrote the project could have put it; write its absolute path, or allow it with \"local\": true", prog.Command, found)
+			}
+		}
+		return l, err
+	}
+	if h.goos == "windows" {
+		err = checkBatch(prog, l, roots)
+	}
+	return l, err
+}
+
+// childEnv builds the environment: what is passed on, the child's own, the
+// roots (C4, C7). A variable that names a root where none is known stays unset.
+func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []byte, error) {
+	env := inherited(h.environ, prog.Inherit, h.goos)
+	sep := ":"
+	if h.goos == "windows" {
+		sep = ";"
+	}
+	x := expander{rootsmgr.Directories(roots), sep}
+	for name, value := range prog.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
+		}
+		v, err := x.text(value)
+		var missing *MissingRootError
+		switch {
+		case errors.As(err, &missing) && missing.known == "":
+			env.unset(name)
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("env %s: %w", name, err)
+		}
+		env.set(name, v)
+	}
+	file := env.setRoots(roots)
+	return env, file, nil
+}
+
+// workingDir chooses the working directory, and says which root it is.
+func workingDir(prog Program, roots []rootsmgr.Root, h Machine) (dir, root string, err error) {
+	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {
+		x := expander{roots: roots}
+		dir, err := x.expand(prog.Cwd, firstPath(roots))
+		if err != nil {
+			return "", "", fmt.Errorf("cwd: %w", err)
+		}
+		if !filepath.IsAbs(dir) {
+			return "", "", fmt.Errorf("cwd: %q is not an absolute path", dir)
+		}
+		if !h.isDir(dir) {
+			return "", "", fmt.Errorf("cwd: %s is not a directory that can be entered", dir)
+		}
+		if namesRoots(prog.Cwd) {
+			root = dir
+		}
+		return dir, root, nil
+	}
+	for _, r := range roots {
+		if h.isDir(r.Path) {
+			return r.Path, r.Path, nil
+		}
+	}
+	if prog.Shared {
+		if h.own == "" {
+			return "", "", errors.New("no directory of its own to start in, which a shared server without roots needs; set \"cwd\"")
+		}
+		return h.own, "", nil
+	}
+	if h.dir != "" && !isTop(h.dir) && h.isDir(h.dir) {
+		return h.dir, "", nil
+	}
+	if h.home != "" && h.isDir(h.home) {
+		return h.home, "", nil
+	}
+	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
+}
+
+func firstPath(roots []rootsmgr.Root) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	return roots[0].Path
+}
+
+// isTop reports whether dir is a file system's top.
+func isTop(dir string) bool { return filepath.Dir(dir) == dir }
+
+// trimSearch takes out of PATH what a hostile clone could fill: entries that mean
+// the working directory, and folders that lie inside a root, which it returns. The
+// folder of an absolute command stays. Other variables that make programs come from
+// the working directory are refused.
+func trimSearch(prog Program, env *environment, roots []rootsmgr.Root, h Machine) (skipped []string, err error) {
+	if prog.Local {
+		return nil, nil
+	}
+	if v, ok := env.get("PATH"); ok {
+		var keep []string
+		for _, p := range filepath.SplitList(v) {
+			switch {
+			case !filepath.IsAbs(p):
+			case p != filepath.Dir(prog.Command) && insideRoots(p, roots, h):
+				skipped = append(skipped, p)
+			default:
+				keep = append(keep, p)
+			}
+		}
+		if env.set("PATH", strings.Join(keep, string(filepath.ListSeparator))); len(keep) == 0 {
+			env.unset("PATH") // an empty one means the working directory
+		}
+	}
+	if prog.Cwd != "" && !namesRoots(prog.Cwd) {
+		return skipped, nil
+	}
+	for _, name := range env.names {
+		if value, _ := env.get(name); variableReaches(env.key(name), value) {
+			return nil, fmt.Errorf("env %s: %q would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name, value)
+		}
+	}
+	return skipped, nil
+}
+
+// insideRoots reports whether a directory is a root or lies inside one, as it is
+// written or where its links lead. A root that holds the home folder does not count:
+// it is nobody's project, and the user's own tools are in it.
+func insideRoots(dir string, roots []rootsmgr.Root, h Machine) bool {
+	fold := func(p string) string {
+		if h.goos == "windows" || h.goos == "darwin" {
+			return strings.ToLower(p)
+		}
+		return p
+	}
+	for _, d := range []string{filepath.Clean(dir), h.real(dir)} {
+		for _, r := range roots {
+			if within(fold(d), fold(r.Path)) && !within(fold(h.home), fold(r.Path)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within reports whether path is dir or lies below it, as they are written.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// findProgram finds the command as the child's own environment would. A name
+// with a separator must be absolute, or start from a directory that the
+// operator chose.
+func findProgram(prog Program, env *environment, dir string, h Machine) (string, error) {
+	switch c := prog.Command; {
+	case c == "":
+		return "", errors.New("no command: set \"command\"")
+	case strings.ContainsRune(c, 0):
+		return "", errors.New("command: NUL cannot be part of a path")
+	case filepath.IsAbs(c):
+		if found := withExtensions(c, env, h); found != "" {
+			return found, nil
+		}
+		return "", fmt.Errorf("command %s is not an executable file", c)
+	case strings.ContainsAny(c, `/`+string(filepath.Separator)):
+		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
+			return "", fmt.Errorf("command %q would be taken from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", c)
+		}
+		if found := withExtensions(filepath.Join(dir, c), env, h); found != "" {
+			return found, nil
+		}
+		return "", fmt.Errorf("command %s is not an executable file below %s", c, dir)
+	}
+	list, _ := env.get("PATH")
+	for _, p := range filepath.SplitList(list) {
+		if !filepath.IsAbs(p) {
+			if !prog.Local {
+				continue
+			}
+			p = filepath.Join(dir, p)
+		}
+		if found := withExtensions(filepath.Join(p, prog.Command), env, h); found != "" {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("command %q was not found in PATH; install it, or write its absolute path", prog.Command)
+}
+
+// withExtensions returns path, or on Windows path with an ending of PATHEXT,
+// if that is a program; "" if there is none.
+func withExtensions(path string, env *environment, h Machine) string {
+	if h.goos != "windows" {
+		if h.isProg(path) {
+			return path
+		}
+		return ""
+	}
+	if filepath.Ext(path) != "" && h.isProg(path) {
+		return path
+	}
+	exts, ok := env.get("PATHEXT")
+	if !ok {
+		exts = ".COM;.EXE;.BAT;.CMD"
+	}
+	for _, ext := range strings.Split(exts, ";") {
+		if ext != "" && h.isProg(path+ext) {
+			return path + ext
+		}
+	}
+	return ""
+}

@@ -1,0 +1,227 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+)
+
+// A launcher is a command that finds its program by its arguments (npx, uvx,
+// node, sh), or by a file of the directory that it works in (make).
+type launcher struct {
+	sub    []string // subcommands that come first, one of them ("" where there may be none)
+	values []string // its own flags that take the next word
+	files  []string // likewise, and the word is a file, a folder or a module that it runs or obeys
+	lists  []string // likewise, and the word is several, as in PATH
+	specs  []string // likewise, and the word is a package, or a path where it looks like one
+	ends   []string // its flags after which no program follows (python -m MODULE)
+	runs   []string // its flags that the program follows (java -jar FILE)
+	code   []string // its flags after which text to run follows (sh -c TEXT)
+	script bool     // its program is a file, taken from the working directory when relative
+	python bool
+
+	// wraps: its program is another command with its arguments; skip words of its
+	// own come first (timeout 5 COMMAND).
+	wraps bool
+	skip  int
+
+	// implied is what it reads of the working directory, whatever else its
+	// arguments say: with the subcommands of only, where there are any, and unless
+	// one of the flags in given names another directory or file.
+	implied string
+	only    []string
+	given   []string
+	tied    bool // it is of no use elsewhere
+}
+
+var launchers = map[string]launcher{
+	"npx":     {implied: "node_modules", given: []string{"--prefix"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "-w", "--workspace", "--cache", "--registry", "--userconfig", "--script-shell", "--shell"}, files: []string{"--prefix"}},
+	"npm":     {sub: []string{"exec", "x"}, values: []string{"-p", "--package", "-c", "--call", "--prefix", "--cache", "--registry"}, implied: "package.json"},
+	"uvx":     {values: uvValues, files: uvFiles, specs: uvSpecs, python: true},
+	"uv":      {sub: []string{"run", "tool"}, values: uvValues, files: uvFiles, specs: uvSpecs, python: true, implied: "pyproject.toml", given: []string{"--directory", "--project"}},
+	"pipx":    {sub: []string{"run"}, values: []string{"--spec", "--python", "--index-url", "--pip-args"}, python: true, implied: "a script of that name"},
+	"bunx":    {values: []string{"-p", "--package"}, implied: "node_modules"},
+	"bun":     {sub: []string{"x", "run", ""}, values: []string{"-p", "--package"}, files: []string{"--cwd", "-r", "--preload", "--import", "-c", "--config", "--env-file"}, code: []string{"-e", "--eval"}, script: true, implied: "package.json and bunfig.toml"},
+	"pnpx":    {values: []string{"--package"}, implied: "package.json"},
+	"pnpm":    {sub: []string{"dlx", "exec", "run"}, values: []string{"--package"}, files: []string{"-C", "--dir"}, implied: "package.json"},
+	"yarn":    {sub: []string{"dlx", "exec", "run"}, values: []string{"-p", "--package"}, files: []string{"--cwd"}, implied: "package.json and .yarnrc.yml"},
+	"deno":    {sub: []string{"run"}, values: []string{"-L", "--log-level"}, files: []string{"-c", "--config", "--import-map", "--env-file"}, script: true, implied: "deno.json"},
+	"poetry":  {sub: []string{"run"}, files: []string{"-C", "--directory", "-P", "--project"}, python: true, implied: "pyproject.toml"},
+	"pdm":     {sub: []string{"run"}, files: []string{"-p", "--project"}, python: true, implied: "pyproject.toml"},
+	"hatch":   {sub: []string{"run"}, values: []string{"-e", "--env", "-p", "--project"}, python: true, implied: "pyproject.toml"},
+	"node":    {values: []string{"-C", "--conditions"}, files: append([]string{"--experimental-loader", "--env-file", "--env-file-if-exists", "--experimental-config-file", "--snapshot-blob", "--run"}, nodeModules...), code: nodeCode, script: true},
+	"tsx":     {values: []string{"-C", "--conditions"}, files: append([]string{"--tsconfig", "--env-file"}, nodeModules...), code: nodeCode, script: true},
+	"ts-node": {files: append([]string{"-P", "--project"}, nodeModules...), code: nodeCode, script: true},
+	"python":  {values: []string{"-W", "-X", "--check-hash-based-pycs"}, ends: []string{"-m", "-c"}, script: true, python: true},
+	"ruby":    {values: []string{"-r"}, files: []string{"-I", "-C"}, code: []string{"-e"}, script: true},
+	"perl":    {files: []string{"-I"}, code: []string{"-e", "-E"}, script: true},
+	"php":     {values: []string{"-d"}, files: []string{"-c", "-f", "-S", "-t"}, code: []string{"-r"}, script: true},
+	"lua":     {values: []string{"-l"}, code: []string{"-e"}, script: true},
+	"java": {
+		files: []string{"-jar"}, lists: javaPaths, runs: []string{"-jar"},
+		implied: "classes", given: append([]string{"-jar"}, javaPaths...), tied: true,
+	},
+	"dotnet": {values: []string{"--fx-version", "--roll-forward"}, files: []string{"--project", "--depsfile", "--runtimeconfig"}, script: true},
+	"go":     {implied: "go.mod", files: []string{"-C", "-modfile"}},
+	"cargo":  {implied: "Cargo.toml", files: []string{"-C", "--manifest-path", "--config"}},
+
+	"rscript": {code: []string{"-e"}, files: []string{"-f"}, script: true, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
+	"r":       {code: []string{"-e"}, files: []string{"-f"}, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
+	"clojure": {files: []string{"-i", "--init"}, code: []string{"-e", "--eval"}, implied: "deps.edn"},
+	"bb":      {files: []string{"-f", "--file", "--config", "-cp", "--classpath"}, code: []string{"-e"}, script: true, implied: "bb.edn"},
+	"pixi":    {sub: []string{"run"}, files: []string{"--manifest-path"}, implied: "pixi.toml", given: []string{"--manifest-path"}},
+
+	"sh":   {values: []string{"-o", "+o", "-O", "+O"}, files: []string{"--rcfile", "--init-file"}, code: []string{"-c"}, script: true},
+	"pwsh": {values: []string{"-ExecutionPolicy"}, files: []string{"-File", "-f", "-WorkingDirectory"}, code: []string{"-Command", "-c", "-EncodedCommand"}, script: true},
+
+	"env":     {wraps: true, values: []string{"-u", "--unset"}, files: []string{"-C", "--chdir"}, code: []string{"-S", "--split-string"}},
+	"nice":    {wraps: true, values: []string{"-n", "--adjustment"}},
+	"ionice":  {wraps: true, values: []string{"-c", "--class", "-n", "--classdata"}},
+	"timeout": {wraps: true, values: []string{"-k", "--kill-after", "-s", "--signal"}, skip: 1},
+	"stdbuf":  {wraps: true, values: []string{"-i", "--input", "-o", "--output", "-e", "--error"}},
+	"nohup":   {wraps: true},
+	"setsid":  {wraps: true},
+	"sudo":    {wraps: true, values: []string{"-u", "--user", "-g", "--group"}, files: []string{"-D", "--chdir"}},
+
+	"git":            {implied: "the aliases, hooks and core.fsmonitor of its .git", files: gitPlaces, given: gitPlaces, tied: true},
+	"make":           {implied: "its Makefile", files: makePlaces, given: makePlaces, tied: true},
+	"just":           {implied: "its justfile", files: []string{"-f", "--justfile", "-d", "--working-directory"}, given: []string{"-f", "--justfile"}, tied: true},
+	"task":           {implied: "its Taskfile", files: []string{"-t", "--taskfile", "-d", "--dir"}, given: []string{"-t", "--taskfile", "-d", "--dir"}, tied: true},
+	"rake":           {implied: "its Rakefile", files: []string{"-f", "--rakefile"}, given: []string{"-f", "--rakefile"}, tied: true},
+	"bundle":         {implied: "its Gemfile", tied: true},
+	"mix":            {implied: "its mix.exs", tied: true},
+	"lein":           {implied: "its project.clj", tied: true},
+	"sbt":            {implied: "its build.sbt", tied: true},
+	"composer":       {implied: "its composer.json", files: composerPlaces, given: composerPlaces, tied: true},
+	"swift":          {implied: "its Package.swift", only: []string{"run", "build", "test"}, files: []string{"--package-path"}, given: []string{"--package-path"}, tied: true},
+	"dart":           {implied: "its pubspec.yaml", only: []string{"run"}, tied: true},
+	"stack":          {implied: "its stack.yaml", files: []string{"--stack-yaml"}, given: []string{"--stack-yaml"}, tied: true},
+	"cabal":          {implied: "its cabal.project", files: cabalPlaces, given: cabalPlaces, tied: true},
+	"mvn":            {implied: "its pom.xml", files: []string{"-f", "--file"}, given: []string{"-f", "--file"}, tied: true},
+	"gradle":         {implied: "its build.gradle", files: []string{"-p", "--project-dir"}, given: []string{"-p", "--project-dir"}, tied: true},
+	"docker":         {implied: "its compose.yaml", only: []string{"compose"}, files: composePlaces, given: composePlaces, tied: true},
+	"docker-compose": {implied: "its compose.yaml", files: composePlaces, given: composePlaces, tied: true},
+}
+
+var (
+	uvValues       = []string{"--index", "--index-url", "--default-index", "--extra-index-url", "-i", "--cache-dir", "--extra", "--group"}
+	uvFiles        = []string{"--with-editable", "--with-requirements", "--directory", "--project", "--env-file", "--config-file", "-c", "--constraints"}
+	uvSpecs        = []string{"--from", "--with", "-w", "-p", "--python", "-f", "--find-links"}
+	nodeModules    = []string{"-r", "--require", "--import", "--loader"} // a bare name is looked for in node_modules there
+	nodeCode       = []string{"-e", "--eval", "-p", "--print", "-pe"}
+	javaPaths      = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"}
+	gitPlaces      = []string{"-C", "--git-dir"}
+	makePlaces     = []string{"-f", "--file", "--makefile", "-C", "--directory"}
+	composerPlaces = []string{"-d", "--working-dir"}
+	cabalPlaces    = []string{"--project-dir", "--project-file"}
+	composePlaces  = []string{"-f", "--file", "--project-directory"}
+)
+
+// launcherOf returns what is known of a command, under the name it is known by.
+func launcherOf(command string) (string, launcher, bool) {
+	name := baseName(command)
+	switch {
+	case strings.HasPrefix(name, "python"), name == "py", name == "pypy", name == "pypy3":
+		name = "python"
+	case name == "nodejs":
+		name = "node"
+	case name == "bash", name == "zsh", name == "dash", name == "ksh", name == "fish", name == "ash":
+		name = "sh"
+	case name == "powershell":
+		name = "pwsh"
+	case name == "clj":
+		name = "clojure"
+	case name == "gmake":
+		name = "make"
+	case name == "podman" || name == "nerdctl":
+		name = "docker"
+	}
+	l, ok := launchers[name]
+	return name, l, ok
+}
+
+// takes reports whether a flag takes the next word.
+func (l *launcher) takes(flag string) bool {
+	return slices.Contains(l.values, flag) || slices.Contains(l.files, flag) || slices.Contains(l.lists, flag) || slices.Contains(l.specs, flag)
+}
+
+// isCode reports whether text to run follows a flag; letters may be put together
+// (bash -lc TEXT).
+func (l *launcher) isCode(flag string) bool {
+	return slices.Contains(l.code, flag) ||
+		slices.Contains(l.code, "-c") && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' && strings.Contains(flag, "c") && strings.Trim(flag[1:], "abcefhiklmnprstuvx") == ""
+}
+
+// programAt returns where among the arguments of a launcher the program's
+// name or script stands; -1 where the command is no launcher, len(args) where
+// there is none.
+func programAt(command string, args []string) int {
+	at := unwrap(command, args)
+	if at > 0 {
+		if inner := programAt(args[at-1], args[at:]); inner >= 0 {
+			return at + inner
+		}
+		return at - 1
+	}
+	_, l, ok := launcherOf(command)
+	if !ok {
+		return -1
+	}
+	needSub := len(l.sub) > 0
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			return i + 1
+		case slices.Contains(l.ends, a), l.isCode(a):
+			return len(args)
+		case slices.Contains(l.runs, a):
+			return min(i+1, len(args))
+		case strings.HasPrefix(a, "-"):
+			if l.takes(a) {
+				i++
+			}
+		case needSub && slices.Contains(l.sub, a):
+			needSub = a == "tool" // uv tool run
+			if needSub {
+				l.sub = []string{"run"}
+			}
+		case needSub && !slices.Contains(l.sub, ""):
+			return len(args)
+		default:
+			return i
+		}
+	}
+	return len(args)
+}
+
+// unwrap returns where the arguments of the inner command begin of "env A=b npx
+// ...", or of "cmd /c npx ...", as configurations for Windows write it; 0 for none.
+func unwrap(command string, args []string) int {
+	if baseName(command) == "cmd" {
+		if len(args) > 1 && strings.EqualFold(args[0], "/c") {
+			return 2
+		}
+		return 0
+	}
+	name, l, _ := launcherOf(command)
+	if !l.wraps {
+		return 0
+	}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case l.isCode(a):
+			return 0
+		case strings.HasPrefix(a, "-"):
+			if l.takes(a) {
+				i++
+			}
+		case name == "env" && strings.Contains(a, "="):
+		case l.skip > 0:
+			l.skip--
+		default:
+			return i + 1
+		}
+	}
+	return 0
+}

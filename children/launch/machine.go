@@ -1,0 +1,168 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/rs/zerolog"
+)
+
+// A Machine is what a Launch is computed from besides Program and roots.
+type Machine struct {
+	environ []string // the hub's environment
+	home    string
+	dir     string // the hub's own working directory
+	goos    string
+	scratch string                  // an empty directory of ours, for launchers; "" where there is none
+	shell   string                  // npmShell as a file; "" where there is none
+	own     string                  // an empty directory of the child's own, for one that many share; "" where it has none
+	shelter func() (shelter, error) // makes scratch and shell when first asked
+	isDir   func(path string) bool
+	isProg  func(path string) bool   // an executable regular file
+	real    func(path string) string // without links; path itself where it leads nowhere
+}
+
+// NewMachine is this machine. environ nil, home "" and dir "" mean the environment,
+// the user's home folder and the working directory of this process.
+func NewMachine(environ []string, home, dir string) Machine {
+	h := Machine{environ: environ, home: home, dir: dir, goos: runtime.GOOS, isDir: isDir, isProg: isProgram, real: RealPath}
+	if h.environ == nil {
+		h.environ = os.Environ()
+	}
+	if h.home == "" {
+		h.home, _ = os.UserHomeDir()
+	}
+	if h.dir == "" {
+		h.dir, _ = os.Getwd()
+	}
+	plain := h
+	h.shelter = sync.OnceValues(func() (shelter, error) { return scratch(plain) })
+	return h
+}
+
+// System is the operating system, as runtime.GOOS names it.
+func (h Machine) System() string { return h.goos }
+
+// IsDir reports whether path is a directory that can be looked into.
+func (h Machine) IsDir(path string) bool { return h.isDir(path) }
+
+// WithOwn is the machine with an empty directory of the child's own, for one that
+// many share and that is served no roots; "": it has none.
+func (h Machine) WithOwn(dir string) Machine {
+	h.own = dir
+	return h
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// RealPath is a path without links; path itself where it leads nowhere.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// For returns the machine as this program is planned on: with
+// the directory in which launchers start that are not trusted with the working
+// directory, and the shell that leads them there (C4), where it needs them.
+// Where they cannot be made, that child fails with the reason; nothing else does.
+func (h Machine) For(prog Program, log zerolog.Logger) Machine {
+	if t, err := tame(prog, prog.Args, "x", "x"); err != nil || !t.neutral {
+		return h
+	}
+	p, err := h.shelter()
+	if err != nil {
+		log.Warn().Err(err).Msg("no private directory for launchers")
+		return h
+	}
+	h.scratch, h.shell = p.dir, p.shell
+	return h
+}
+
+// shelter is what launchers start in and with.
+type shelter struct{ dir, shell string }
+
+// npmShell is the script shell given to npx on Unix. npm runs the program it
+// found with it, from npm's own working directory; only then is the child's
+// working directory entered. Install scripts of packages run where they are.
+const npmShell = `#!/bin/sh
+if [ "$npm_lifecycle_event" = npx ] && [ -n "$MCPHUB_WORKDIR" ]; then
+	cd -- "$MCPHUB_WORKDIR" || exit 1
+	unset MCPHUB_WORKDIR npm_config_script_shell npm_config_prefix npm_config_local_prefix INIT_CWD
+fi
+exec /bin/sh "$@"
+`
+
+// scratch makes an empty directory below the cache folder, and the shell
+// script beside it.
+func scratch(h Machine) (shelter, error) {
+	base := h.CacheFolder()
+	if base == "" {
+		return shelter{}, errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
+	}
+	dir := filepath.Join(base, "launch")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return shelter{}, err
+	}
+	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() {
+		return shelter{}, fmt.Errorf("%s is not a directory", dir)
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		return shelter{}, fmt.Errorf("%s must be empty: launchers start there; remove what is in it", dir)
+	}
+	if runtime.GOOS == "windows" {
+		return shelter{dir, ""}, nil
+	}
+	shell := filepath.Join(base, "npm-shell")
+	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && isProgram(shell) {
+		return shelter{dir, shell}, nil
+	}
+	f, err := os.CreateTemp(base, "npm-shell-*")
+	if err != nil {
+		return shelter{}, err
+	}
+	_, err = f.WriteString(npmShell)
+	err = errors.Join(err, f.Chmod(0o700), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), shell)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return shelter{}, err
+	}
+	return shelter{dir, shell}, nil
+}
+
+// CacheFolder is the hub's own folder below the user's cache folder; "" where there
+// is none.
+func (h Machine) CacheFolder() string {
+	base := cacheDir(inherited(h.environ, nil, h.goos), h)
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(base, "mcphub")
+}
+
+func cacheDir(env *environment, h Machine) string {
+	if v, ok := env.get("XDG_CACHE_HOME"); ok && filepath.IsAbs(v) {
+		return v
+	}
+	if v, ok := env.get("LOCALAPPDATA"); ok && h.goos == "windows" && filepath.IsAbs(v) {
+		return v
+	}
+	if h.home == "" || !filepath.IsAbs(h.home) {
+		return ""
+	}
+	if h.goos == "darwin" {
+		return filepath.Join(h.home, "Library", "Caches")
+	}
+	return filepath.Join(h.home, ".cache")
+}

@@ -1,0 +1,354 @@
+package launch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+)
+
+const (
+	officialPackage = "@modelcontextprotocol/server-filesystem"
+	OfficialProbe   = "list_allowed_directories"
+)
+
+// filesystemNames are the base names of commands and scripts whose positional
+// arguments are directories (C3).
+var filesystemNames = []string{"filesystem-server", "mcp-server-filesystem"}
+
+// baseName returns the last part of a command or script, whichever separator
+// it is written with, without the endings of programs and scripts, lower case.
+func baseName(command string) string {
+	b := path.Base(strings.ReplaceAll(command, `\`, "/"))
+	low := strings.ToLower(b)
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"} {
+		if s, ok := strings.CutSuffix(low, ext); ok && s != "" {
+			return s
+		}
+	}
+	return low
+}
+
+// isPackage reports whether arg is the official package, a version or tag of
+// it, or a file inside it.
+func isPackage(arg string) bool {
+	arg = strings.TrimPrefix(arg, "npm:")
+	if rest, ok := strings.CutPrefix(arg, officialPackage); ok && (rest == "" || rest[0] == '@') {
+		return true
+	}
+	return strings.Contains(strings.ReplaceAll(arg, `\`, "/"), "/node_modules/"+officialPackage+"/")
+}
+
+// isFilesystemName reports whether a command, script or package has one of
+// the names of filesystem servers, a version suffix left aside.
+func isFilesystemName(word string) bool {
+	base := baseName(word)
+	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
+		base = base[:i]
+	}
+	return slices.Contains(filesystemNames, base)
+}
+
+// isContainer reports whether the command runs its program somewhere with
+// other paths.
+func isContainer(command string) bool {
+	switch baseName(command) {
+	case "docker", "podman", "nerdctl":
+		return true
+	}
+	return false
+}
+
+// recognise finds the word after which the arguments of a filesystem-like
+// server begin: an index into prog.Args, or -1 for the command itself.
+func recognise(prog Program) (after int, ok bool) {
+	if isContainer(prog.Command) {
+		return 0, false
+	}
+	last := -2
+	for i, a := range prog.Args {
+		word := a
+		if v, isFlag := strings.CutPrefix(a, "--package="); isFlag {
+			word = v
+		}
+		if isPackage(word) {
+			last = i
+		}
+	}
+	at := programAt(prog.Command, prog.Args)
+	switch {
+	case at < 0 && isFilesystemName(prog.Command):
+		return -1, true
+	case at >= 0 && at < len(prog.Args) && isFilesystemName(prog.Args[at]):
+		return max(at, last), true
+	case last < 0:
+		return 0, false
+	case at > last && at < len(prog.Args): // npx --package=PACKAGE program
+		return at, true
+	}
+	return last, true
+}
+
+// Official reports whether it is the official filesystem server.
+func (prog Program) Official() bool {
+	if isContainer(prog.Command) {
+		return false
+	}
+	return slices.ContainsFunc(prog.Args, func(a string) bool {
+		return isPackage(strings.TrimPrefix(a, "--package="))
+	})
+}
+
+// rewritesArgs reports whether directory arguments of the child are replaced
+// by root paths. Arguments that name ${roots} themselves say better where.
+func rewritesArgs(prog Program) bool {
+	if isContainer(prog.Command) || slices.ContainsFunc(prog.Args, namesRoots) {
+		return false
+	}
+	switch prog.Rewrite {
+	case RewriteAlways:
+		return true
+	case RewriteKnown:
+		_, ok := recognise(prog)
+		return ok
+	}
+	return false
+}
+
+// rewriteArgs returns the arguments with the directories replaced by paths:
+// in place of the first directory, at the end where there was none. Flags and
+// their values, and everything up to the program's name, stay. Without paths
+// the configured arguments stand (C3).
+func rewriteArgs(prog Program, paths []string) []string {
+	if !rewritesArgs(prog) || len(paths) == 0 {
+		return slices.Clone(prog.Args)
+	}
+	after, known := recognise(prog)
+	if !known {
+		after = programAt(prog.Command, prog.Args)
+	}
+	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
+	placed := false
+	for _, w := range splitWords(prog.Args[len(out):]) {
+		if !w.positional || (!known && !looksLikePath(w.text)) {
+			out = append(out, w.text)
+			continue
+		}
+		if !placed {
+			out = append(out, paths...)
+			placed = true
+		}
+	}
+	if !placed {
+		out = append(out, paths...)
+	}
+	return out
+}
+
+type word struct {
+	text       string
+	positional bool
+}
+
+// splitWords tells flags and their values from positional arguments. A flag
+// without "=" takes the next word, unless the flag is one that takes none.
+func splitWords(args []string) []word {
+	var out []word
+	value, rest := false, false
+	for _, a := range args {
+		flag := !rest && len(a) > 1 && a[0] == '-'
+		switch {
+		case rest:
+			out = append(out, word{a, true})
+		case a == "--":
+			rest = true
+			out = append(out, word{a, false})
+			value = false
+		case flag:
+			out = append(out, word{a, false})
+			value = !strings.Contains(a, "=") && !isSwitch(a)
+		default:
+			out = append(out, word{a, !value})
+			value = false
+		}
+	}
+	return out
+}
+
+// isSwitch reports whether a flag is of a kind that takes no value.
+func isSwitch(flag string) bool {
+	name := strings.ToLower(strings.TrimLeft(flag, "-"))
+	for _, p := range []string{"no-", "allow-", "disable-", "enable-", "skip-", "with-", "without-"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	switch name {
+	case "read-only", "readonly", "read_only", "ro", "read-write", "rw", "writable",
+		"verbose", "v", "vv", "debug", "quiet", "q", "silent", "y", "yes", "force",
+		"stdio", "h", "help", "version", "strict", "dry-run", "follow-symlinks", "recursive", "hidden", "json":
+		return true
+	}
+	return false
+}
+
+// looksLikePath is used where only "roots": "args" says that there are
+// directories: a bare word may be a subcommand.
+func looksLikePath(arg string) bool {
+	return arg == "." || arg == ".." || strings.HasPrefix(arg, "~") || strings.ContainsAny(arg, `/\`)
+}
+
+// expander replaces ${roots}, ${root} and ${root:NAME}.
+type expander struct {
+	roots []rootsmgr.Root
+	list  string // between the roots where several must be one string
+}
+
+// A MissingRootError says that a placeholder has nothing to stand for.
+type MissingRootError struct{ placeholder, known string }
+
+func (e *MissingRootError) Error() string {
+	if e.known == "" {
+		return e.placeholder + " has no value: no root that is a directory is known"
+	}
+	return fmt.Sprintf("%s names no root; the roots are called %s", e.placeholder, e.known)
+}
+
+// NoRoot reports whether that is because no root is known at all.
+func (e *MissingRootError) NoRoot() bool { return e.known == "" }
+
+func (x expander) named(name string) (string, bool) {
+	for _, r := range x.roots {
+		if r.Name == name {
+			return r.Path, true
+		}
+	}
+	for _, r := range x.roots {
+		if path.Base(strings.ReplaceAll(r.Path, `\`, "/")) == name {
+			return r.Path, true
+		}
+	}
+	return "", false
+}
+
+func (x expander) names() string {
+	var names []string
+	for _, r := range x.roots {
+		names = append(names, fmt.Sprintf("%q", rootName(r)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// text expands a string into one string; ${roots} are joined.
+func (x expander) text(s string) (string, error) {
+	return x.expand(s, strings.Join(RootPaths(x.roots), x.list))
+}
+
+// holds reports whether s has a placeholder that is not escaped ("$${root}" is
+// the text "${root}").
+func holds(s, placeholder string) bool {
+	for {
+		i := strings.Index(s, placeholder)
+		if i < 0 {
+			return false
+		}
+		if i == 0 || s[i-1] != '$' {
+			return true
+		}
+		s = s[i+len(placeholder):]
+	}
+}
+
+// expand reads s once from left to right, so that a root's own path is never
+// expanded again. What is escaped loses its first "$" and nothing else.
+func (x expander) expand(s, roots string) (string, error) {
+	var out strings.Builder
+	for {
+		i := strings.Index(s, "${root")
+		if i < 0 {
+			out.WriteString(s)
+			return out.String(), nil
+		}
+		before := s[:i]
+		s = s[i:]
+		end := strings.IndexByte(s, '}')
+		if end < 0 {
+			out.WriteString(before)
+			out.WriteString(s)
+			return out.String(), nil
+		}
+		mark := s[:end+1]
+		if literal, escaped := strings.CutSuffix(before, "$"); escaped {
+			out.WriteString(literal)
+			out.WriteString(mark)
+			s = s[end+1:]
+			continue
+		}
+		out.WriteString(before)
+		value, err := x.value(mark, roots)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+		s = s[end+1:]
+	}
+}
+
+func (x expander) value(mark, roots string) (string, error) {
+	name, named := strings.CutPrefix(mark, "${root:")
+	switch {
+	case mark == "${roots}":
+		return roots, nil
+	case mark == "${root}" && len(x.roots) > 0:
+		return x.roots[0].Path, nil
+	case mark == "${root}":
+		return "", &MissingRootError{placeholder: mark}
+	case named:
+		if p, ok := x.named(strings.TrimSuffix(name, "}")); ok {
+			return p, nil
+		}
+		return "", &MissingRootError{mark, x.names()}
+	}
+	return mark, nil // ${rootless}: not ours
+}
+
+// args expands arguments; one with ${roots} becomes one argument a root.
+func (x expander) args(in []string) ([]string, error) {
+	var out []string
+	for _, a := range in {
+		each := []string{""}
+		if holds(a, "${roots}") {
+			each = RootPaths(x.roots)
+		}
+		for _, p := range each {
+			v, err := x.expand(a, p)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// RootPaths are the paths of roots.
+func RootPaths(roots []rootsmgr.Root) []string {
+	out := make([]string, 0, len(roots))
+	for _, r := range roots {
+		out = append(out, r.Path)
+	}
+	return out
+}
+
+// rootName is a root's name, or the last part of its path.
+func rootName(r rootsmgr.Root) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	if b := path.Base(strings.ReplaceAll(r.Path, `\`, "/")); b != "." && b != "/" {
+		return b
+	}
+	return r.Path
+}

@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mcphub/rootsmgr"
+)
+
+func rootsAt(paths ...string) []rootsmgr.Root {
+	var out []rootsmgr.Root
+	for _, p := range paths {
+		name := ""
+		if i := strings.IndexByte(p, '|'); i >= 0 {
+			p, name = p[:i], p[i+1:]
+		}
+		out = append(out, rootsmgr.Root{URI: "file://" + p, Path: p, Name: name})
+	}
+	return out
+}
+
+func TestRewriteArgs(t *testing.T) {
+	const pkg = "@modelcontextprotocol/server-filesystem"
+	two := []string{"/home/user/project", "/home/user/documents"}
+	for _, c := range []struct {
+		name    string
+		command string
+		args    string
+		mode    Rewrite
+		paths   []string
+		want    string
+	}{
+		{"C3's example", "filesystem-server", "--read-only", RewriteKnown, two, "--read-only /home/user/project /home/user/documents"},
+		{"switch before a directory", "filesystem-server", "--read-only /old", RewriteKnown, two, "--read-only /home/user/project /home/user/documents"},
+		{"in place", "mcp-server-filesystem", "/old --log-level debug /older", RewriteKnown, two, "/home/user/project /home/user/documents --log-level debug"},
+		{"a flag's value stays", "mcp-server-filesystem", "--config /etc/fs.json /old", RewriteKnown, []string{"/r"}, "--config /etc/fs.json /r"},
+		{"a flag with = takes none", "mcp-server-filesystem", "--config=/etc/fs.json /old", RewriteKnown, []string{"/r"}, "--config=/etc/fs.json /r"},
+		{"behind --", "mcp-server-filesystem", "-- -odd", RewriteKnown, []string{"/r"}, "-- /r"},
+		{"no roots", "filesystem-server", "--read-only /old", RewriteKnown, nil, "--read-only /old"},
+		{"path and ending", "/opt/bin/filesystem-server.exe", "/old", RewriteKnown, []string{"/r"}, "/r"},
+		{"npx package", "npx", "-y " + pkg + " /old", RewriteKnown, []string{"/r"}, "-y " + pkg + " /r"},
+		{"npx package, relative directory", "npx", "-y " + pkg + " data", RewriteKnown, []string{"/r"}, "-y " + pkg + " /r"},
+		{"npx version", "npx", pkg + "@2026.8.31", RewriteKnown, two, pkg + "@2026.8.31 /home/user/project /home/user/documents"},
+		{"npx tag", "npx", "-y " + pkg + "@latest .", RewriteKnown, []string{"/r"}, "-y " + pkg + "@latest /r"},
+		{"npx another package", "npx", "-y " + pkg + "-extra /old", RewriteKnown, []string{"/r"}, "-y " + pkg + "-extra /old"},
+		{"npx --package=", "npx", "--package=" + pkg + " mcp-server-filesystem /old", RewriteKnown, []string{"/r"}, "--package=" + pkg + " mcp-server-filesystem /r"},
+		{"npx -p", "npx", "-y -p " + pkg + " mcp-server-filesystem /old", RewriteKnown, []string{"/r"}, "-y -p " + pkg + " mcp-server-filesystem /r"},
+		{"cmd /c npx", "cmd", "/c npx -y " + pkg + " /old", RewriteKnown, []string{"/r"}, "/c npx -y " + pkg + " /r"},
+		{"bunx", "bunx", pkg + " /old", RewriteKnown, []string{"/r"}, pkg + " /r"},
+		{"pnpm dlx", "pnpm", "dlx " + pkg + " /old", RewriteKnown, []string{"/r"}, "dlx " + pkg + " /r"},
+		{"deno", "deno", "run -A npm:" + pkg + " /old", RewriteKnown, []string{"/r"}, "run -A npm:" + pkg + " /r"},
+		{"script in the package", "node", "/x/node_modules/" + pkg + "/dist/index.js /old", RewriteKnown, []string{"/r"}, "/x/node_modules/" + pkg + "/dist/index.js /r"},
+		{"script name", "node", "--no-warnings /x/filesystem-server.js /old", RewriteKnown, []string{"/r"}, "--no-warnings /x/filesystem-server.js /r"},
+		{"uvx name and version", "uvx", "mcp-server-filesystem==1.2 /old", RewriteKnown, []string{"/r"}, "mcp-server-filesystem==1.2 /r"},
+		{"a directory of that name is no script", "grep-server", "/x/filesystem-server", RewriteKnown, []string{"/r"}, "/x/filesystem-server"},
+		{"another server", "uvx", "mcp-server-git --repository /old", RewriteKnown, []string{"/r"}, "mcp-server-git --repository /old"},
+		{"docker never", "docker", "run -i mcp/filesystem " + pkg + " /old", RewriteKnown, []string{"/r"}, "run -i mcp/filesystem " + pkg + " /old"},
+		{"podman never, not even when told", "/usr/bin/podman", "run -i filesystem-server /old", RewriteAlways, []string{"/r"}, "run -i filesystem-server /old"},
+		{"told", "my-files", "serve --depth 3 /old", RewriteAlways, []string{"/r"}, "serve --depth 3 /r"},
+		{"told, behind a script", "python3", "/opt/files.py /old", RewriteAlways, []string{"/r"}, "/opt/files.py /r"},
+		{"told, no directories", "my-files", "serve", RewriteAlways, two, "serve /home/user/project /home/user/documents"},
+		{"list only", "filesystem-server", "/old", RewriteNever, []string{"/r"}, "/old"},
+		{"none", "filesystem-server", "/old", RewriteNever, []string{"/r"}, "/old"},
+		{"placeholders say where", "filesystem-server", "/always ${roots}", RewriteKnown, []string{"/r"}, "/always ${roots}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			prog := Program{Command: c.command, Args: strings.Fields(c.args), Rewrite: c.mode}
+			before := slices.Clone(prog.Args)
+			if got := strings.Join(rewriteArgs(prog, c.paths), " "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if !slices.Equal(before, prog.Args) {
+				t.Errorf("the Spec was changed: %q", prog.Args)
+			}
+		})
+	}
+}
+
+func TestExpand(t *testing.T) {
+	two := rootsAt("/a|One", "/b/two")
+	for _, c := range []struct {
+		name  string
+		roots []rootsmgr.Root
+		args  []string
+		want  []string
+		err   string
+	}{
+		{"several arguments", two, []string{"-d", "${roots}", "x"}, []string{"-d", "/a", "/b/two", "x"}, ""},
+		{"one each", two, []string{"--dir=${roots}"}, []string{"--dir=/a", "--dir=/b/two"}, ""},
+		{"first", two, []string{"${root}/sub"}, []string{"/a/sub"}, ""},
+		{"by name", two, []string{"${root:One}"}, []string{"/a"}, ""},
+		{"by last part", two, []string{"${root:two}"}, []string{"/b/two"}, ""},
+		{"unknown name", two, []string{"${root:x}"}, nil, `the roots are called "One", "two"`},
+		{"none for several", nil, []string{"a", "${roots}"}, []string{"a"}, ""},
+		{"none for one", nil, []string{"${root}"}, nil, "no root that is a directory is known"},
+		{"not ours", two, []string{"${rootless} ${HOME} ${root"}, []string{"${rootless} ${HOME} ${root"}, ""},
+		{"expanded once", rootsAt("/x/${root:One}", "/a|One"), []string{"${root}"}, []string{"/x/${root:One}"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := expander{roots: c.roots}.args(c.args)
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Fatalf("error %v, want %q", err, c.err)
+			}
+			if err == nil && !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

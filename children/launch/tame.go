@@ -1,0 +1,319 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// This file keeps launchers away from a working directory that may be a hostile
+// clone (C4). The rule: whatever an argument names that is relative, and whatever
+// a launcher reads of the directory that it works in, is somebody else's program.
+
+// A reach is what a command line takes out of its working directory.
+type reach struct {
+	by      string // the command that does
+	file    string // an argument that names something there
+	implied string // what it reads there without being told
+	tied    bool   // and without which it is of no use
+	opaque  string // text that it runs, of which this cannot be told
+}
+
+// worst keeps what is worse of two.
+func (r reach) worst(o reach) reach {
+	rank := func(r reach) int {
+		switch {
+		case r.file != "":
+			return 4
+		case r.tied:
+			return 3
+		case r.implied != "":
+			return 2
+		case r.opaque != "":
+			return 1
+		}
+		return 0
+	}
+	if rank(o) > rank(r) {
+		return o
+	}
+	return r
+}
+
+// mostWrapped bounds commands within commands.
+const mostWrapped = 8
+
+// reachOf tells what a command line takes out of its working directory.
+func reachOf(command string, args []string, within int) reach {
+	name, l, ok := launcherOf(command)
+	here := reach{by: baseName(command)}
+	if within > mostWrapped {
+		here.opaque = command
+		return here
+	}
+	r := here
+	if ok {
+		r = here.worst(l.named(here, name, args)).worst(l.unnamed(here, name, args))
+	}
+	if at := unwrap(command, args); at > 0 {
+		inner := args[at-1]
+		if baseName(command) != "cmd" && strings.ContainsAny(inner, `/\`) && isRelative(inner) {
+			r = r.worst(reach{by: here.by, file: inner})
+		}
+		return r.worst(reachOf(inner, args[at:], within+1))
+	}
+	if !ok {
+		return reachWithin(command, args, within)
+	}
+	for i, a := range args {
+		if l.isCode(a) && i+1 < len(args) {
+			return r.worst(reachOfText(here, name == "sh" || name == "env", args[i+1], within))
+		}
+	}
+	return r
+}
+
+// remote are commands whose arguments are run in another place.
+var remote = []string{"ssh", "mosh", "kubectl", "oc", "wsl", "gcloud", "fly", "flyctl", "heroku", "lxc", "incus", "distrobox", "toolbox"}
+
+// reachWithin is what a command that is not known takes out of its working directory
+// by starting another one that is (op run -- npx ..., xvfb-run npx ..., or all of
+// it in one argument): any launcher behind --, elsewhere one that installs and runs
+// packages, and something for it to run.
+func reachWithin(command string, args []string, within int) (r reach) {
+	if slices.Contains(remote, baseName(command)) {
+		return r
+	}
+	for i, a := range args {
+		words := args[i:]
+		if strings.Contains(a, " ") {
+			words = strings.Fields(a)
+		}
+		if len(words) < 2 {
+			continue
+		}
+		_, l, ok := launcherOf(words[0])
+		if !ok {
+			continue
+		}
+		inner := reachOf(words[0], words[1:], within+1)
+		if i > 0 && args[i-1] == "--" {
+			return inner
+		}
+		if (l.implied != "" || l.specs != nil) && !l.tied {
+			r = r.worst(inner)
+		}
+	}
+	return r
+}
+
+// named is what the arguments name that is relative: flags that take a file, and
+// the script.
+func (l *launcher) named(here reach, name string, args []string) reach {
+	end := programAt(here.by, args)
+	if l.wraps {
+		end = unwrap(here.by, args)
+	}
+	if l.tied || len(l.sub) == 0 && l.implied != "" {
+		end = len(args) // flags stand behind subcommands as well
+	}
+	for i := 0; i < min(end, len(args)); i++ {
+		flag, value, joined := strings.Cut(args[i], "=")
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch {
+		case slices.Contains(l.files, flag):
+		case slices.Contains(l.specs, flag) && namesPath(value):
+		case slices.Contains(l.lists, flag):
+			if i := slices.IndexFunc(strings.Split(value, string(filepath.ListSeparator)), func(v string) bool { return !filepath.IsAbs(v) }); i < 0 {
+				continue
+			}
+			here.file = flag + " " + value
+			return here
+		case len(args[i]) > 2 && args[i][1] != '-' && slices.Contains(l.files, args[i][:2]):
+			value = strings.TrimPrefix(args[i][2:], "=") // -Ilib
+		default:
+			continue
+		}
+		if isRelative(value) {
+			here.file = cmp.Or(value, args[i])
+			return here
+		}
+	}
+	if name == "env" {
+		for _, a := range args[:min(end, len(args))] {
+			if v, value, ok := strings.Cut(a, "="); ok && !strings.HasPrefix(a, "-") && variableReaches(v, value) {
+				here.file = a
+				return here
+			}
+		}
+	}
+	if at := programAt(here.by, args); at >= 0 && at < len(args) && (l.script || l.specs != nil && namesPath(args[at])) && isRelative(args[at]) {
+		here.file = args[at]
+	}
+	return here
+}
+
+// namesPath reports whether what may be a package is a path.
+func namesPath(word string) bool {
+	return strings.HasPrefix(word, ".") || strings.HasPrefix(word, "~") || strings.ContainsAny(word, `/\`) && !strings.ContainsAny(word, "@:")
+}
+
+// unnamed is what a launcher reads without being told.
+func (l *launcher) unnamed(here reach, name string, args []string) reach {
+	if l.implied == "" || name == "uv" && len(args) > 0 && args[0] == "tool" { // like uvx: settings of the project are not read
+		return here
+	}
+	if len(l.only) > 0 && !slices.ContainsFunc(l.only, func(sub string) bool { return slices.Contains(args, sub) }) {
+		return here
+	}
+	if hasFlag(args, l.given...) {
+		return here // which is absolute, or named refuses it
+	}
+	here.implied, here.tied = l.implied, l.tied
+	return here
+}
+
+// reachOfText tells what text does that a shell runs: of plain words it can be
+// told.
+func reachOfText(here reach, shell bool, text string, within int) reach {
+	words := strings.Fields(text)
+	for len(words) > 0 && (words[0] == "exec" || strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-")) {
+		words = words[1:]
+	}
+	if !shell || len(words) == 0 || strings.ContainsAny(text, "\"'`$\\;&|<>(){}[]*?!#~\n\r=") {
+		here.opaque = text
+		return here
+	}
+	if strings.Contains(words[0], "/") && isRelative(words[0]) {
+		here.file = words[0]
+		return here
+	}
+	switch words[0] {
+	case ".", "source", "eval", "cd":
+		here.opaque = text
+		return here
+	}
+	return reachOf(words[0], words[1:], within+1)
+}
+
+// scheme begins what is no path: node:fs, npm:x, https://...
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+
+// isRelative reports whether what an argument names is looked for in the working
+// directory. "-" is the standard input.
+func isRelative(word string) bool {
+	switch {
+	case word == "-", filepath.IsAbs(word), strings.HasPrefix(word, "file:///"):
+		return false
+	case strings.HasPrefix(strings.ToLower(word), "file:"):
+		return true
+	}
+	return !scheme.MatchString(word)
+}
+
+// Variables that name programs, or where they are looked for.
+var (
+	searchVariables = []string{"PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
+	fileVariables   = []string{"BASH_ENV", "PYTHONHOME"}
+)
+
+// variableReaches reports whether a variable makes programs come from the working
+// directory.
+func variableReaches(name, value string) bool {
+	switch {
+	case value == "":
+		return false
+	case slices.Contains(searchVariables, name):
+		return slices.ContainsFunc(filepath.SplitList(value), func(p string) bool { return !filepath.IsAbs(p) && (name != "LD_PRELOAD" || strings.Contains(p, "/")) })
+	case slices.Contains(fileVariables, name):
+		return isRelative(value)
+	case name == "NODE_OPTIONS":
+		return reachOf("node", strings.Fields(value), 0).file != ""
+	}
+	return false
+}
+
+// taming is what keeps a launcher from taking its program, or the settings
+// that name it, out of a working directory that may be a hostile clone (C4).
+type taming struct {
+	args    []string
+	neutral bool // start it in a directory of ours instead
+	enter   bool // and let its shell enter the working directory afterwards
+	safe    bool // PYTHONSAFEPATH
+}
+
+// tame decides how a launcher is kept away from the working directory. prefix
+// is an empty directory of ours; shell, where it is not "", is a script shell
+// for npm that enters the working directory only after the program is found.
+func tame(prog Program, args []string, prefix, shell string) (taming, error) {
+	t := taming{args: args}
+	if prog.Local {
+		return t, nil
+	}
+	command, rest, inner := prog.Command, args, 0
+	for at := unwrap(command, rest); at > 0; at = unwrap(command, rest) {
+		command, rest, inner = rest[at-1], rest[at:], inner+at
+	}
+	name, _, _ := launcherOf(command)
+	t.safe = name != "python" || !runsScript(rest)
+	r := reachOf(prog.Command, args, 0)
+	fixed := prog.Cwd != "" && !namesRoots(prog.Cwd) // the operator's own choice
+	npx := name == "npx" || name == "npm" && len(rest) > 0 && (rest[0] == "exec" || rest[0] == "x")
+	switch {
+	case !fixed && r.file != "":
+		return t, fmt.Errorf("%s would take %q from the working directory, which may be a project somebody else wrote; write an absolute path, set \"cwd\", or allow it with \"local\": true", r.by, r.file)
+	case !fixed && r.tied:
+		return t, fmt.Errorf("%s would obey %s of the working directory, which may be a project somebody else wrote; name an absolute path in its arguments, set \"cwd\", or allow it with \"local\": true", r.by, r.implied)
+	case npx:
+		t.neutral, t.enter = true, shell != ""
+		flags := []string{"--prefix", prefix}
+		if shell != "" {
+			flags = append(flags, "--script-shell", shell)
+		}
+		where := inner
+		if name == "npm" {
+			where++ // behind its subcommand
+		}
+		t.args = slices.Insert(slices.Clone(args), where, flags...)
+	case r.implied != "" && prog.Cwd == "":
+		t.neutral = true
+	case r.implied != "" && !fixed:
+		return t, fmt.Errorf("%s would take its program or settings (%s) from %q, which may be a project somebody else wrote; remove \"cwd\", name a directory of your own, or allow it with \"local\": true", r.by, r.implied, prog.Cwd)
+	}
+	return t, nil
+}
+
+// Doubt says what the program would, or may, take out of a working directory
+// that may be a project somebody else wrote, and what helps; "" where there is
+// nothing to say.
+func (prog Program) Doubt() string {
+	if prog.Local {
+		return ""
+	}
+	if _, err := tame(prog, prog.Args, "", ""); err != nil {
+		return err.Error()
+	}
+	if r := reachOf(prog.Command, prog.Args, 0); r.opaque != "" && (prog.Cwd == "" || namesRoots(prog.Cwd)) {
+		return fmt.Sprintf("it cannot be told what the text that %s is given takes from the working directory, which may be a project somebody else wrote; make the program the command, or set \"cwd\"; \"local\": true says that the project's own programs may run", r.by)
+	}
+	return ""
+}
+
+// runsScript reports whether python is given a script: then its first import
+// directory is the script's own, and the script may need it.
+func runsScript(args []string) bool {
+	at := programAt("python", args)
+	return at < len(args)
+}
+
+func hasFlag(args []string, names ...string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return slices.Contains(names, name)
+	})
+}

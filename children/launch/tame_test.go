@@ -1,0 +1,201 @@
+package launch
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is named relative to the working directory, or implied by it, is refused,
+// started elsewhere, or said to be in doubt; what is not is left alone.
+func TestReach(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"node /opt/s.js ./data", "safe"},
+		{"node -r ./x.js /opt/s.js", "file ./x.js"},
+		{"node -r dotenv/config /opt/s.js", "file dotenv/config"}, // from node_modules of the working directory
+		{"node --require=./x.js /opt/s.js", "file ./x.js"},
+		{"node --import tsx /opt/s.ts", "file tsx"},
+		{"node --import file:///opt/x.mjs /opt/s.js", "safe"},
+		{"node --import file:x.mjs /opt/s.js", "file file:x.mjs"},
+		{"node --loader ./l.mjs /opt/s.js", "file ./l.mjs"},
+		{"node --env-file=.env /opt/s.js", "file .env"},
+		{"node --env-file /etc/s.env -r node:fs /opt/s.js", "safe"},
+		{"node --run start", "file start"},
+		{"node -e require('./x')", "opaque"},
+		{"env node ./x.js", "file ./x.js"},
+		{"env -u A A=b node x.js", "file x.js"},
+		{"env -C sub node /opt/s.js", "file sub"},
+		{"env PATH=.:/bin kid", "file PATH=.:/bin"},
+		{"env NODE_OPTIONS=--require=./x.js node /opt/s.js", "file NODE_OPTIONS=--require=./x.js"},
+		{"env ./x", "file ./x"},
+		{"env A=b kid ./data", "safe"},
+		{"nice -n 5 timeout 10 node x.js", "file x.js"},
+		{"env env env env env env env env env env env env node x.js", "opaque"},
+		{"sh x.sh", "file x.sh"},
+		{"sh -c node~x.js", "file x.js"},
+		{"bash -lc exec~./x.sh", "file ./x.sh"},
+		{"bash -lc npx~-y~pkg", "implied"},
+		{"npx --prefix . pkg", "file ."},
+		{"bash -c make", "tied"},
+		{"sh -c cd~/opt~&&~node~x.js", "opaque"},
+		{"sh -c source~x.sh", "opaque"},
+		{"sh -c kid", "safe"},
+		{"make serve", "tied"},
+		{"make -f /opt/Makefile serve", "safe"},
+		{"make -f Makefile serve", "file Makefile"},
+		{"make -C /opt/s serve", "safe"},
+		{"make --directory=sub serve", "file sub"},
+		{"make tool", "tied"},
+		{"git mcp", "tied"},
+		{"git -C /opt/s mcp", "safe"},
+		{"docker run -i image", "safe"},
+		{"docker compose run s", "tied"},
+		{"docker compose -f /opt/c.yaml run s", "safe"},
+		{"java -jar s.jar", "file s.jar"},
+		{"java -cp /a.jar:b.jar Main", "file -cp /a.jar:b.jar"},
+		{"java -cp /a.jar Main", "safe"},
+		{"java Main", "tied"},
+		{"ruby -I lib /opt/s.rb", "file lib"},
+		{"ruby -Ilib /opt/s.rb", "file lib"},
+		{"perl -I/opt/lib /opt/s.pl", "safe"},
+		{"uvx mcp-server-git", "safe"},
+		{"uvx --from . server", "file ."},
+		{"uvx ./server", "file ./server"},
+		{"uvx --from git+https://h/x server", "safe"},
+		{"uv tool run x", "safe"},
+		{"uv run x", "implied"},
+		{"uv --directory sub run x", "file sub"},
+		{"uv --directory /opt/s run x", "safe"},
+		{"pnpm dlx pkg", "implied"},
+		{"go run host/x@latest", "implied"},
+		{"python3 -m pkg", "safe"}, // PYTHONSAFEPATH
+		{"Rscript -e mcptools::mcp_server()", "implied"},
+		{"Rscript --vanilla /opt/s.R", "safe"},
+		{"Rscript s.R", "file s.R"},
+		{"bundle exec server", "tied"},
+		{"dart run server", "tied"},
+		{"dart mcp-server", "safe"},
+		{"clojure -X:mcp", "implied"},
+		{"kid ./x", "safe"},
+		// Commands that are not known, and start one that is.
+		{"xvfb-run -a npx -y pkg", "implied"},
+		{"op run -- npx -y pkg", "implied"},
+		{"/opt/kid x y -- env A=b bunx pkg", "implied"},
+		{"kid --stdio npx~-y~pkg", "implied"},
+		{"kid --stdio=1 uv run server", "implied"},
+		{"op run -- node server.js", "file server.js"},
+		{"op run -- node /opt/s.js", "safe"},
+		{"op run -- git mcp", "tied"},
+		{"op run -- xvfb-run npx pkg", "implied"},
+		{"kid --manager npm", "safe"},
+		{"kid --topics git log", "safe"},
+		{"kid --text git~log~is~made", "safe"},
+		{"kid --lang python x.py", "safe"},
+		{"kid -- ./data", "safe"},
+		{"ssh host npx -y pkg", "safe"},
+	} {
+		args := strings.Fields(c.line)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "~", " ")
+		}
+		r, got := reachOf(args[0], args[1:], 0), "safe"
+		switch {
+		case r.file != "":
+			got = "file " + r.file
+		case r.tied:
+			got = "tied"
+		case r.implied != "":
+			got = "implied"
+		case r.opaque != "":
+			got = "opaque"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.line, got, c.want)
+		}
+		prog := Program{Command: args[0], Args: args[1:]}
+		doubt := prog.Doubt()
+		if strings.HasPrefix(c.want, "file") || c.want == "tied" || c.want == "opaque" {
+			if !strings.Contains(doubt, `"local": true`) {
+				t.Errorf("%s: validate says %q", c.line, doubt)
+			}
+		} else if doubt != "" {
+			t.Errorf("%s: validate doubts %q", c.line, doubt)
+		}
+		prog.Local = true
+		if d := prog.Doubt(); d != "" {
+			t.Errorf("%s, local: validate says %q", c.line, d)
+		}
+		prog.Local, prog.Cwd = false, "/srv"
+		if d := prog.Doubt(); d != "" {
+			t.Errorf("%s, in a directory of the operator: validate says %q", c.line, d)
+		}
+	}
+}
+
+// Folders of PATH inside a root are skipped, by the hub and by what it starts.
+func TestPathInsideARootIsSkipped(t *testing.T) {
+	h := fakeHost([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
+	h.environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
+	h.real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
+	roots := rootsAt("/home/u/p")
+	for _, c := range []struct {
+		command     string
+		local       bool
+		found, path string
+	}{
+		{"kid", false, "/bin/kid", "/bin:/home/u/pine/bin"},
+		{"kid", true, "/home/u/p/bin/kid", "/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin"},
+		{"near", false, "/home/u/pine/bin/near", "/bin:/home/u/pine/bin"},
+		{"/home/u/p/bin/own", false, "/home/u/p/bin/own", "/home/u/p/bin:/bin:/home/u/pine/bin"},
+	} {
+		l, err := Plan(Program{Command: c.command, Local: c.local}, roots, h)
+		if err != nil || l.Command != c.found {
+			t.Errorf("%s: %q, %v", c.command, l.Command, err)
+		}
+		if p, _ := envOf(l, "PATH"); p != c.path {
+			t.Errorf("%s: PATH=%s", c.command, p)
+		}
+	}
+	for _, wide := range []string{"/home/u", "/home", "/"} { // nobody's project
+		if l, err := Plan(Program{Command: "kid"}, rootsAt(wide), h); err != nil || l.Command != "/home/u/p/bin/kid" {
+			t.Errorf("root %s: %q, %v", wide, l.Command, err)
+		}
+	}
+	for _, command := range []string{"own", "own2"} {
+		if _, err := Plan(Program{Command: command}, roots, h); err == nil || !strings.Contains(err.Error(), "inside a root") || !strings.Contains(err.Error(), `"local": true`) {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	if _, err := Plan(Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
+		t.Errorf("an error prints PATH: %v", err)
+	}
+	h.environ = []string{"PATH=/home/u/p/bin:.:"}
+	if l, err := Plan(Program{Command: "/bin/kid"}, roots, h); err != nil {
+		t.Error(err)
+	} else if v, ok := envOf(l, "PATH"); ok {
+		t.Errorf("PATH=%q, which means the working directory", v)
+	}
+}
+
+// Variables that make programs come from the working directory are refused.
+func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
+	h := fakeHost([]string{"/b", "/srv"}, "/bin/kid")
+	for _, c := range []struct {
+		name, value string
+		refused     bool
+	}{
+		{"PYTHONPATH", "src", true}, {"PYTHONPATH", "/opt/src", false}, {"PYTHONPATH", "", false}, {"NODE_PATH", "/a:b", true},
+		{"NODE_OPTIONS", "--max-old-space-size=99", false}, {"NODE_OPTIONS", "--require ./x.js", true}, {"LD_PRELOAD", "./x.so", true},
+		{"BASH_ENV", "x.sh", true}, {"ENV", "production", false}, {"KID_CONFIG", "./x.json", false},
+	} {
+		prog := Program{Command: "kid", Env: map[string]string{c.name: c.value}}
+		_, err := Plan(prog, rootsAt("/b"), h)
+		if c.refused != (err != nil && strings.Contains(err.Error(), "env "+c.name)) {
+			t.Errorf("%s=%s: %v", c.name, c.value, err)
+		}
+		prog.Cwd = filepath.FromSlash("/srv")
+		if _, err := Plan(prog, rootsAt("/b"), h); err != nil {
+			t.Errorf("%s=%s in a directory of the operator: %v", c.name, c.value, err)
+		}
+	}
+}

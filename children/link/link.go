@@ -1,0 +1,46 @@
+package link
+
+import (
+	"context"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// A Link is the raw connection to one run of one child, whatever the
+// transport. Calls may be made from any goroutine once Run runs.
+type Link interface {
+	// Run serves the connection until the child has gone or ctx ends, which
+	// stops the child in an orderly way. It returns when nothing of this run is
+	// left: process, pipes, goroutines. The error says how the child ended when
+	// that was not asked for; nil means that it was.
+	Run(ctx context.Context) error
+	// Call sends one request; params are parts of one raw JSON value. When ctx
+	// ends the child is told (notifications/cancelled) and its cause returned.
+	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)
+	// Notify sends one notification.
+	Notify(ctx context.Context, method string, params ...[]byte) error
+	// Facts tells what can be seen of the run from outside, at any time.
+	Facts() Facts
+}
+
+// Facts is what can be seen of one run of a child.
+type Facts struct {
+	PID     int    // 0 where there is no process
+	Stderr  string // its last words, plain text
+	Skipped uint64 // lines that were no message
+	Heard   uint64 // grows while the child is heard of, whatever it says
+}
+
+// A StatelessLink can also carry requests without a handshake before them
+// (2026-07-28), by another Link to the same server.
+type StatelessLink interface {
+	// Stateless returns that Link, whose Run is this one's; nil where the transport
+	// has none.
+	Stateless() Link
+}
+
+// A ToolsLearner is a Link that has to know the tools of a server to send their
+// calls. It leaves out those that nobody could call; odd says why.
+type ToolsLearner interface {
+	LearnTools(tools [][]byte) (good [][]byte, odd []string)
+}

@@ -1,0 +1,105 @@
+package modern
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+// Discover asks the child what it is.
+func (m *Link) Discover(ctx context.Context) Discovery {
+	res, err := m.Call(ctx, link.MethodDiscover)
+	if err == nil && refusesItsOwn(res, mcp.ProtocolVersion20260728) {
+		res.Release()
+		res, err = m.Call(ctx, link.MethodDiscover)
+	}
+	d := sortDiscovery(mcp.ProtocolVersion20260728, res, err)
+	if res != nil {
+		res.Release()
+	}
+	return d
+}
+
+// refusesItsOwn reports whether a child refuses a version that it says it
+// serves: what was asked in it is asked once more (2026-07-28, basic/versioning).
+func refusesItsOwn(res *jsonrpc.Response, version string) bool {
+	e := res.Err()
+	return e != nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && slices.Contains(stringsIn(jsonrpc.Get(e.Data, "supported")), version)
+}
+
+// A Verdict is what an answer to server/discover says of a child.
+type Verdict uint8
+
+const (
+	SpeaksLegacy  Verdict = iota // anything that is not known to be of the modern era
+	SpeaksModern                 // it serves a version that we speak
+	SpeaksForeign                // it is modern and serves no version that we speak
+	SpeaksNoMore                 // its connection has ended
+)
+
+// A Discovery is an answer to server/discover.
+type Discovery struct {
+	Verdict Verdict
+	Offer   *offers.Offer // of SpeaksModern
+	Err     error         // of SpeaksForeign and SpeaksNoMore
+}
+
+// sortDiscovery reads an answer to server/discover (2026-07-28, basic/versioning
+// and the sections on backward compatibility of both transports): what is not
+// recognisably modern is legacy.
+func sortDiscovery(version string, res *jsonrpc.Response, err error) Discovery {
+	var lost *link.LostError
+	switch {
+	case err != nil && (errors.Is(err, jsonrpc.ErrClosed) || errors.As(err, &lost)):
+		return Discovery{Verdict: SpeaksNoMore, Err: err}
+	case err != nil:
+		return Discovery{}
+	}
+	if e := res.Err(); e != nil {
+		switch e.Code {
+		case mcp.UNSUPPORTED_PROTOCOL_VERSION:
+			return choose(stringsIn(jsonrpc.Get(e.Data, "supported")), version, nil)
+		case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY:
+			return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it is a server of the modern era that refuses server/discover: %w", e)}
+		}
+		return Discovery{}
+	}
+	return choose(stringsIn(jsonrpc.Get(res.Result, "supportedVersions")), version, res.Result)
+}
+
+// choose picks what to speak with a child that serves these versions. result is
+// that of server/discover, nil where it was refused.
+func choose(supported []string, version string, result []byte) Discovery {
+	legacy := slices.ContainsFunc(supported, func(v string) bool { return slices.Contains(mcp.LegacyProtocolVersions(), v) })
+	switch {
+	case result != nil && slices.Contains(supported, version):
+		o := &offers.Offer{Protocol: version, Capabilities: slices.Clone(jsonrpc.Get(result, "capabilities"))}
+		o.Instructions, _ = jsonrpc.String(jsonrpc.Get(result, "instructions"))
+		o.ServerInfo = slices.Clone(jsonrpc.Get(jsonrpc.Get(result, "_meta"), metaServerInfo))
+		o.ServerName, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "name"))
+		o.ServerVersion, _ = jsonrpc.String(jsonrpc.Get(o.ServerInfo, "version"))
+		o.Private, o.Lives.Self = offers.IsPrivate(result), offers.LifeOf(result)
+		return Discovery{Verdict: SpeaksModern, Offer: o}
+	case legacy || len(supported) == 0:
+		return Discovery{}
+	}
+	text := fmt.Sprintf("%.200q", supported)
+	return Discovery{Verdict: SpeaksForeign, Err: fmt.Errorf("it serves none of the protocol versions of this program, only %s", text)}
+}
+
+// stringsIn are the strings of a raw array, nil where it is none.
+func stringsIn(raw []byte) []string {
+	var out []string
+	if json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
+}

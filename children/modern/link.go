@@ -1,0 +1,381 @@
+package modern
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// Names that 2026-07-28 puts into _meta, and values of resultType.
+const (
+	metaServerInfo   = mcp.MetaKeyServerInfo
+	metaSubscription = mcp.MetaKeySubscriptionID
+
+	// ResultInput is the resultType of a result that asks for input (basic/patterns/mrtr).
+	ResultInput = "input_required"
+	// ResultTask is that of a task of the extension of that name.
+	ResultTask     = "task"
+	resultComplete = "complete"
+
+	extensionTasks = "io.modelcontextprotocol/tasks"
+)
+
+// hopMeta are the members of _meta that are of one hop: whatever else stands in
+// a _meta passes.
+var hopMeta = map[string]bool{
+	mcp.MetaKeyProtocolVersion: true, mcp.MetaKeyClientInfo: true, mcp.MetaKeyClientCapabilities: true,
+	mcp.MetaKeyLogLevel: true, metaServerInfo: true, metaSubscription: true,
+}
+
+// A Link is a Link that speaks without a handshake (2026-07-28) over one that
+// carries messages. What exists only in the handshake's era is emulated:
+// resources/subscribe and logging/setLevel are answered here.
+type Link struct {
+	base link.Link
+	own  Owner
+	o    Options
+	pre  []byte // the members of _meta that are the same in each request
+	subs *listener
+
+	shown atomic.Pointer[Meta]
+	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
+}
+
+// Meta is what stands in the _meta of requests: what was made of one Client last.
+type Meta struct {
+	caps  []byte
+	level string
+	meta  []byte
+	tasks bool // the extension is declared
+}
+
+// Options say for what a Link without a handshake stands.
+type Options struct {
+	Version string // of the hub, told to the child
+	Roots   bool   // the child is served roots
+	Log     zerolog.Logger
+}
+
+// An Owner is the run of a child that is spoken to without a handshake. Its methods
+// must not block.
+type Owner interface {
+	// Client is on whose behalf a request is made that does not say.
+	Client() Client
+	// Relist is called when lists may have changed.
+	Relist()
+	// Outdated is called when the child serves the version no longer.
+	Outdated(why error)
+	// Missed is told in the child's place what it may have announced while it was not
+	// listened to.
+	Missed(ctx context.Context, m *jsonrpc.Message)
+}
+
+// New returns a Link to a child without a handshake; nil where the transport
+// knows only the handshake's era. It sends nothing.
+func New(base link.Link, o Options, own Owner) *Link {
+	if w, ok := base.(link.StatelessLink); ok {
+		if base = w.Stateless(); base == nil {
+			return nil
+		}
+	}
+	m := &Link{base: base, own: own, o: o}
+	info, _ := json.Marshal(map[string]string{"name": "mcphub", "version": o.Version})
+	m.pre = jsonrpc.AppendString(append(jsonrpc.AppendString(nil, mcp.MetaKeyProtocolVersion), ':'), mcp.ProtocolVersion20260728)
+	m.pre = append(append(append(jsonrpc.AppendString(append(m.pre, ','), mcp.MetaKeyClientInfo), ':'), info...), ',')
+	m.subs = newListener(m)
+	return m
+}
+
+// Base is the Link below, which carries requests as they are.
+func (m *Link) Base() link.Link { return m.base }
+
+// Start takes in what the child said of itself, and listens for what it announces.
+func (m *Link) Start(o *offers.Offer) { m.subs.start(o) }
+
+// Settled waits, for a moment, until the child has acknowledged that.
+func (m *Link) Settled(ctx context.Context) { m.subs.settled(ctx) }
+
+// End closes all subscriptions, and returns when nothing is left of them.
+func (m *Link) End() { m.subs.end() }
+
+// WatchTask has the child tell of one of its tasks until end is called.
+func (m *Link) WatchTask(ctx context.Context, id string) (end func(), err error) {
+	t := topic{true, id}
+	if err := m.subs.watch(ctx, t); err != nil {
+		return nil, err
+	}
+	return func() { m.subs.drop(t) }, nil
+}
+
+// A Client is what an instance is shown of whom it serves. The zero Client is
+// nobody in particular: one that cannot be asked anything but roots/list.
+type Client struct {
+	// Capabilities is what the client declared, a raw JSON object; roots in it
+	// are left out, for whether an instance is served those is its Spec's
+	// business. Servers offer other tools to other clients.
+	Capabilities []byte
+	// Level is the log level that the client wants (logging/setLevel); "" where
+	// it has not said.
+	Level string
+}
+
+// clientKey is where WithClient keeps a Client.
+type clientKey struct{}
+
+// WithClient says for whom calls with this context are made, where that is not
+// the one that Options.Client names: a child without a handshake is told with
+// each request what the client of that request can do.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// client is whom a call is made for.
+func (m *Link) client(ctx context.Context) Client {
+	if c, ok := ctx.Value(clientKey{}).(Client); ok {
+		return c
+	}
+	return m.own.Client()
+}
+
+// Meta returns the members of _meta for a request on a client's behalf.
+func (m *Link) Meta(c Client) *Meta {
+	if c.Level == "" {
+		if l := m.level.Load(); l != nil {
+			c.Level = *l
+		}
+	}
+	old := m.shown.Load()
+	if old != nil && old.level == c.Level && sameBytes(old.caps, c.Capabilities) {
+		return old
+	}
+	s := &Meta{caps: c.Capabilities, level: c.Level}
+	b := append(jsonrpc.AppendString(bytes.Clone(m.pre), mcp.MetaKeyClientCapabilities), ':', '{')
+	if m.o.Roots {
+		b = jsonrpc.AppendMember(b, "roots", []byte(`{}`))
+	}
+	_ = jsonrpc.Members(c.Capabilities, func(name string, value []byte) bool {
+		if name == "roots" || name == "tasks" { // tasks are of the handshake's era: here they are an extension
+			return true
+		}
+		if name == "extensions" {
+			s.tasks = jsonrpc.Get(value, extensionTasks) != nil
+		}
+		b = jsonrpc.AppendMember(b, name, value)
+		return true
+	})
+	b = append(b, '}')
+	if c.Level != "" {
+		b = jsonrpc.AppendString(append(jsonrpc.AppendString(append(b, ','), mcp.MetaKeyLogLevel), ':'), c.Level)
+	}
+	s.meta = b
+	m.shown.Store(s)
+	return s
+}
+
+// sameBytes reports whether two slices are the same memory.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// Params puts the members of _meta that each request needs into raw params.
+// Members of the same names, which are those of another hop, give way; all
+// other bytes stay.
+func (s *Meta) Params(parts [][]byte) ([]byte, error) {
+	raw := bytes.TrimSpace(bytes.Join(parts, nil))
+	if len(raw) == 0 {
+		raw = []byte(`{}`)
+	}
+	raw = raw[:len(raw):len(raw)]
+	var old []byte
+	more := false
+	err := jsonrpc.Members(raw, func(name string, value []byte) bool {
+		if name == "_meta" && old == nil {
+			old = value
+			return true
+		}
+		more = true
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the params are no object: %w", err)
+	}
+	out := make([]byte, 0, len(raw)+len(s.meta)+16)
+	if old == nil {
+		out = append(append(append(out, `{"_meta":{`...), s.meta...), '}')
+		if more {
+			out = append(out, ',')
+		}
+		return append(out, raw[1:]...), nil
+	}
+	at := cap(raw) - cap(old)
+	out = append(append(out, raw[:at]...), '{')
+	out = jsonrpc.AppendMembers(out, old, func(name string) bool { return !hopMeta[name] })
+	if out[len(out)-1] != '{' {
+		out = append(out, ',')
+	}
+	out = append(append(out, s.meta...), '}')
+	return append(out, raw[at+len(old):]...), nil
+}
+
+// asksBack are the requests whose result may ask for input.
+var asksBack = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// check holds a result against what its resultType may be. One without is
+// complete; one that this version does not know is invalid.
+func (s *Meta) check(method string, res *jsonrpc.Response) error {
+	if res.Error != nil {
+		return nil
+	}
+	kind := []byte(nil)
+	twice := false
+	err := jsonrpc.Members(res.Result, func(name string, value []byte) bool {
+		if name == "resultType" {
+			twice = twice || kind != nil
+			kind = value
+		}
+		return true
+	})
+	if err != nil {
+		return &jsonrpc.BrokenError{Reason: "the result is no object"}
+	}
+	text, isText := jsonrpc.String(kind)
+	switch {
+	case twice:
+		return &jsonrpc.BrokenError{Reason: "the result has two members resultType"}
+	case kind == nil, isText && text == resultComplete:
+		return nil
+	case isText && text == ResultInput && asksBack[method]:
+		return nil
+	case isText && text == ResultTask && method == "tools/call" && s.tasks:
+		return nil
+	case isText && text != ResultInput && text != ResultTask && !link.OfProtocol(method):
+		return nil // an extension's own
+	case isText && (text == ResultInput || text == ResultTask):
+		return &jsonrpc.BrokenError{Reason: fmt.Sprintf("a result of the type %q was not to be expected for %s", text, method)}
+	}
+	return &jsonrpc.BrokenError{Reason: "the result has a resultType that this protocol version does not know: " + printable.Escape(string(kind), 60)}
+}
+
+// Run is never called: the run of the Link below is the one that counts.
+func (m *Link) Run(ctx context.Context) error { return m.base.Run(ctx) }
+
+// LearnTools leaves it to the Link below, where that has to know them.
+func (m *Link) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+	if l, ok := m.base.(link.ToolsLearner); ok {
+		return l.LearnTools(tools)
+	}
+	return tools, nil
+}
+
+// Facts are those of the Link below.
+func (m *Link) Facts() link.Facts { return m.base.Facts() }
+
+// Call sends one request with what the era wants in its _meta.
+func (m *Link) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	switch method {
+	case "resources/subscribe":
+		return m.subs.subscribe(ctx, params)
+	case "resources/unsubscribe":
+		return m.subs.unsubscribe(params)
+	case "logging/setLevel":
+		level, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "level"))
+		m.level.Store(&level)
+		return &jsonrpc.Response{Result: []byte(`{}`)}, nil
+	}
+	s := m.Meta(m.client(ctx))
+	raw, err := s.Params(params)
+	if err != nil {
+		return nil, err
+	}
+	res, err := m.base.Call(ctx, method, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Check(s, method, res); err != nil {
+		res.Release()
+		return nil, err
+	}
+	return res, nil
+}
+
+// Check holds the answer to a request that was sent with s against what it may be,
+// and follows up what an error says of the child itself.
+func (m *Link) Check(s *Meta, method string, res *jsonrpc.Response) error {
+	if err := s.check(method, res); err != nil {
+		return err
+	}
+	m.note(res)
+	return nil
+}
+
+// note follows up what an error says of the child itself.
+func (m *Link) note(res *jsonrpc.Response) {
+	if res.Error == nil {
+		return
+	}
+	switch jsonrpc.ParseError(res.Error).Code {
+	case mcp.HEADER_MISMATCH:
+		m.own.Relist() // its tools may want other headers by now
+	case mcp.UNSUPPORTED_PROTOCOL_VERSION:
+		m.own.Outdated(errOtherVersion)
+	}
+}
+
+var errOtherVersion = errors.New("it no longer serves the protocol version that it was spoken to in; the next call asks it anew")
+
+// Notify sends a notification that the era knows. Those of the handshake's era
+// have nothing to say here: roots are answered when they are asked for.
+func (m *Link) Notify(ctx context.Context, method string, params ...[]byte) error {
+	switch method {
+	case "notifications/initialized", link.MethodRootsChanged, link.MethodProgress, "notifications/tasks/status":
+		return nil
+	}
+	return m.base.Notify(ctx, method, params...)
+}
+
+// Heard takes in a notification; nil where it ends here. What comes on a
+// subscription is handed on as it was in the handshake's era.
+func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
+	switch n.Method {
+	case methodAcknowledged:
+		m.subs.acknowledged(n)
+		return nil
+	case link.MethodCancelled:
+		m.subs.cancelled(n)
+		return nil
+	case methodUpdated:
+		if uri, ok := jsonrpc.String(n.Param("uri")); !ok || !m.subs.wants(topic{name: uri}) {
+			return nil
+		}
+	case link.MethodTaskNews:
+		if id, ok := jsonrpc.String(n.Param("taskId")); !ok || !m.subs.wants(topic{true, id}) {
+			return nil
+		}
+	}
+	meta := n.Param("_meta")
+	if meta == nil || jsonrpc.Get(meta, metaSubscription) == nil {
+		return n
+	}
+	at := cap(n.Params) - cap(meta)
+	raw := append(bytes.Clone(n.Params[:at]), '{')
+	raw = append(jsonrpc.AppendMembers(raw, meta, func(name string) bool { return name != metaSubscription }), '}')
+	raw = append(raw, n.Params[at+len(meta):]...)
+	raw = raw[:len(raw):len(raw)]
+	out := &jsonrpc.Message{Method: n.Method, Params: raw}
+	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
+		out.Members = append(out.Members, jsonrpc.Member{Name: name, Value: value})
+		return true
+	})
+	return out
+}

@@ -1,0 +1,484 @@
+package modern
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file keeps the subscriptions of a child without a handshake open
+// (2026-07-28, basic/patterns/subscriptions), so that changes are told as they
+// are in the handshake's era.
+
+const (
+	methodListen       = "subscriptions/listen"
+	methodAcknowledged = "notifications/subscriptions/acknowledged"
+	methodUpdated      = "notifications/resources/updated"
+
+	// ackWait bounds how long a stream may take to be acknowledged; one that is not
+	// counts as open, for what comes on it is what matters.
+	ackWait = 5 * time.Second
+	// firstAckWait bounds how long the first lists wait for that, so that no change
+	// falls between them and the stream.
+	firstAckWait = time.Second
+	// firstReopen is the pause before a broken stream is opened again; it doubles up
+	// to lastReopen.
+	firstReopen = time.Second
+	lastReopen  = 30 * time.Second
+	// mostStreams is how many streams there may be before they are made one.
+	mostStreams = 16
+	// mostWatched bounds the resources that one run is asked to watch.
+	mostWatched = 20_000
+)
+
+// A listener owns the streams of one run. Each is kept by a goroutine of its
+// own, which opens it again when it breaks. One is opened at a time, so that an
+// acknowledgement tells whose it is.
+type listener struct {
+	m       *Link
+	opening chan struct{} // holds a token while none is being opened
+
+	mu      sync.Mutex
+	ctx     context.Context // of all streams
+	stop    context.CancelFunc
+	flags   []byte        // members of the filter for lists, raw; none: nil
+	can     bool          // the child watches resources
+	tasks   bool          // the child knows the extension for tasks
+	wanted  map[topic]int // how many watch it
+	streams []*stream
+	fresh   *stream // the one being opened
+	over    bool
+	wg      sync.WaitGroup
+}
+
+// A topic is what a child is to tell of beside its lists: a resource, by its URI,
+// or a task of the extension, by its id.
+type topic struct {
+	task bool
+	name string
+}
+
+// A stream is one subscriptions/listen that is kept open.
+type stream struct {
+	topics []topic
+	cancel context.CancelFunc
+	acked  chan struct{} // closed once it was acknowledged, or failed, the first time
+	once   sync.Once
+
+	// Under listener.mu.
+	id      string        // of the request that is open, raw; "" while not known
+	ack     chan struct{} // closed when this opening is acknowledged
+	honours []byte        // raw filter of the last acknowledgement; nil: none came
+	failed  error         // why it is not opened again
+	reset   context.CancelCauseFunc
+}
+
+func newListener(m *Link) *listener {
+	l := &listener{m: m, opening: make(chan struct{}, 1), wanted: map[topic]int{}}
+	l.opening <- struct{}{}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	return l
+}
+
+// start notes what the child can tell, and opens a stream for its lists.
+func (l *listener) start(o *offers.Offer) {
+	var flags []string
+	for _, f := range []struct{ capability, flag string }{{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}} {
+		if string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, f.capability), "listChanged")) == "true" {
+			flags = append(flags, `"`+f.flag+`":true`)
+		}
+	}
+	l.mu.Lock()
+	l.can = string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "resources"), "subscribe")) == "true"
+	l.tasks = jsonrpc.Get(jsonrpc.Get(o.Capabilities, "extensions"), extensionTasks) != nil
+	for i, f := range flags {
+		if i > 0 {
+			l.flags = append(l.flags, ',')
+		}
+		l.flags = append(l.flags, f...)
+	}
+	l.mu.Unlock()
+	if flags != nil {
+		l.open(nil)
+	}
+}
+
+// settled waits, for a moment, until the child has acknowledged what was opened
+// first.
+func (l *listener) settled(ctx context.Context) {
+	l.mu.Lock()
+	var acked chan struct{}
+	if len(l.streams) > 0 {
+		acked = l.streams[0].acked
+	}
+	l.mu.Unlock()
+	if acked == nil {
+		return
+	}
+	t := time.NewTimer(firstAckWait)
+	defer t.Stop()
+	select {
+	case <-acked:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// open keeps one more stream; nil where the run has ended.
+func (l *listener) open(topics []topic) *stream {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return nil
+	}
+	s := &stream{topics: topics, acked: make(chan struct{})}
+	ctx, cancel := context.WithCancel(l.ctx)
+	if slices.ContainsFunc(topics, func(t topic) bool { return t.task }) {
+		ctx = WithClient(ctx, taskWatcher)
+	}
+	s.cancel = cancel
+	l.streams = append(l.streams, s)
+	l.wg.Go(func() { l.keep(ctx, s) })
+	return s
+}
+
+// end closes all streams, and returns when nothing is left of them.
+func (l *listener) end() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+	l.stop()
+	l.wg.Wait()
+}
+
+// keep opens a stream, again and again, until ctx ends or the child says that it
+// has none.
+func (l *listener) keep(ctx context.Context, s *stream) {
+	defer s.ready()
+	for pause, again := firstReopen, false; ; again = true {
+		started := time.Now()
+		err := l.listen(ctx, s, again)
+		if ctx.Err() != nil {
+			return
+		}
+		if err = l.final(s, err); err != nil {
+			l.mu.Lock()
+			s.failed = err
+			l.mu.Unlock()
+			if !errors.Is(err, jsonrpc.ErrClosed) {
+				l.m.o.Log.Warn().Err(err).Msg("changes that the child announces cannot be listened for")
+			}
+			return
+		}
+		if time.Since(started) > lastReopen {
+			pause = firstReopen
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, lastReopen)
+	}
+}
+
+var errNothing = errors.New("the child honours nothing of what it was asked to tell")
+
+// final returns why a stream is not opened again; nil where it is.
+func (l *listener) final(s *stream, err error) error {
+	var refused *jsonrpc.Error
+	var status *link.StatusError
+	switch {
+	case errors.As(err, &refused), errors.Is(err, jsonrpc.ErrClosed):
+		return err
+	case errors.As(err, &status) && status.Code < 500 && status.Code != http.StatusTooManyRequests && status.Code != http.StatusRequestTimeout:
+		return err
+	case err != nil:
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	any := s.honours == nil
+	_ = jsonrpc.Members(s.honours, func(_ string, v []byte) bool {
+		any = any || string(v) != "false" && string(v) != "[]"
+		return !any
+	})
+	if !any {
+		return errNothing
+	}
+	return nil
+}
+
+// ready lets go who waits for a stream to open the first time.
+func (s *stream) ready() { s.once.Do(func() { close(s.acked) }) }
+
+// listen opens a stream once and returns when it has ended: nil where the child
+// has ended it in order. again: changes may have been missed before.
+func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
+	select {
+	case <-l.opening:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	ctx, reset := context.WithCancelCause(ctx)
+	defer reset(nil)
+	ack, over := make(chan struct{}), make(chan struct{})
+	l.mu.Lock()
+	s.id, s.honours, s.reset, s.ack = "", nil, reset, ack
+	l.fresh = s
+	filter := l.filter(s)
+	l.mu.Unlock()
+	var opened sync.WaitGroup
+	opened.Go(func() {
+		late := time.NewTimer(ackWait)
+		defer late.Stop()
+		missed := again
+		select {
+		case <-ack:
+		case <-late.C:
+		case <-over:
+			missed = false
+		}
+		l.mu.Lock()
+		l.fresh = nil
+		l.mu.Unlock()
+		l.opening <- struct{}{}
+		if missed {
+			l.missed(s)
+		}
+		select {
+		case <-over:
+		default:
+			s.ready()
+		}
+	})
+	res, err := l.m.Call(ctx, methodListen, filter)
+	close(over)
+	opened.Wait()
+	if err != nil {
+		return err
+	}
+	defer res.Release()
+	if e := res.Err(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// taskWatcher is who asks for news of tasks: that has to be declared with the request.
+var taskWatcher = Client{Capabilities: []byte(`{"extensions":{"` + extensionTasks + `":{}}}`)}
+
+// filter is the raw params of a stream. It is called with mu held.
+func (l *listener) filter(s *stream) []byte {
+	b := append([]byte(`{"notifications":{`), l.flags...)
+	for _, of := range []struct {
+		member string
+		task   bool
+	}{{"resourceSubscriptions", false}, {"taskIds", true}} {
+		n := 0
+		for _, t := range s.topics {
+			if l.wanted[t] == 0 || t.task != of.task {
+				continue
+			}
+			if n++; n > 1 {
+				b = append(b, ',')
+			} else {
+				if b[len(b)-1] != '{' {
+					b = append(b, ',')
+				}
+				b = append(jsonrpc.AppendString(b, of.member), `:[`...)
+			}
+			b = jsonrpc.AppendString(b, t.name)
+		}
+		if n > 0 {
+			b = append(b, ']')
+		}
+	}
+	return append(b, `}}`...)
+}
+
+// acknowledged takes in that the child has opened a stream. It is called on the
+// read loop.
+func (l *listener) acknowledged(n *jsonrpc.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.fresh
+	if s == nil {
+		return
+	}
+	l.fresh = nil
+	s.id = string(jsonrpc.Get(n.Param("_meta"), metaSubscription))
+	s.honours = bytes.Clone(n.Param("notifications"))
+	close(s.ack)
+}
+
+// cancelled takes in that the child has ended a stream (over stdio).
+func (l *listener) cancelled(n *jsonrpc.Message) {
+	id := string(n.Param("requestId"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.streams {
+		if id != "" && s.id == id && s.reset != nil {
+			s.reset(errEndedByChild)
+		}
+	}
+}
+
+var errEndedByChild = errors.New("the child has ended the subscription")
+
+// missed sees to it that what may have changed while a stream was not open is
+// looked at.
+func (l *listener) missed(s *stream) {
+	l.m.own.Relist()
+	l.mu.Lock()
+	var uris []string
+	for _, t := range s.topics {
+		if l.wanted[t] > 0 && !t.task { // a task is polled all the same
+			uris = append(uris, t.name)
+		}
+	}
+	l.mu.Unlock()
+	for _, uri := range uris {
+		params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
+		l.m.own.Missed(l.ctx, &jsonrpc.Message{
+			Method: methodUpdated, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}},
+		})
+	}
+}
+
+func (l *listener) wants(t topic) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wanted[t] > 0
+}
+
+func refused(code int64, text string) (*jsonrpc.Response, error) {
+	return &jsonrpc.Response{Error: (&jsonrpc.Error{Code: code, Message: text}).Raw()}, nil
+}
+
+// subscribe answers resources/subscribe in the child's place.
+func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+	uri, ok := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
+	if !ok {
+		return refused(jsonrpc.CodeInvalidParams, "resources/subscribe needs a URI (a string) at /params/uri")
+	}
+	var no *jsonrpc.Error
+	switch err := l.watch(ctx, topic{name: uri}); {
+	case errors.As(err, &no):
+		return &jsonrpc.Response{Error: no.Raw()}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
+}
+
+// watch has the child tell of a topic, on a stream of its own, and of all on one
+// where they have become many. nil: the child does. A resource is watched once,
+// a task once for each time that it is watched. A [jsonrpc.Error] says why it is not.
+func (l *listener) watch(ctx context.Context, t topic) error {
+	what := map[bool]string{false: "of this resource", true: "of this task"}[t.task]
+	l.mu.Lock()
+	n := l.wanted[t]
+	switch {
+	case t.task && !l.tasks || !t.task && !l.can:
+		l.mu.Unlock()
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not tell of changes " + map[bool]string{false: "of resources", true: "of tasks"}[t.task]}
+	case n > 0 && !t.task:
+		l.mu.Unlock()
+		return nil
+	case n == 0 && len(l.wanted) >= mostWatched:
+		l.mu.Unlock()
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("more than %d resources and tasks of one server cannot be watched", mostWatched)}
+	}
+	l.wanted[t]++
+	topics := []topic{t}
+	var s *stream
+	var old []*stream
+	if i := slices.IndexFunc(l.streams, func(s *stream) bool { return slices.Contains(s.topics, t) }); n > 0 && i >= 0 {
+		s = l.streams[i]
+	} else if len(l.streams) >= mostStreams {
+		old, l.streams, topics = l.streams, nil, nil
+		for t := range l.wanted {
+			topics = append(topics, t)
+		}
+		slices.SortFunc(topics, func(a, b topic) int { return strings.Compare(a.name, b.name) })
+	}
+	l.mu.Unlock()
+	if s == nil {
+		s = l.open(topics)
+	}
+	if s == nil {
+		return &jsonrpc.ClosedError{Reason: jsonrpc.ErrClosed}
+	}
+	var err error
+	select {
+	case <-s.acked:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	l.mu.Lock()
+	if err == nil {
+		err = s.failed
+	}
+	honours := s.honours
+	if err != nil {
+		l.streams, old = append(l.streams, old...), nil
+	}
+	l.mu.Unlock()
+	for _, o := range old {
+		o.cancel()
+	}
+	switch {
+	case err != nil:
+	case honours == nil || watches(honours, t):
+		return nil
+	default:
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the server does not tell of changes " + what}
+	}
+	l.drop(t)
+	return err
+}
+
+// watches reports whether an acknowledged filter has a topic.
+func watches(filter []byte, t topic) bool {
+	member := "resourceSubscriptions"
+	if t.task {
+		member = "taskIds"
+	}
+	return slices.Contains(stringsIn(jsonrpc.Get(filter, member)), t.name)
+}
+
+// unsubscribe answers resources/unsubscribe in the child's place.
+func (l *listener) unsubscribe(params [][]byte) (*jsonrpc.Response, error) {
+	uri, _ := jsonrpc.String(jsonrpc.Get(bytes.Join(params, nil), "uri"))
+	l.drop(topic{name: uri})
+	return &jsonrpc.Response{Result: []byte(`{}`)}, nil
+}
+
+// drop forgets that a topic was watched; the last time it ends the streams that
+// watched nothing else.
+func (l *listener) drop(t topic) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wanted[t]--; l.wanted[t] > 0 {
+		return
+	}
+	delete(l.wanted, t)
+	l.streams = slices.DeleteFunc(l.streams, func(s *stream) bool {
+		if len(s.topics) == 0 || slices.ContainsFunc(s.topics, func(t topic) bool { return l.wanted[t] > 0 }) {
+			return false
+		}
+		s.cancel()
+		return true
+	})
+}

@@ -1,0 +1,61 @@
+package children
+
+import (
+	"context"
+
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/process"
+	"mcphub/children/remote"
+)
+
+// A Link is the raw connection to one run of one child.
+type Link = link.Link
+
+// Facts is what can be seen of one run of a child.
+type Facts = link.Facts
+
+// MethodTaskNews is the notification by which the extension for tasks tells of one.
+const MethodTaskNews = link.MethodTaskNews
+
+// OfProtocol reports whether a request or notification is one of the protocol, in
+// any of its versions. All others belong to extensions.
+func OfProtocol(method string) bool { return link.OfProtocol(method) }
+
+// Transport is how a server with a URL is spoken to.
+type Transport = remote.Transport
+
+// The transports over HTTP.
+const (
+	TransportHTTP = remote.HTTP // Streamable HTTP
+	TransportSSE  = remote.SSE  // HTTP with SSE, 2024-11-05
+)
+
+// An Offer is what a child offers: immutable, raw, in the child's order.
+type Offer = offers.Offer
+
+// A Redefinition is a tool that a server has offered before and now defines
+// otherwise.
+type Redefinition = offers.Redefinition
+
+// A Launch is everything that decides how one run of a child starts.
+type Launch = launch.Launch
+
+// An ExitError says how a child's process ended.
+type ExitError = process.ExitError
+
+// A Client is what an instance is shown of whom it serves. The zero Client is
+// nobody in particular: one that cannot be asked anything but roots/list.
+type Client = modern.Client
+
+// WithClient says for whom calls with this context are made, where that is not
+// the one that Options.Client names.
+func WithClient(ctx context.Context, c Client) context.Context { return modern.WithClient(ctx, c) }
+
+// Values of resultType that a child without a handshake may give.
+const (
+	ResultInput = modern.ResultInput // it asks for input
+	ResultTask  = modern.ResultTask  // it names a task of the extension
+)

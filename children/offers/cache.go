@@ -1,0 +1,271 @@
+package offers
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// The catalogue cache: one file for each child, named by the digest of what
+// makes up its offer. A file is a hint and nothing more: it is listed until the
+// child has been asked, and no call is made by it alone.
+
+const (
+	// Format starts each file; another format has another one.
+	Format   = "mcphub catalogue 3\n"
+	cacheEnd = ".catalogue"
+	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
+	maxCacheFile = 80 << 20
+	// maxCacheFiles bounds how many there are; the oldest give way.
+	maxCacheFiles = 512
+)
+
+// cache keeps offers as files in one folder. It holds no state: any
+// number of hubs may use the folder at a time.
+type cache struct {
+	dir string // "": nothing is kept
+	log zerolog.Logger
+}
+
+// load returns the offer kept under a digest, nil where there is none that can
+// be used.
+func (c cache) load(digest string) *Offer {
+	if c.dir == "" {
+		return nil
+	}
+	o, err := c.read(digest)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.log.Warn().Str("file", c.file(digest)).Err(err).Msg("a cached catalogue is ignored")
+		}
+		return nil
+	}
+	return o
+}
+
+// store keeps an offer. What cannot be kept is logged and missed by nobody.
+func (c cache) store(digest string, o *Offer) {
+	if c.dir == "" {
+		return
+	}
+	if err := c.write(digest, o); err != nil {
+		c.log.Warn().Str("file", c.file(digest)).Err(err).Msg("a catalogue is not cached")
+	}
+}
+
+func (c cache) file(digest string) string { return filepath.Join(c.dir, digest+cacheEnd) }
+
+func (c cache) read(digest string) (*Offer, error) {
+	raw, err := c.readFile(c.file(digest))
+	if err != nil {
+		return nil, err
+	}
+	return decodeOffer(raw, digest)
+}
+
+// readFile reads a file of the folder that is the user's alone.
+func (c cache) readFile(path string) ([]byte, error) {
+	if err := c.checkFolder(); err != nil {
+		return nil, err
+	}
+	// A link is not followed, a pipe not waited for. What is renamed to this place
+	// meanwhile is the user's own: the folder is closed to others.
+	if fi, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !fi.Mode().IsRegular():
+		return nil, errors.New("it is no regular file")
+	case fi.Size() > maxCacheFile:
+		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), maxCacheFile)
+	}
+	if err := private(fi); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, fi.Size())
+	_, err = io.ReadFull(f, raw)
+	return raw, err
+}
+
+// checkFolder refuses a folder that others can write to or read.
+func (c cache) checkFolder() error {
+	fi, err := os.Lstat(c.dir)
+	switch {
+	case err != nil:
+		return err
+	case !fi.IsDir():
+		return fmt.Errorf("%s is not a directory", c.dir)
+	}
+	if err := private(fi); err != nil {
+		return fmt.Errorf("%s: %w", c.dir, err)
+	}
+	return nil
+}
+
+func (c cache) write(digest string, o *Offer) error {
+	return c.writeFile(c.file(digest), encodeOffer(o, digest))
+}
+
+// writeFile puts a file in its place, whole.
+func (c cache) writeFile(path string, raw []byte) error {
+	if len(raw) > maxCacheFile {
+		return fmt.Errorf("it would have %d bytes, more than %d", len(raw), maxCacheFile)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	if err := c.checkFolder(); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(c.dir, "new-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return c.prune()
+}
+
+// prune removes the oldest files beyond the bound, and what a hub that was
+// killed left half written.
+func (c cache) prune() error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil || len(entries) <= maxCacheFiles {
+		return err
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), cacheEnd) && !strings.HasPrefix(e.Name(), "new-") {
+			continue // not ours
+		}
+		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() {
+			files = append(files, fi)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, fi := range files[min(len(files), maxCacheFiles):] {
+		if err := os.Remove(filepath.Join(c.dir, fi.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeOffer lays out a file: the magic, the SHA-256 of the rest, then the
+// digest and the members of the offer, each behind its length. Definitions
+// stay the very bytes that the child sent, which need not be good JSON.
+func encodeOffer(o *Offer, digest string) []byte {
+	var body []byte
+	put := func(b []byte) { body = append(binary.AppendUvarint(body, uint64(len(b))), b...) }
+	for _, s := range []string{digest, o.ServerName, o.ServerVersion, o.Protocol, o.Instructions} {
+		put([]byte(s))
+	}
+	put(o.Capabilities)
+	put(o.ServerInfo)
+	put([]byte(strconv.FormatInt(int64(o.Fresh), 10)))
+	put([]byte(strconv.FormatBool(o.Private)))
+	put([]byte(strconv.FormatBool(o.Both)))
+	for _, l := range lists {
+		entries := *l.entries(o)
+		body = binary.AppendUvarint(body, uint64(len(entries)))
+		for _, e := range entries {
+			put(e)
+		}
+	}
+	sum := sha256.Sum256(body)
+	out := append(make([]byte, 0, len(Format)+len(sum)+len(body)), Format...)
+	return append(append(out, sum[:]...), body...)
+}
+
+var errDamaged = errors.New("it is damaged")
+
+// decodeOffer reads a file. Everything in it is bounded by its length.
+func decodeOffer(raw []byte, digest string) (*Offer, error) {
+	body, ok := bytes.CutPrefix(raw, []byte(Format))
+	if !ok {
+		return nil, errors.New("it is of another format")
+	}
+	if len(body) < sha256.Size {
+		return nil, errDamaged
+	}
+	sum, body := [sha256.Size]byte(body[:sha256.Size]), body[sha256.Size:]
+	if sha256.Sum256(body) != sum {
+		return nil, errDamaged
+	}
+	length := func() uint64 { // of what follows, which it cannot be longer than
+		size, n := binary.Uvarint(body)
+		if n <= 0 || size > uint64(len(body)-n) {
+			ok, n, size = false, len(body), 0
+		}
+		body = body[n:]
+		return size
+	}
+	take := func() []byte {
+		size := length()
+		b := body[:size:size]
+		body = body[size:]
+		return b
+	}
+	kept := string(take())
+	o := &Offer{ServerName: string(take()), ServerVersion: string(take()), Protocol: string(take()), Instructions: string(take())}
+	if o.Capabilities = take(); len(o.Capabilities) == 0 {
+		o.Capabilities = nil
+	}
+	if o.ServerInfo = take(); len(o.ServerInfo) == 0 {
+		o.ServerInfo = nil
+	}
+	fresh, errFresh := strconv.ParseInt(string(take()), 10, 64)
+	scoped, errScoped := strconv.ParseBool(string(take()))
+	both, errBoth := strconv.ParseBool(string(take()))
+	if errFresh != nil || errScoped != nil || errBoth != nil {
+		return nil, errDamaged
+	}
+	o.Fresh, o.Private, o.Both = time.Duration(fresh), scoped, both
+	for _, l := range lists {
+		count := length() // an entry takes a byte at least
+		if count > maxEntries {
+			return nil, errDamaged
+		}
+		for range count {
+			*l.entries(o) = append(*l.entries(o), take())
+		}
+	}
+	switch {
+	case !ok || len(body) > 0:
+		return nil, errDamaged
+	case kept != digest:
+		return nil, errors.New("it is that of another server")
+	}
+	return o, nil
+}

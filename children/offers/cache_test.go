@@ -1,0 +1,195 @@
+package offers
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+func someOffer(tools ...string) *Offer {
+	o := &Offer{ServerName: "kid", ServerVersion: "1", Protocol: "2025-11-25", Instructions: "Be kind.", Capabilities: []byte(`{"tools":{}}`), ServerInfo: []byte(`{"name":"kid"}`)}
+	for _, t := range tools {
+		o.Tools = append(o.Tools, []byte(t))
+	}
+	return o
+}
+
+// testCache returns a cache and what it logs.
+func testCache(t *testing.T) (cache, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	return cache{dir: filepath.Join(t.TempDir(), "catalogue"), log: zerolog.New(&log)}, &log
+}
+
+const someDigest = "00ff"
+
+func TestCacheKeepsTheBytes(t *testing.T) {
+	c, log := testCache(t)
+	for _, o := range []*Offer{
+		someOffer(`{"name":"a","x":1.0}`, "{\"name\":\"\xff\\ud800\"}", "", "null"),
+		someOffer(),
+		{Tools: [][]byte{[]byte("7")}},
+	} {
+		c.store(someDigest, o)
+		if got := c.load(someDigest); !got.Equal(o) {
+			t.Errorf("kept %+v, got %+v", o, got)
+		}
+	}
+	if c.load("another") != nil || log.Len() > 0 {
+		t.Errorf("what was never kept: an offer, or a complaint: %s", log)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	for path, want := range map[string]os.FileMode{c.dir: 0o700, c.file(someDigest): 0o600} {
+		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != want {
+			t.Errorf("%s: %v %v", path, fi.Mode(), err)
+		}
+	}
+}
+
+func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
+	c := cache{log: zerolog.Nop()}
+	c.store(someDigest, someOffer("{}"))
+	if c.load(someDigest) != nil {
+		t.Error("an offer from nowhere")
+	}
+}
+
+// TestCacheIgnoresWhatIsWrong writes a good file, spoils it, and wants nil and
+// one line in the log; the same file unspoilt is the control.
+func TestCacheIgnoresWhatIsWrong(t *testing.T) {
+	good := encodeOffer(someOffer(`{"name":"a"}`), someDigest)
+	spoil := map[string]func(c cache) error{
+		"cut short": func(c cache) error { return os.Truncate(c.file(someDigest), int64(len(good)-1)) },
+		"cut to its head": func(c cache) error {
+			return os.Truncate(c.file(someDigest), int64(len(Format)+3))
+		},
+		"empty": func(c cache) error { return os.Truncate(c.file(someDigest), 0) },
+		"one byte changed": func(c cache) error {
+			raw := bytes.Clone(good)
+			raw[len(raw)-2] ^= 1
+			return os.WriteFile(c.file(someDigest), raw, 0o600)
+		},
+		"another format": func(c cache) error {
+			return os.WriteFile(c.file(someDigest), bytes.Replace(good, []byte(Format), []byte("mcphub catalogue 0\n"), 1), 0o600)
+		},
+		"of another server": func(c cache) error {
+			return os.WriteFile(c.file(someDigest), encodeOffer(someOffer(), "beef"), 0o600)
+		},
+		"too large": func(c cache) error { return os.Truncate(c.file(someDigest), maxCacheFile+1) },
+		"a directory": func(c cache) error {
+			return errOr(os.Remove(c.file(someDigest)), func() error { return os.Mkdir(c.file(someDigest), 0o700) })
+		},
+	}
+	if runtime.GOOS != "windows" {
+		spoil["readable by others"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o644) }
+		spoil["writable by the group"] = func(c cache) error { return os.Chmod(c.file(someDigest), 0o620) }
+		spoil["in a folder of everybody"] = func(c cache) error { return os.Chmod(c.dir, 0o777) }
+		spoil["a link"] = func(c cache) error {
+			return errOr(os.Rename(c.file(someDigest), c.dir+"/x"), func() error { return os.Symlink(c.dir+"/x", c.file(someDigest)) })
+		}
+	}
+	for name, f := range spoil {
+		t.Run(name, func(t *testing.T) {
+			c, log := testCache(t)
+			c.store(someDigest, someOffer(`{"name":"a"}`))
+			if c.load(someDigest) == nil {
+				t.Fatal("the file is good and was not read: " + log.String())
+			}
+			if err := f(c); err != nil {
+				t.Fatal(err)
+			}
+			if o := c.load(someDigest); o != nil {
+				t.Errorf("trusted: %+v", o)
+			}
+			if n := strings.Count(log.String(), "\n"); n != 1 {
+				t.Errorf("%d lines in the log: %s", n, log)
+			}
+		})
+	}
+}
+
+func errOr(err error, next func() error) error {
+	if err != nil {
+		return err
+	}
+	return next()
+}
+
+// FuzzDecodeOffer wants no panic, and of a file that is taken the same bytes
+// back.
+func FuzzDecodeOffer(f *testing.F) {
+	f.Add(encodeOffer(someOffer(`{"name":"a"}`, "x"), someDigest))
+	f.Add([]byte(Format))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		o, err := decodeOffer(raw, someDigest)
+		if err == nil && !bytes.Equal(encodeOffer(o, someDigest), raw) {
+			// A length may be written in more bytes than it needs; what it says counts.
+			again, err := decodeOffer(encodeOffer(o, someDigest), someDigest)
+			if err != nil || !again.Equal(o) {
+				t.Errorf("%q is not what was read", raw)
+			}
+		}
+	})
+}
+
+func TestCacheTooLargeIsNotKept(t *testing.T) {
+	c, log := testCache(t)
+	c.store(someDigest, someOffer(strings.Repeat("x", maxCacheFile)))
+	if c.load(someDigest) != nil || !strings.Contains(log.String(), "not cached") {
+		t.Errorf("kept, or not said: %s", log)
+	}
+}
+
+func TestCacheManyWriters(t *testing.T) {
+	c, _ := testCache(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			mine := someOffer(strings.Repeat(fmt.Sprintf("%d", i), 50_000))
+			for range 20 {
+				c.store(someDigest, mine)
+				if o := c.load(someDigest); o == nil || len(o.Tools) != 1 || len(o.Tools[0]) != 50_000 || strings.Trim(string(o.Tools[0]), string(o.Tools[0][:1])) != "" {
+					t.Error("a file that nobody wrote so")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left, err := os.ReadDir(c.dir); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c, _ := testCache(t)
+	c.store("0", someOffer())
+	old := time.Now().Add(-time.Hour)
+	for i := range maxCacheFiles + 3 {
+		name := c.file(fmt.Sprintf("f%d", i))
+		if err := errOr(os.WriteFile(name, nil, 0o600), func() error { return os.Chtimes(name, old, old.Add(-time.Duration(i)*time.Second)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := filepath.Join(c.dir, "notes.txt")
+	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.store("new", someOffer())
+	left, err := filepath.Glob(c.file("*"))
+	if err != nil || len(left) != maxCacheFiles {
+		t.Errorf("%d files, %v", len(left), err)
+	}
+	if _, err := os.Stat(foreign); err != nil || c.load("new") == nil || c.load("0") == nil {
+		t.Error("the wrong ones were removed")
+	}
+}

@@ -1,0 +1,234 @@
+package offers
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// A Redefinition is a tool that a server has offered before and now defines
+// otherwise: what a person looked at when the server was added may not be what
+// runs now.
+type Redefinition struct {
+	Tool  string
+	Parts []string // of the definition: title, description, inputSchema, outputSchema, annotations
+}
+
+// Definitions remember how the tools of each server were defined, beyond the
+// hub's life. Unlike what is remembered to be listed it is found again when the
+// program is another one: that is when a definition changes. It is known by the
+// entry's name and what it starts or reaches, so an entry that is rewritten
+// begins anew.
+type Definitions struct {
+	files cache
+
+	mu    sync.Mutex
+	known map[string]map[string][]form // by definitionsKey, then tool: the latest first
+	last  map[string]*Offer            // compared last, by definitionsKey
+}
+
+// definitionsFolder is where they are kept, beside the folder for what is listed.
+func definitionsFolder(cache string) string {
+	return filepath.Join(filepath.Dir(cache), "definitions")
+}
+
+// A form is one way in which a tool was defined: a digest of each part it has.
+type form map[string]string
+
+// NewDefinitions returns those that are kept beside a folder for offers; "": in no
+// file.
+func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
+	files := cache{log: log}
+	if folder != "" {
+		files.dir = definitionsFolder(folder)
+	}
+	return &Definitions{files: files, known: map[string]map[string][]form{}, last: map[string]*Offer{}}
+}
+
+const (
+	mostForms   = 8      // of one tool: a server may tell different clients different things
+	mostDefined = 10_000 // tools of one server that are remembered
+)
+
+// definedParts are what a person or a model goes by.
+var definedParts = []string{"title", "description", "inputSchema", "outputSchema", "annotations"}
+
+// Compare returns the tools that an offer defines as they never were before. entry
+// is the name of the server, and what it starts or reaches.
+func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
+	key := definitionsKey(entry)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if was := d.last[key]; was != nil && slices.EqualFunc(was.Tools, o.Tools, bytes.Equal) {
+		return nil // every start but the first
+	}
+	d.last[key] = o
+	tools, loaded := d.known[key]
+	if !loaded {
+		tools = d.load(key)
+		d.known[key] = tools
+	}
+	var changed []Redefinition
+	news, seen := false, map[string]bool{}
+	for _, raw := range o.Tools {
+		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		if !ok || seen[name] { // of two with a name the first counts
+			continue
+		}
+		seen[name] = true
+		now, before := formOf(raw), tools[name]
+		at := slices.IndexFunc(before, func(f form) bool { return maps.Equal(f, now) })
+		if at == 0 {
+			continue
+		}
+		if at < 0 {
+			if len(before) > 0 {
+				changed = append(changed, Redefinition{name, now.differs(before[0])})
+			} else if len(tools) >= mostDefined {
+				continue
+			}
+			news = true
+		} else {
+			before = slices.Delete(slices.Clone(before), at, at+1)
+		}
+		tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
+	}
+	if news {
+		d.store(key, tools)
+	}
+	return changed
+}
+
+// differs names the parts in which two forms are not alike.
+func (f form) differs(from form) []string {
+	var parts []string
+	for _, p := range definedParts {
+		if f[p] != from[p] {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func (d *Definitions) load(key string) map[string][]form {
+	tools := map[string][]form{}
+	if d.files.dir == "" {
+		return tools
+	}
+	raw, err := d.files.readFile(d.files.file(key))
+	if err == nil {
+		err = json.Unmarshal(raw, &tools) // which counts the depth before it recurses
+	}
+	switch {
+	case err == nil && tools != nil:
+		return tools
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools were defined before cannot be read: a change since then is not noticed")
+	}
+	return map[string][]form{}
+}
+
+func (d *Definitions) store(key string, tools map[string][]form) {
+	if d.files.dir == "" {
+		return
+	}
+	raw, err := json.Marshal(tools)
+	if err == nil {
+		err = d.files.writeFile(d.files.file(key), raw)
+	}
+	if err != nil {
+		d.files.log.Warn().Str("file", d.files.file(key)).Err(err).Msg("how tools are defined cannot be remembered")
+	}
+}
+
+func definitionsKey(entry []string) string {
+	raw, _ := json.Marshal(entry) // strings always can
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+func formOf(definition []byte) form {
+	f := form{}
+	for _, part := range definedParts {
+		if raw := jsonrpc.Get(definition, part); raw != nil {
+			sum := sense(raw)
+			f[part] = hex.EncodeToString(sum[:16])
+		}
+	}
+	return f
+}
+
+// sense is a digest of what a JSON value says: blanks, escapes and order, of
+// members and of elements, make no difference. It takes no stack: what is open
+// is held in a list.
+func sense(raw []byte) [sha256.Size]byte {
+	type open struct {
+		kind jsontext.Kind
+		name string // of the member whose value comes
+		in   [][sha256.Size]byte
+	}
+	in := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	levels := []*open{{}}
+	for {
+		t, err := in.ReadToken()
+		if err != nil {
+			if errors.Is(err, io.EOF) && len(levels) == 1 && len(levels[0].in) == 1 {
+				return levels[0].in[0]
+			}
+			return sha256.Sum256(append([]byte("not JSON "), raw...))
+		}
+		kind, top := t.Kind(), levels[len(levels)-1]
+		var sum [sha256.Size]byte
+		switch kind {
+		case '{', '[':
+			levels = append(levels, &open{kind: kind})
+			continue
+		case '}', ']':
+			slices.SortFunc(top.in, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
+			h := sha256.New()
+			h.Write([]byte{byte(top.kind)})
+			for _, part := range top.in {
+				h.Write(part[:])
+			}
+			sum = [sha256.Size]byte(h.Sum(nil))
+			levels = levels[:len(levels)-1]
+			top = levels[len(levels)-1]
+		default:
+			text := t.String()
+			if _, members := in.StackIndex(in.StackDepth()); top.kind == '{' && members%2 == 1 {
+				top.name = text
+				continue
+			}
+			sum = sha256.Sum256(append([]byte{byte(kind)}, text...))
+		}
+		if top.kind == '{' {
+			name := sha256.Sum256([]byte(top.name))
+			sum = sha256.Sum256(append(append([]byte{':'}, name[:]...), sum[:]...))
+		}
+		top.in = append(top.in, sum)
+	}
+}
+
+// KnownTools are the names of the tools that a server has offered so far to hubs
+// with this folder for offers, sorted; nil where nothing is known of it. entry is as
+// for Compare.
+func KnownTools(folder string, entry []string) []string {
+	if folder == "" {
+		return nil
+	}
+	d := Definitions{files: cache{dir: definitionsFolder(folder)}}
+	return slices.Sorted(maps.Keys(d.load(definitionsKey(entry))))
+}

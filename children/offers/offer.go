@@ -1,0 +1,123 @@
+package offers
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// An Offer is what a child offers: immutable, raw, in the child's order.
+type Offer struct {
+	ServerName    string
+	ServerVersion string
+	Protocol      string   // the version agreed on
+	Instructions  string   //
+	Capabilities  []byte   // raw object, nil when the child sent none
+	ServerInfo    []byte   // raw object
+	Tools         [][]byte // raw entries of tools/list, all pages
+	Prompts       [][]byte // of prompts/list
+	Resources     [][]byte // of resources/list
+	Templates     [][]byte // of resources/templates/list
+
+	// Fresh is how long the lists may be kept by what the child said (ttlMs); 0
+	// where it said nothing of use. Private: it said that they are not for others
+	// than whom they were listed for (cacheScope).
+	Fresh   time.Duration
+	Private bool
+
+	// Both: it was greeted by a handshake because it was slow, and can do without.
+	Both bool
+
+	// cut are the lists that were not had whole for a reason that the child did not
+	// give itself: it ended, or was too slow. Bits by their place in lists. Such an
+	// offer is good for this run, and is not remembered.
+	cut Lists
+
+	// Lives are as they were read when it was listed. Of an offer that is remembered
+	// they are old: Status tells those of now.
+	Lives Lives
+}
+
+// A Life is how long something may be kept, and by whom, by what the child said of
+// it.
+type Life struct {
+	Told   bool          // it said for how long (ttlMs)
+	Fresh  time.Duration // from At on
+	Public bool          // it is the same for everybody (cacheScope)
+	At     time.Time     // when it was read
+}
+
+// Lives are those of what a child offers.
+type Lives struct {
+	Self  Life    // of what it says of itself (server/discover)
+	Lists [4]Life // of its tools, prompts, resources and resource templates, in the order of lists
+}
+
+// and is the life of two parts together.
+func (l Life) and(o Life) Life {
+	switch {
+	case o.Told && l.Told:
+		l.Fresh = min(l.Fresh, o.Fresh)
+	case o.Told:
+		l.Fresh = o.Fresh
+	}
+	l.Told, l.Public = l.Told || o.Told, l.Public && o.Public
+	return l
+}
+
+// LifeOf reads what a result says of its life.
+func LifeOf(result []byte) Life {
+	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	return Life{Told: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
+}
+
+// Modern reports whether the offer was made in the era without a handshake.
+func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protocol) }
+
+// Whole reports whether every list was had whole, or cut by the child's own doing.
+func (o *Offer) Whole() bool { return o.cut == 0 }
+
+// Equal reports whether two offers hold the same bytes. How long they may be
+// kept is no part of that: it may be what is left of some time.
+func (o *Offer) Equal(p *Offer) bool {
+	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
+		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
+		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
+}
+
+// HasTool reports whether an offer lists a tool.
+func (o *Offer) HasTool(name string) bool {
+	return slices.ContainsFunc(o.Tools, func(raw []byte) bool {
+		n, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+		return ok && n == name
+	})
+}
+
+// IsPrivate reports whether a result may not be shown to others than whom it was
+// made for.
+func IsPrivate(result []byte) bool {
+	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
+	return scope == "private"
+}
+
+// freshFor is how long a result may be kept by what it says; 0 where it says
+// nothing that can be used.
+func freshFor(result []byte) time.Duration {
+	var ms float64
+	if json.Unmarshal(jsonrpc.Get(result, "ttlMs"), &ms) != nil || ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(ms, float64(time.Hour.Milliseconds()))) * time.Millisecond
+}
+
+// Declares reports whether a raw capabilities object has a member that is not
+// null.
+func Declares(capabilities []byte, name string) bool {
+	v := jsonrpc.Get(capabilities, name)
+	return v != nil && string(v) != "null"
+}

@@ -1,0 +1,55 @@
+package children
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/limits"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+)
+
+// Bounds where Options give none.
+const (
+	DefaultMaxStarting = limits.DefaultMaxStarting // children that start at a time
+	DefaultMaxChildren = limits.DefaultMaxChildren // children that run at a time
+)
+
+// Options shape a Supervisor. Specs and Version are needed, the rest has
+// defaults.
+type Options struct {
+	Specs       []Spec
+	Observer    Observer // nil: nobody is told, and children's requests are refused
+	Log         zerolog.Logger
+	Version     string   // of the hub, told to children
+	MaxStarting int      // 0: DefaultMaxStarting
+	MaxChildren int      // running at a time; 0: DefaultMaxChildren
+	Environ     []string // what children inherit from; nil: this process's
+	Home, Dir   string   // "": this user's home, this process's working directory
+	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
+	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
+
+	// Said, where set, is given each line that a child writes to stderr, as plain
+	// text. It is called by many goroutines and must not block.
+	Said func(k Key, pid int, line string)
+
+	// Redefined, where set, is given the tools of a server that are defined as they
+	// never were before. It is called by many goroutines and must not block.
+	Redefined func(k Key, tools []offers.Redefinition)
+
+	// Client, where set, tells what the instance is shown of whom it serves. It is
+	// called at each start, by the instance's goroutine, and must not block.
+	Client func(k Key) modern.Client
+
+	// Roots, where set, is told of each roots/list of a legacy child before that is
+	// answered. ctx is that question's; what it returns, if anything, is called with
+	// it, and may take its time to Ensure or SetRoots what the answer is to be. It is
+	// called by many goroutines and must not block itself.
+	Roots func(ctx context.Context, k Key) (fetch func(ctx context.Context))
+
+	// NoRoots, where set, says why an instance is served no roots: the answer to its
+	// roots/list says so too, for whoever reads it there. It is called by many
+	// goroutines and must not block.
+	NoRoots func(k Key) string
+}

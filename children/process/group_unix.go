@@ -1,0 +1,93 @@
+//go:build unix
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is a process group whose leader is the child, and kin, those whom the
+// child started and who left the group.
+type group struct {
+	cmd *exec.Cmd
+	kin kin
+
+	mu   sync.Mutex
+	pgid int // 0 before the start and once the leader has been reaped
+}
+
+// start starts cmd as the leader of a group of its own.
+func (g *group) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = sysProcAttr()
+	if err := g.kin.start(cmd); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pgid, g.cmd = cmd.Process.Pid, cmd
+	return nil
+}
+
+// reap waits for the leader, ends who is left of its group and kin (TERM, then
+// rest, which waits a moment, then KILL), and takes the leader's status. Where
+// the system can wait without reaping, the leader's id names its group and
+// nothing else until all this is done.
+func (g *group) reap(rest func()) error {
+	defer g.kin.forget()
+	waited, err := awaitExit(g.cmd)
+	since := time.Now()
+	g.terminate()
+	rest()
+	g.kin.rest(restGrace - time.Since(since))
+	g.kill()
+	g.mu.Lock()
+	g.pgid = 0
+	g.mu.Unlock()
+	if waited {
+		return err
+	}
+	return g.cmd.Wait()
+}
+
+// note looks who descends from the child while they can be told by that.
+func (g *group) note() { g.kin.note() }
+
+// terminate asks the group and those who left it to end.
+func (g *group) terminate() {
+	others := g.kin.others() // before the first of them ends
+	g.signal(unix.SIGTERM)
+	others()
+}
+
+// kill ends them all: the kin first, which are told by parents who still live.
+func (g *group) kill() {
+	g.kin.kill()
+	g.signal(unix.SIGKILL)
+}
+
+// signal reaches every member of the group; one that is gone already (ESRCH)
+// or of another user (EPERM) is not ours to end.
+func (g *group) signal(s unix.Signal) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pgid > 1 {
+		_ = unix.Kill(-g.pgid, s)
+	}
+}
+
+func describeExit(s *os.ProcessState) string {
+	if ws, ok := s.Sys().(interface {
+		Signaled() bool
+	}); ok && ws.Signaled() {
+		if w, ok := s.Sys().(interface{ Signal() unix.Signal }); ok {
+			return fmt.Sprintf("was killed by signal %d (%s)", int(w.Signal()), w.Signal())
+		}
+	}
+	return fmt.Sprintf("exited with status %d", s.ExitCode())
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
+
+// group is a job object: whoever the child starts is in it, and closing it,
+// which the end of the hub does too, ends them all.
+type group struct {
+	pid int
+	cmd *exec.Cmd
+
+	mu  sync.Mutex
+	job windows.Handle // 0 before the start and after the end
+}
+
+// start starts cmd suspended, so that nothing it does escapes the job.
+func (g *group) start(cmd *exec.Cmd) error {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return fmt.Errorf("job object: %w", err)
+	}
+	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
+		_ = windows.CloseHandle(job)
+		return fmt.Errorf("job object: %w", err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_SUSPENDED, HideWindow: true}
+	if err := cmd.Start(); err != nil {
+		_ = windows.CloseHandle(job)
+		return err
+	}
+	if err := adopt(job, uint32(cmd.Process.Pid)); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = windows.CloseHandle(job)
+		return fmt.Errorf("job object: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.job, g.pid, g.cmd = job, cmd.Process.Pid, cmd
+	return nil
+}
+
+// adopt puts a suspended process into the job and lets it run.
+func adopt(job windows.Handle, pid uint32) error {
+	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
+	h, err := windows.OpenProcess(access, false, pid)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = windows.CloseHandle(h) }()
+	if err := windows.AssignProcessToJobObject(job, h); err != nil {
+		return err
+	}
+	if status, _, _ := ntResumeProcess.Call(uintptr(h)); status != 0 {
+		return windows.NTStatus(status)
+	}
+	return nil
+}
+
+// note has no purpose here: nobody leaves a job.
+func (g *group) note() {}
+
+// terminate asks as politely as Windows can: a console event to the group.
+func (g *group) terminate() {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.pid))
+}
+
+func (g *group) kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
+	}
+}
+
+// reap waits for the child, then ends who is left in the job.
+func (g *group) reap(rest func()) error {
+	err := g.cmd.Wait()
+	rest()
+	g.kill()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = windows.CloseHandle(g.job)
+	g.job = 0
+	return err
+}
+
+func holdThread() (release func()) { return func() {} }
+
+func describeExit(s *os.ProcessState) string {
+	return fmt.Sprintf("exited with status %d", s.ExitCode())
+}

@@ -1,0 +1,165 @@
+package process
+
+import (
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/proctree"
+)
+
+// instanceVariable marks, in the environment of one run of a child and of all
+// whom it starts, which run that is. It says nothing else.
+const instanceVariable = "MCPHUB_INSTANCE"
+
+// kin is who descends from one child, wherever they went: told by the process
+// tree while their parents live, and afterwards by having been seen in it, or
+// by the mark in their environment.
+type kin struct {
+	leader proctree.Process // as it was at its start; nobody else is ever taken for it
+	mark   string
+
+	mu    sync.Mutex
+	noted []proctree.Process // seen below the leader
+	asked []proctree.Process // were sent TERM
+}
+
+// start starts the leader.
+func (k *kin) start(cmd *exec.Cmd) (err error) {
+	k.mark = rand.Text()
+	cmd.Env = append(slices.Clip(cmd.Env), instanceVariable+"="+k.mark)
+	if err := home.start(cmd, k.mark); err != nil {
+		return err
+	}
+	if k.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
+		k.leader.PID = cmd.Process.Pid // without /proc the group is all there is
+	}
+	return nil
+}
+
+// note remembers who is below the leader now.
+func (k *kin) note() {
+	if t, err := processTable.read(); err == nil {
+		k.noteIn(t)
+	}
+}
+
+func (k *kin) noteIn(t *proctree.Table) {
+	var below []proctree.Process
+	if t.Has(k.leader) {
+		below = t.Below(k.leader.PID)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noted = slices.DeleteFunc(k.noted, func(p proctree.Process) bool {
+		return !t.Has(p) || slices.ContainsFunc(below, func(b proctree.Process) bool { return b.PID == p.PID })
+	})
+	k.noted = append(k.noted, below...)
+}
+
+// members names the kin in a table, the leader too where it has not ended.
+func (k *kin) members(t *proctree.Table) []proctree.Process {
+	k.noteIn(t)
+	k.mu.Lock()
+	tops := slices.Clone(k.noted)
+	k.mu.Unlock()
+	tops = append(tops, home.orphans(t, k.mark)...)
+	if l, ok := t.Process(k.leader.PID); ok && l.Start == k.leader.Start && !l.Ended() {
+		tops = append(tops, l)
+	}
+	seen := map[int]bool{os.Getpid(): true}
+	var all []proctree.Process
+	for _, top := range tops {
+		for _, p := range append([]proctree.Process{top}, t.Below(top.PID)...) {
+			if !seen[p.PID] && t.Has(p) {
+				seen[p.PID] = true
+				now, _ := t.Process(p.PID) // its state, where it was noted earlier
+				all = append(all, now)
+			}
+		}
+	}
+	return all
+}
+
+// others looks who is not in the leader's group, which can be asked to end as
+// such; terminate asks them.
+func (k *kin) others() (terminate func()) {
+	t, err := processTable.read()
+	if err != nil {
+		return func() {}
+	}
+	all := k.members(t)
+	return func() {
+		for _, p := range all {
+			if p.Group != k.leader.PID {
+				_ = p.Signal(unix.SIGTERM)
+			}
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.asked = all
+	}
+}
+
+// rest gives those who were asked a moment to end.
+func (k *kin) rest(atMost time.Duration) {
+	k.mu.Lock()
+	asked := k.asked
+	k.mu.Unlock()
+	proctree.AwaitAll(asked, max(0, atMost))
+}
+
+// kill ends all of them. Who is left after that is stuck in the kernel, or
+// belongs to another user and is not ours to end.
+func (k *kin) kill() {
+	_, _ = home.endFamily(k.members)
+}
+
+// forget lets go of the leader's id. It has been waited for.
+func (k *kin) forget() { home.forget(k.leader.PID) }
+
+// tableReader reads the process table for all who need it at the same time: many
+// children stop at once.
+type tableReader struct {
+	turn chan struct{} // held while the table is read
+
+	mu   sync.Mutex
+	next *tableRead // not started yet
+}
+
+type tableRead struct {
+	done  chan struct{}
+	table *proctree.Table
+	err   error
+}
+
+var processTable = &tableReader{turn: make(chan struct{}, 1)}
+
+// read returns a table that was read after the call of read.
+func (l *tableReader) read() (*proctree.Table, error) {
+	l.mu.Lock()
+	k := l.next
+	mine := k == nil
+	if mine {
+		k = &tableRead{done: make(chan struct{})}
+		l.next = k
+	}
+	l.mu.Unlock()
+	if !mine {
+		<-k.done
+		return k.table, k.err
+	}
+	l.turn <- struct{}{}
+	l.mu.Lock()
+	l.next = nil
+	l.mu.Unlock()
+	k.table, k.err = proctree.Read()
+	<-l.turn
+	close(k.done)
+	return k.table, k.err
+}

@@ -1,0 +1,234 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/proctree"
+)
+
+// household is what the kernel knows as the children of this process: those
+// whom it started, which are waited for where they were started, and those whom
+// it inherited. It is one for the process because that is how the kernel has it.
+type household struct {
+	dead chan struct{} // there may be inherited processes to wait for
+
+	mu       sync.Mutex
+	own      map[int]string // started here and not yet waited for: process id to mark
+	adopting bool           // all others are inherited
+	ending   int            // how many families are just being ended: see proctree.Family
+}
+
+var home = &household{own: map[int]string{}, dead: make(chan struct{}, 1)}
+
+// endFamily ends a family within reapGrace. Nobody is waited for meanwhile.
+func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
+	h.mu.Lock()
+	h.ending++
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.ending--; h.ending == 0 {
+			select {
+			case h.dead <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)
+}
+
+// start starts a process that is its own. The lock is held meanwhile: a child
+// that is not yet known would be taken for an inherited one.
+func (h *household) start(cmd *exec.Cmd, mark string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	h.own[cmd.Process.Pid] = mark
+	return nil
+}
+
+func (h *household) forget(pid int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.own, pid)
+}
+
+// inherited returns the children in t that were not started here, and what was
+// in own then. The table was read before the lock is taken, so all that is in
+// it and was started here has become known by then.
+func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	own = make(map[int]string, len(h.own))
+	for pid, mark := range h.own {
+		own[pid] = mark
+	}
+	if !h.adopting {
+		return nil, own
+	}
+	for _, p := range t.Children(os.Getpid()) {
+		if _, mine := own[p.PID]; !mine {
+			all = append(all, p)
+		}
+	}
+	return all, own
+}
+
+// orphans returns those of the inherited who are to go when the child with
+// this mark goes: they bear it, or the mark of nobody who lives, or no
+// mark that can be read while nobody else lives who could have started them.
+// Those who have ended are among them: see proctree.Family.
+func (h *household) orphans(t *proctree.Table, mark string) []proctree.Process {
+	all, own := h.inherited(t)
+	var out []proctree.Process
+	for _, p := range all {
+		if p.Ended() || goesWith(p.Variable(instanceVariable), p, t, own, mark) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, mark string) bool {
+	if bears == mark {
+		return true
+	}
+	for pid, other := range own {
+		if other == mark {
+			continue
+		}
+		if bears == other {
+			return false
+		}
+		// Whoever started before it may be its ancestor.
+		if l, ok := t.Process(pid); bears == "" && ok && l.Start <= p.Start {
+			return false
+		}
+	}
+	return true
+}
+
+// reap waits for those of the inherited who have ended, and for nobody else:
+// the status of the others is awaited elsewhere.
+func (h *household) reap(t *proctree.Table) {
+	all, _ := h.inherited(t)
+	for _, p := range all {
+		if p.Ended() {
+			h.waitFor(p.PID)
+		}
+	}
+}
+
+// waitFor waits for an inherited process that has ended. The lock keeps its id
+// from being given to one that is started here.
+func (h *household) waitFor(pid int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, mine := h.own[pid]; !mine && h.adopting && h.ending == 0 {
+		_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	}
+}
+
+// endedChild reports whether a child, of whatever kind, has ended and is not
+// yet waited for. Without any child the error is ECHILD.
+func endedChild() (bool, error) {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return info.Signo != 0, err
+		}
+	}
+}
+
+// Orphans are the processes that this process inherits: who descends from a
+// child of ours and lost its own parent.
+type Orphans struct{}
+
+// AdoptOrphans makes this process inherit, on Linux, who descends from it and
+// loses its parent, so that nobody who is started below can get away from it.
+// It is for a program in which this package alone starts others: all children
+// that it did not start are taken to be inherited. Elsewhere it does nothing.
+func AdoptOrphans() (*Orphans, error) {
+	if err := proctree.Subreaper(); err != nil {
+		return nil, fmt.Errorf("orphans cannot be adopted: %w", err)
+	}
+	home.mu.Lock()
+	defer home.mu.Unlock()
+	home.adopting = true
+	return &Orphans{}, nil
+}
+
+// reapPause is the least time between two looks for inherited processes that
+// have ended.
+const reapPause = 50 * time.Millisecond
+
+// Run waits for inherited processes that end, until ctx ends. Then it ends
+// everybody who is left below this process: a Supervisor must have returned by
+// then. The error names who could not be ended.
+func (o *Orphans) Run(ctx context.Context) error {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGCHLD)
+	defer signal.Stop(ended)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return o.endAll()
+		case <-ended:
+		case <-home.dead:
+		}
+		select {
+		case <-ctx.Done():
+			return o.endAll()
+		case <-pause.C:
+		}
+		o.reap()
+		pause.Reset(reapPause)
+	}
+}
+
+// reap waits for all inherited processes that have ended.
+func (o *Orphans) reap() {
+	if ended, _ := endedChild(); !ended {
+		return
+	}
+	if t, err := processTable.read(); err == nil {
+		home.reap(t)
+	}
+}
+
+func (o *Orphans) endAll() error {
+	defer func() {
+		home.mu.Lock()
+		defer home.mu.Unlock()
+		home.adopting = false
+	}()
+	deadline := time.Now().Add(reapGrace)
+	for {
+		if _, err := endedChild(); errors.Is(err, unix.ECHILD) {
+			return nil // a subreaper without a child has no descendant
+		}
+		left, err := home.endFamily(func(t *proctree.Table) []proctree.Process { return t.Below(os.Getpid()) })
+		o.reap()
+		for _, p := range left {
+			err = errors.Join(err, fmt.Errorf("process %d did not end, not even by KILL: it belongs to another user, or is stuck in the kernel", p.PID))
+		}
+		if err != nil || !time.Now().Before(deadline) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"mcphub/children/launch"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// drainGrace is how long output that is already in the pipes may still be
+	// read after the process has ended. Only somebody who inherited a pipe and
+	// is out of reach can keep it open so long.
+	drainGrace = 250 * time.Millisecond
+	// restGrace is how long those whom a child leaves behind have between TERM
+	// and KILL.
+	restGrace = 300 * time.Millisecond
+	// reapGrace is how long after KILL the kernel may take to end a process.
+	reapGrace = 2 * time.Second
+)
+
+// A process is one running child: its pipes, its stderr and its end. It is
+// started and waited for by one goroutine of its own, which on Linux also
+// holds the thread that forked (see startSteps).
+type process struct {
+	stdin  *os.File // writing end, non-blocking
+	stdout *os.File // reading end, non-blocking
+	stderr *os.File
+	tail   *tail
+	group  group
+	pid    int
+
+	ended      chan struct{} // closed once the process has been reaped
+	waitErr    error
+	stderrDone chan struct{} // closed once stderr has been read to its end
+	rootsFile  string
+	closeOnce  sync.Once
+}
+
+// startProcess starts what l says. It returns once the program runs, or has
+// failed to start.
+func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
+	p := &process{tail: newTail(log, l.Said), ended: make(chan struct{}), stderrDone: make(chan struct{})}
+	cmd := &exec.Cmd{Path: l.Command, Args: append([]string{l.Command}, l.Args...), Env: l.Env, Dir: l.Dir}
+	if l.Enter != "" {
+		cmd.Dir = l.Enter
+	}
+	if l.RootsFile != nil {
+		name, err := writeRootsFile(l.RootsFile)
+		if err != nil {
+			return nil, fmt.Errorf("the file for MCP_ROOTS_FILE could not be written: %w", err)
+		}
+		p.rootsFile = name
+		cmd.Env = append(append([]string(nil), l.Env...), "MCP_ROOTS_FILE="+name)
+	}
+	theirs, err := p.pipes()
+	if err != nil {
+		p.removeRootsFile()
+		return nil, fmt.Errorf("no pipes for the child: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	started := make(chan error, 1)
+	go p.live(cmd, started)
+	err = <-started
+	for _, f := range theirs {
+		_ = f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		p.removeRootsFile()
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = fmt.Errorf("%s: %w", path.Path, path.Err)
+		}
+		return nil, fmt.Errorf("could not be started: %w", err)
+	}
+	p.tail.pid = p.pid
+	go func() {
+		defer close(p.stderrDone)
+		p.tail.readFrom(p.stderr)
+	}()
+	return p, nil
+}
+
+// pipes opens the three pipes and returns the child's ends.
+func (p *process) pipes() (theirs [3]*os.File, err error) {
+	var opened []*os.File
+	pair := func() (r, w *os.File) {
+		if err != nil {
+			return nil, nil
+		}
+		if r, w, err = os.Pipe(); err == nil {
+			opened = append(opened, r, w)
+		}
+		return r, w
+	}
+	theirs[0], p.stdin = pair()
+	p.stdout, theirs[1] = pair()
+	p.stderr, theirs[2] = pair()
+	if err != nil {
+		for _, f := range opened {
+			_ = f.Close()
+		}
+	}
+	return theirs, err
+}
+
+// live starts the process and waits for it, on one goroutine.
+func (p *process) live(cmd *exec.Cmd, started chan<- error) {
+	release := holdThread()
+	defer release()
+	if err := p.group.start(cmd); err != nil {
+		started <- err
+		return
+	}
+	p.pid = cmd.Process.Pid
+	started <- nil
+	p.waitErr = p.group.reap(p.restGone)
+	p.removeRootsFile()
+	close(p.ended)
+}
+
+// restGone gives those whom the child leaves behind in its group a moment to
+// let go of stderr, which tells that they have ended.
+func (p *process) restGone() {
+	t := time.NewTimer(restGrace)
+	defer t.Stop()
+	select {
+	case <-p.stderrDone:
+	case <-t.C:
+	}
+}
+
+// exit says how the process ended; nil for status 0. Valid after ended.
+func (p *process) exit() error {
+	var ee *exec.ExitError
+	switch {
+	case p.waitErr == nil:
+		return nil
+	case errors.As(p.waitErr, &ee):
+		return &ExitError{Text: describeExit(ee.ProcessState), Code: ee.ExitCode()}
+	}
+	return p.waitErr
+}
+
+// An ExitError says how a child's process ended.
+type ExitError struct {
+	Text string // "exited with status 3", "was killed by signal 9 (killed)"
+	Code int    // -1 where a signal ended it
+}
+
+func (e *ExitError) Error() string { return e.Text }
+
+// stop ends the process, its group and, on Linux and Windows, who else
+// descends from it within the given time: close stdin, TERM, KILL. It returns when the process has been reaped, or with an error
+// when the kernel does not let go of it.
+func (p *process) stop(all time.Duration) error {
+	p.group.note()
+	_ = p.stdin.Close()
+	if p.endedWithin(all * 2 / 5) {
+		return nil
+	}
+	p.group.terminate()
+	if p.endedWithin(all * 2 / 5) {
+		return nil
+	}
+	p.group.kill()
+	if p.endedWithin(all/5 + reapGrace) {
+		return nil
+	}
+	return fmt.Errorf("process %d did not end, not even by KILL: it is stuck in the kernel", p.pid)
+}
+
+func (p *process) endedWithin(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// drainStderr waits a moment for the last words, then lets go of the pipe.
+func (p *process) drainStderr() {
+	t := time.NewTimer(drainGrace)
+	defer t.Stop()
+	select {
+	case <-p.stderrDone:
+	case <-t.C:
+	}
+	p.closePipes()
+	<-p.stderrDone
+}
+
+func (p *process) closePipes() {
+	p.closeOnce.Do(func() {
+		for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+			_ = f.Close()
+		}
+	})
+}
+
+func (p *process) removeRootsFile() {
+	if p.rootsFile != "" {
+		_ = os.Remove(p.rootsFile)
+	}
+}
+
+// writeRootsFile writes a file that only the hub's own user can read.
+func writeRootsFile(text []byte) (name string, err error) {
+	f, err := os.CreateTemp("", "mcphub-roots-*.json") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}

@@ -1,0 +1,127 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// errHungUp is the reason of a stop when the child closed its stdout and
+// lives on.
+var errHungUp = errors.New("closed its output")
+
+// stdioLink is a process and the connection over its pipes.
+type stdioLink struct {
+	p    *process
+	conn *jsonrpc.Conn
+	stop time.Duration
+	log  zerolog.Logger
+}
+
+// Options bound a process and what it says.
+type Options struct {
+	FrameLimit  int           // bytes of one line
+	IDLimit     int           // bytes of the id of a request
+	StopTimeout time.Duration // of the whole stop ladder
+}
+
+// Start starts what l says, as a child that speaks on stdin and stdout. h serves what
+// it sends, not before Run, which the caller must call.
+func Start(l launch.Launch, o Options, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	p, err := startProcess(l, log)
+	if err != nil {
+		return nil, err
+	}
+	return newStdioLink(p, o, h, log), nil
+}
+
+func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) *stdioLink {
+	said := bucket{tokens: 10}
+	conn := jsonrpc.NewConn(p.stdout, p.stdin, h, jsonrpc.Options{
+		FrameLimit: o.FrameLimit, IDLimit: o.IDLimit,
+		OnSkip: func(reason string, line []byte) { // on the read loop: one caller at a time
+			if said.take(time.Now()) {
+				log.Warn().Str("reason", reason).Str("line", printable.Escape(string(line[:min(len(line), 120)]), 120)).Msg("a line on stdout was skipped")
+			}
+		},
+		Batches: func() bool { return true }, // a sloppy child's answers are better read than lost
+		Log:     log,
+	})
+	return &stdioLink{p: p, conn: conn, stop: o.StopTimeout, log: log}
+}
+
+// Prepare prepares a request that is sent without waiting.
+func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
+
+// Run serves the pipes until the process has ended, and sees to it that it does.
+func (l *stdioLink) Run(ctx context.Context) error {
+	connCtx, endConn := context.WithCancelCause(context.Background())
+	defer endConn(nil)
+	go func() {
+		_ = l.conn.Run(connCtx)
+	}()
+	var stuck error
+	asked := false
+	select {
+	case <-ctx.Done():
+		asked = true
+		stuck = l.p.stop(l.stop)
+	case <-l.p.ended:
+	case <-l.conn.Done():
+		// Its output has ended: mostly because it is just ending itself.
+		if !l.p.endedWithin(drainGrace) {
+			stuck = l.p.stop(l.stop)
+			if stuck == nil && l.p.exit() == nil {
+				stuck = errHungUp
+			}
+		}
+	}
+	l.awaitEnd()
+	endConn(nil)
+	<-l.conn.Done()
+	l.p.drainStderr()
+	switch {
+	case stuck != nil && !errors.Is(stuck, errHungUp):
+		l.log.Error().Err(stuck).Int("pid", l.p.pid).Msg("a child did not stop")
+		return stuck
+	case asked:
+		return nil
+	case stuck != nil:
+		return stuck
+	}
+	if err := l.p.exit(); err != nil {
+		return err
+	}
+	return &ExitError{Text: "exited with status 0"}
+}
+
+// awaitEnd lets output that is in the pipe already be read.
+func (l *stdioLink) awaitEnd() {
+	t := time.NewTimer(drainGrace)
+	defer t.Stop()
+	select {
+	case <-l.conn.Done():
+	case <-t.C:
+	}
+}
+
+func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	res, err := l.conn.Call(ctx, method, params...)
+	return res, link.Closed(ctx, err)
+}
+
+func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	return link.Closed(ctx, l.conn.Notify(ctx, method, params...))
+}
+
+func (l *stdioLink) Facts() link.Facts {
+	st := l.conn.Stats()
+	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard}
+}

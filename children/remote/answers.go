@@ -1,0 +1,180 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// This file reads what comes as the answer to a POST of an httpLink.
+
+// answer reads the answer to the request id: as JSON, or at the end of events.
+func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+	if resp.StatusCode != http.StatusOK {
+		defer stop(errAnswered)
+		defer drain(resp.Body)
+		return refusal(resp, strconv.FormatUint(id, 10))
+	}
+	if method == "initialize" {
+		l.mu.Lock()
+		l.session = resp.Header.Get(headerSession)
+		l.mu.Unlock()
+	}
+	if isEvents(resp) {
+		return l.awaited(ctx, stop, id, resp)
+	}
+	defer stop(errAnswered)
+	defer drain(resp.Body)
+	raw, err := l.whole(resp)
+	if err != nil {
+		return nil, err
+	}
+	var answer *jsonrpc.Message
+	for _, raw := range messagesOf(raw) {
+		m, err := l.take(l.ctx, ctx, raw, l.post)
+		if err != nil {
+			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreign(resp)}
+		}
+		if m != nil && string(m.ID) == strconv.FormatUint(id, 10) {
+			answer = m
+		}
+	}
+	if answer == nil {
+		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
+	}
+	return answer, nil
+}
+
+// foreign says of an answer that cannot be read what it is instead of JSON.
+func foreign(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if kind == "" || strings.Contains(strings.ToLower(kind), "json") {
+		return ""
+	}
+	return fmt.Sprintf("; it is %s and no JSON: check that \"url\" of this server in hub.json is where it speaks MCP", printable.Escape(kind, 100))
+}
+
+// refusal reads an answer that is no success. An error under the id of the
+// request is its answer like any other, code and data kept, unless it is about
+// the connection and not about the request.
+func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	err := status(resp)
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return nil, err
+	}
+	var bad *link.StatusError
+	if m := errorIn(text); m != nil && string(m.ID) == want && errors.As(err, &bad) && !bad.SessionForgotten() {
+		return m, nil
+	}
+	return nil, err
+}
+
+// awaited reads events until the answer to the request id is among them. A
+// stream that breaks, or that the server ends before, is taken up again where
+// it was, if it gave an id to do so (2025-11-25, Resumability).
+func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
+	want := strconv.FormatUint(id, 10)
+	last, told, pause := "", time.Duration(0), firstRetry
+	for {
+		events := newEventReader(resp.Body, l.limit)
+		for {
+			ev, err := events.next()
+			if err != nil {
+				last, told = cmpOr(events.id, last), max(events.retry, told)
+				_ = resp.Body.Close()
+				if errors.Is(err, errLongEvent) {
+					return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+				}
+				if last == "" || ctx.Err() != nil {
+					return nil, fmt.Errorf("the stream ended before the answer: %w", err)
+				}
+				break
+			}
+			pause = firstRetry
+			if len(ev.data) == 0 {
+				continue
+			}
+			m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post)
+			switch {
+			case err != nil:
+				l.log.Warn().Err(err).Msg("an event is no message")
+			case m != nil && string(m.ID) == want:
+				l.finish(resp, stop)
+				return m, nil
+			case m != nil:
+				l.skipped.Add(1)
+			}
+		}
+		for {
+			if !retryAfter(ctx, told, pause) {
+				return nil, context.Cause(ctx)
+			}
+			next, err := l.resume(ctx, last)
+			if err == nil {
+				resp = next
+				break
+			}
+			var bad *link.StatusError
+			if pause *= 2; errors.As(err, &bad) || pause > lastRetry {
+				return nil, fmt.Errorf("the stream broke before the answer and could not be taken up again: %w", err)
+			}
+		}
+	}
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// resume opens a stream of events by GET, behind the event last ("": the
+// child's own).
+func (l *httpLink) resume(ctx context.Context, last string) (*http.Response, error) {
+	req, err := l.speak(ctx, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
+		defer drain(resp.Body)
+		return nil, status(resp)
+	}
+	return resp, nil
+}
+
+// counting counts answers: a server that answers anything is there.
+type counting struct {
+	heard *atomic.Uint64
+	*http.Transport
+}
+
+func (h *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := h.Transport.RoundTrip(r)
+	if err == nil {
+		h.heard.Add(1)
+	}
+	return resp, err
+}

@@ -1,0 +1,121 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// serverEvent is one event of a text/event-stream (WHATWG HTML, server-sent
+// events).
+type serverEvent struct {
+	name  string // "" is "message"
+	data  []byte // lines joined by a blank: a line end in JSON stands between tokens
+	id    string // last id seen on the stream
+	retry time.Duration
+}
+
+// eventReader reads events, each of at most limit bytes.
+type eventReader struct {
+	r     *bufio.Reader
+	limit int
+	id    string
+	retry time.Duration
+	rest  [][]byte // of the messages that came in one event
+}
+
+func newEventReader(r io.Reader, limit int) *eventReader {
+	return &eventReader{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
+}
+
+var errLongEvent = errors.New("an event is over the frame limit")
+
+// next returns the next event that has data, or moves the id on without any.
+// It fails for good with the error of the stream. Of a batch each message is an
+// event.
+func (e *eventReader) next() (serverEvent, error) {
+	var ev serverEvent
+	if len(e.rest) > 0 {
+		ev.data, ev.id, ev.retry = e.rest[0], e.id, e.retry
+		e.rest = e.rest[1:]
+		return ev, nil
+	}
+	seen := false
+	var data []byte
+	for {
+		line, err := e.line(len(data))
+		if err != nil {
+			return ev, err // what was not ended by a blank line is no event
+		}
+		if len(line) == 0 {
+			if !seen {
+				continue
+			}
+			all := messagesOf(data)
+			ev.data, ev.id, ev.retry = all[0], e.id, e.retry
+			e.rest = all[1:]
+			return ev, nil
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "data":
+			if len(data) > 0 {
+				data = append(data, ' ')
+			}
+			data, seen = append(data, value...), true
+		case "event":
+			ev.name = string(value)
+		case "id":
+			if bytes.IndexByte(value, 0) < 0 && len(value) <= 1024 {
+				e.id, seen = string(value), true
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
+				e.retry, seen = time.Duration(ms)*time.Millisecond, true
+			}
+		}
+	}
+}
+
+// messagesOf gives the messages of a batch, else raw: a server of 2025-03-26 may
+// send several in one array, and what is in one that cannot be read is for others
+// to say.
+func messagesOf(raw []byte) [][]byte {
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) {
+		if all, err := jsonrpc.Messages(raw); err == nil {
+			return all
+		}
+	}
+	return [][]byte{raw}
+}
+
+// line reads up to LF or CR LF (nobody ends lines by CR alone); the result is valid until the next call
+// unless it had to be put together.
+func (e *eventReader) line(held int) ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := e.r.ReadSlice('\n')
+		if held+len(whole)+len(part) > e.limit {
+			return nil, fmt.Errorf("%w of %d bytes", errLongEvent, e.limit)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			whole = append(whole, part...)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if whole != nil {
+			part = append(whole, part...)
+		}
+		part = bytes.TrimSuffix(part[:len(part)-1], []byte("\r"))
+		return part, nil
+	}
+}

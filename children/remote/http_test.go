@@ -1,0 +1,397 @@
+package remote_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/childtest"
+	"mcphub/children/link"
+	"mcphub/children/remote"
+	"mcphub/internal/jsonrpc"
+)
+
+type handler struct {
+	mu    sync.Mutex
+	notes []string
+	note  chan string
+}
+
+func (h *handler) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ResultAnswer([]byte(`{"to":"` + m.Method + `"}`))
+}
+
+func (h *handler) ServeNotification(m *jsonrpc.Message) {
+	h.mu.Lock()
+	h.notes = append(h.notes, m.Method)
+	h.mu.Unlock()
+	h.note <- m.Method
+}
+
+// open connects to a server for the length of a test.
+func open(t *testing.T, s remote.Server) (link.Link, *handler, func() error) {
+	t.Helper()
+	h := &handler{note: make(chan string, 100)}
+	s.FrameLimit, s.IDLimit = cmp.Or(s.FrameLimit, 64<<20), jsonrpc.DefaultIDLimit
+	l, err := remote.Open(s, h, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	stop := sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { _ = stop() })
+	return l, h, stop
+}
+
+func greet(t *testing.T, l link.Link) {
+	t.Helper()
+	res, err := l.Call(t.Context(), "initialize", []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`))
+	if err != nil || res.Err() != nil {
+		t.Fatalf("initialize: %v", err)
+	}
+	if err := l.Notify(t.Context(), "notifications/initialized"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRemoteKeepsConnectionsForLargeAnswers(t *testing.T) {
+	s := childtest.NewServer(t)
+	big := `{"text":"` + strings.Repeat("x", 1<<20) + `",` + "\r\n" + `"n":12345678901234567890}`
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+		if r.Header.Get("Mcp-Session-Id") != "s1" || r.Header.Get("Mcp-Protocol-Version") != "2025-11-25" || r.Header.Get("X-Key") != "k" {
+			t.Errorf("headers: %v", r.Header)
+		}
+		childtest.Plain(w, id, big)
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL, Headers: map[string]string{"X-Key": "k"}})
+	greet(t, l)
+	s.Until("notifications/initialized", 1)
+	before := s.Conns.Load()
+	for range 50 {
+		res, err := l.Call(t.Context(), "tools/call", []byte(`{"a":`), []byte(`1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.ReplaceAll(big, "\r\n", "  "); string(res.Result) != want {
+			t.Fatalf("%d bytes", len(res.Result))
+		}
+	}
+	if n := s.Conns.Load() - before; n > 2 {
+		t.Errorf("%d new connections for 50 calls", n)
+	}
+}
+
+func TestRemoteAnswersWhatIsAskedOnTheStreamOfACall(t *testing.T) {
+	s := childtest.NewServer(t)
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		send := childtest.Events(w)
+		send("", `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
+		send("", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
+		s.Until("answer", 1)
+		told := s.Told(`"q"`)
+		send("", `{"jsonrpc":"2.0","id":`+id+`,"result":`+told+`}`)
+	}
+	l, h, _ := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	res, err := l.Call(t.Context(), "tools/call")
+	if err != nil || string(res.Result) != `{"to":"elicitation/create"}` {
+		t.Fatalf("%v %v", res, err)
+	}
+	if n := <-h.note; n != "notifications/progress" {
+		t.Error(n)
+	}
+}
+
+func TestRemoteStartsAForgottenSessionAgain(t *testing.T) {
+	s := childtest.NewServer(t)
+	var calls atomic.Int32
+	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
+		if r.Header.Get("Mcp-Session-Id") == "s1" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		calls.Add(1)
+		childtest.Plain(w, id, `{}`)
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Mcp-Session-Id", "s2")
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25"}`)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := l.Call(t.Context(), "tools/call"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if calls.Load() != 8 {
+		t.Errorf("%d calls were served", calls.Load())
+	}
+	s.Until("initialize", 2)
+}
+
+func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
+	s := childtest.NewServer(t)
+	var again atomic.Int32
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: 7\nretry: 10\ndata:\n\n")
+	}
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
+		last := r.Header.Get("Last-Event-ID")
+		switch {
+		case last == "":
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case again.Add(1) == 1: // once more without an answer
+			childtest.Events(w)("8", `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
+		case last != "8":
+			t.Errorf("taken up behind %s", last)
+		default:
+			childtest.Events(w)("9", `{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
+		}
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	res, err := l.Call(t.Context(), "tools/call")
+	if err != nil || string(res.Result) != `{"late":true}` {
+		t.Fatalf("%v %v", res, err)
+	}
+}
+
+func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
+	s := childtest.NewServer(t)
+	var opened atomic.Int32
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
+		n := opened.Add(1)
+		if n == 2 && r.Header.Get("Last-Event-ID") != "a" {
+			t.Errorf("opened again behind %q", r.Header.Get("Last-Event-ID"))
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "retry: 5\nid: a\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"n%d\"}\n\n", n)
+		_ = http.NewResponseController(w).Flush()
+		if n > 1 {
+			<-r.Context().Done()
+		}
+	}
+	l, h, stop := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	for _, want := range []string{"n1", "n2"} {
+		if got := <-h.note; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRemoteOwnStreamIsOpenBeforeCalls: servers drop what belongs to no request
+// while no stream is open that it could go on. The one that keeps the head of its
+// stream to itself holds nobody up for long; one that has none does not at all.
+func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
+	s := childtest.NewServer(t)
+	go1, there := make(chan struct{}), atomic.Bool{}
+	s.On["notifications/initialized"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.WriteHeader(http.StatusAccepted)
+		time.AfterFunc(50*time.Millisecond, func() { close(go1) })
+	}
+	s.Get = func(w http.ResponseWriter, r *http.Request) {
+		<-go1
+		w.Header().Set("Content-Type", "text/event-stream")
+		there.Store(true)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	l, _, stop := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	if !there.Load() {
+		t.Error("the child counts as ready before its stream is open")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	greeted := func(get func(w http.ResponseWriter, r *http.Request)) time.Duration {
+		s := childtest.NewServer(t)
+		s.Get = get
+		l, _, stop := open(t, remote.Server{URL: s.URL})
+		defer func() { _ = stop() }()
+		began := time.Now()
+		greet(t, l)
+		return time.Since(began)
+	}
+	held := greeted(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if held > 20*time.Second {
+		t.Errorf("no head: ready after %s", held)
+	}
+	free := greeted(nil)
+	for range 5 { // a busy machine may hold one up, not each
+		free = min(free, greeted(nil))
+	}
+	if free > held/2 {
+		t.Errorf("no stream: ready after %s at the least, %s where its head is kept back", free, held)
+	}
+}
+
+func TestRemoteCancelledCallIsTold(t *testing.T) {
+	s := childtest.NewServer(t)
+	s.On["tools/call"] = func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
+	l, _, _ := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		s.Until("tools/call", 1)
+		cancel(errors.New("enough"))
+	}()
+	if _, err := l.Call(ctx, "tools/call"); err == nil || err.Error() != "enough" {
+		t.Errorf("%v", err)
+	}
+	s.Until("notifications/cancelled", 1)
+}
+
+func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the other host was sent %v", r.Header)
+	}))
+	defer other.Close()
+	s := childtest.NewServer(t)
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, _ string) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}
+	spec := remote.Server{URL: s.URL, Transport: remote.HTTP, Headers: map[string]string{"Authorization": "Bearer secret"}}
+	l, _, _ := open(t, spec)
+	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "redirects to") {
+		t.Errorf("%v", err)
+	}
+	s.Get = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", other.URL)
+	}
+	spec.Transport = remote.SSE
+	l, _, _ = open(t, spec)
+	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "another host") {
+		t.Errorf("%v", err)
+	}
+	// The control: on its own host a redirect is followed, with the credentials.
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
+		if r.URL.Path != "/moved" {
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+			return
+		}
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Error("the credentials did not go with it")
+		}
+		childtest.Plain(w, id, `{}`)
+	}
+	spec.Transport = remote.HTTP
+	l, _, _ = open(t, spec)
+	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRemoteBoundsAnswers(t *testing.T) {
+	s := childtest.NewServer(t)
+	long := `{"text":"` + strings.Repeat("x", 1<<17) + `"}`
+	s.On["plain"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, long) }
+	s.On["events"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		childtest.Events(w)("", `{"jsonrpc":"2.0","id":`+id+`,"result":`+long+`}`)
+	}
+	s.On["other"] = func(w http.ResponseWriter, _ *http.Request, _ string) { childtest.Plain(w, `"x"`, `{}`) }
+	s.On["broken"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":`)
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL, FrameLimit: 1 << 16})
+	greet(t, l)
+	for _, method := range []string{"plain", "events", "other", "broken"} {
+		var broken *jsonrpc.BrokenError
+		if _, err := l.Call(t.Context(), method); !errors.As(err, &broken) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	s.On["fail"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
+		http.Error(w, "no \x1b[31mkey", http.StatusUnauthorized)
+	}
+	if _, err := l.Call(t.Context(), "fail"); err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "headers") || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRemoteVerifiesCertificates(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	s.Config.ErrorLog = nil
+	l, _, _ := open(t, remote.Server{URL: s.URL})
+	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRemoteFallsBackToSSE: a server of 2024-11-05 refuses the POST, and
+// answers on the stream that a GET opens.
+func TestRemoteFallsBackToSSE(t *testing.T) {
+	out := make(chan string, 10)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: endpoint\ndata: /messages?id=1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		for {
+			select {
+			case data := <-out:
+				_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", data)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	mux.HandleFunc("POST /messages", func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result json.RawMessage
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		w.WriteHeader(http.StatusAccepted)
+		switch {
+		case m.Method == "tools/call":
+			// A request of the server with the id that our call has: it is no answer to it.
+			out <- `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"method":"roots/list"}`
+			out <- `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"ok":1}}`
+		case m.ID != nil && m.Method != "":
+			out <- `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`
+		}
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	for _, transport := range []remote.Transport{"", remote.SSE} {
+		l, _, stop := open(t, remote.Server{URL: s.URL + "/sse", Transport: transport})
+		greet(t, l)
+		res, err := l.Call(t.Context(), "tools/call")
+		if err != nil || string(res.Result) != `{"ok":1}` {
+			t.Errorf("%q: %v %v", transport, res, err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package remote
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPauseThatAServerAsksFor is heeded, but neither as good as none nor as
+// good as for ever.
+func TestPauseThatAServerAsksFor(t *testing.T) {
+	for told, want := range map[time.Duration]time.Duration{
+		0: time.Second, 3 * time.Second: 3 * time.Second, 1: leastPause, 1 << 32 * time.Millisecond: mostPause,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if !retryAfter(t.Context(), told, time.Second) || time.Since(began) != want {
+				t.Errorf("told %s: waited %s, want %s", told, time.Since(began), want)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package remote
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// Transport is how a server with a URL is spoken to.
+type Transport string
+
+// The transports over HTTP.
+const (
+	HTTP Transport = "http" // Streamable HTTP
+	SSE  Transport = "sse"  // HTTP with SSE, 2024-11-05
+)
+
+// A Server is one that is reached over HTTP.
+type Server struct {
+	URL        string
+	Headers    map[string]string // sent with each request
+	Transport  Transport         // "": Streamable HTTP, and the older SSE where the server knows only that
+	FrameLimit int               // bytes of one message of the server
+	IDLimit    int               // bytes of the id of a request of the server
+}
+
+// Open prepares the connection; nothing is sent before the first Call. h serves
+// what the server sends, not before Run.
+func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
+	}
+	w := newWire(u, s, h, log)
+	if s.Transport == SSE {
+		return newSSELink(w), nil
+	}
+	return newHTTPLink(w, s.Transport == ""), nil
+}

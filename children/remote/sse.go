@@ -1,0 +1,211 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// sseLink speaks HTTP with SSE (2024-11-05): one stream of events for all that
+// the child says, whose first event names where to POST to. When the stream
+// ends so does the run: nothing tells where to go on.
+type sseLink struct {
+	*wire
+	ctx     context.Context
+	over    context.CancelCauseFunc
+	opening sync.Once
+	known   chan struct{} // closed once to is known
+	ended   chan struct{} // closed when the stream has ended
+
+	mu      sync.Mutex
+	to      *url.URL
+	err     error // why the stream ended
+	waiting map[string]chan *jsonrpc.Message
+}
+
+func newSSELink(w *wire) *sseLink {
+	l := &sseLink{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[string]chan *jsonrpc.Message{}}
+	l.ctx, l.over = context.WithCancelCause(context.Background())
+	return l
+}
+
+// open starts to read the stream. The first to need it does.
+func (l *sseLink) open() {
+	l.opening.Do(func() { l.jobs.start(l.read) })
+}
+
+// Run serves the stream until it ends or ctx does.
+func (l *sseLink) Run(ctx context.Context) error {
+	l.open()
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-l.ended:
+		l.mu.Lock()
+		err = l.err
+		l.mu.Unlock()
+	}
+	l.over(jsonrpc.ErrClosed)
+	l.jobs.wait()
+	l.client.CloseIdleConnections()
+	return err
+}
+
+// read takes in what the child says, until it says no more.
+func (l *sseLink) read() {
+	err := l.events()
+	l.mu.Lock()
+	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, err)
+	l.note(l.err)
+	l.mu.Unlock()
+	close(l.ended)
+}
+
+func (l *sseLink) events() error {
+	req, err := l.request(l.ctx, http.MethodGet, l.url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK || !isEvents(resp) {
+		return status(resp)
+	}
+	events := newEventReader(resp.Body, l.limit)
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case ev.name == "endpoint":
+			if err := l.endpoint(string(ev.data)); err != nil {
+				return err
+			}
+		case len(ev.data) > 0 && (ev.name == "" || ev.name == "message"):
+			m, err := l.take(l.ctx, nil, oneLine(ev.data), l.post)
+			if err != nil {
+				l.log.Warn().Err(err).Msg("an event is no message")
+				continue
+			}
+			if m != nil {
+				l.answered(m)
+			}
+		}
+	}
+}
+
+// endpoint takes in where to POST to: only where the stream itself comes from,
+// for the credentials go there too.
+func (l *sseLink) endpoint(text string) error {
+	to, err := l.url.Parse(strings.TrimSpace(text))
+	if err != nil || to.Scheme != l.url.Scheme || !strings.EqualFold(to.Host, l.url.Host) {
+		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.to == nil {
+		l.to = to
+		close(l.known)
+	}
+	return nil
+}
+
+func (l *sseLink) answered(m *jsonrpc.Message) {
+	l.mu.Lock()
+	answer := l.waiting[string(m.ID)]
+	delete(l.waiting, string(m.ID))
+	l.mu.Unlock()
+	if answer == nil {
+		l.skipped.Add(1)
+		return
+	}
+	answer <- m
+}
+
+// Call sends one request and waits for its answer on the stream.
+func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	l.open()
+	id := l.lastID.Add(1)
+	key := strconv.FormatUint(id, 10)
+	answer := make(chan *jsonrpc.Message, 1)
+	l.mu.Lock()
+	l.waiting[key] = answer
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.waiting, key)
+	}()
+	if err := l.post(ctx, frame(id, method, params)); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	select {
+	case m := <-answer:
+		return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+	case <-l.ended:
+		return nil, l.gone()
+	case <-ctx.Done():
+		if method != "initialize" {
+			l.jobs.start(func() {
+				late, cancel := context.WithTimeout(l.ctx, answerTime)
+				defer cancel()
+				_ = l.post(late, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
+			})
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// gone is the error of who uses a stream that has ended.
+func (l *sseLink) gone() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &jsonrpc.ClosedError{Reason: l.err}
+}
+
+// Notify sends a notification.
+func (l *sseLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	l.open()
+	return l.post(ctx, frame(0, method, params))
+}
+
+// post sends one message to where the child said.
+func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
+	select {
+	case <-l.known:
+	case <-l.ended:
+		return l.gone()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	to := l.to
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("the server did not take the message in time"))
+	defer cancel()
+	req, err := l.request(ctx, http.MethodPost, to, parts)
+	if err != nil {
+		return err
+	}
+	return l.deliver(req)
+}
+
+// Facts tells what can be seen from outside.
+func (l *sseLink) Facts() link.Facts { return l.facts() }

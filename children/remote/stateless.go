@@ -1,0 +1,192 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// postLink speaks Streamable HTTP of 2026-07-28 over the connection of an
+// httpLink, whose Run is its own: each request is a POST, what belongs to it
+// comes on the answer, and closing that is how it is cancelled. There is no
+// session, no stream by GET, and nothing is taken up again.
+type postLink struct {
+	*wire
+	life   context.Context // of everything under way
+	mirror marked
+}
+
+// Stateless returns the way to the same server without a handshake.
+func (l *httpLink) Stateless() link.Link { return &postLink{wire: l.wire, life: l.ctx} }
+
+// Stateless tells that the older transport has no such way.
+func (l *sseLink) Stateless() link.Link { return nil }
+
+// LearnTools takes in which arguments of which tool go into headers.
+func (l *postLink) LearnTools(tools [][]byte) (good [][]byte, odd []string) {
+	return l.mirror.learn(tools)
+}
+
+// Run returns when the connection has ended.
+func (l *postLink) Run(ctx context.Context) error {
+	select {
+	case <-l.life.Done():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// Facts tells what can be seen from outside.
+func (l *postLink) Facts() link.Facts { return l.facts() }
+
+// Call sends one request. The end of ctx closes its stream, which tells the
+// child.
+func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	conn, stop := context.WithCancelCause(carried{l.life, ctx})
+	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
+	res, err := l.exchange(conn, stop, method, params)
+	if err == nil {
+		return res, nil
+	}
+	stop(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case l.life.Err() != nil:
+		return nil, &jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}
+	}
+	l.note(err)
+	return nil, err
+}
+
+// exchange POSTs a request and reads until its answer is there. What is left to
+// read of that keeps the connection, and ends it by stop.
+func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
+	id := l.lastID.Add(1)
+	req, err := l.post(ctx, method, params, frame(id, method, params))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return nil, &link.LostError{Host: l.url.Host, Err: err}
+	}
+	want := strconv.FormatUint(id, 10)
+	if resp.StatusCode != http.StatusOK {
+		defer stop(errAnswered)
+		defer drain(resp.Body)
+		return l.refused(resp, want)
+	}
+	if isEvents(resp) {
+		m, err := l.awaited(ctx, want, resp)
+		if err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+		l.finish(resp, stop)
+		return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+	}
+	defer stop(errAnswered)
+	defer drain(resp.Body)
+	raw, err := l.whole(resp)
+	if err != nil {
+		return nil, l.cut(err)
+	}
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split(raw, false, m); err != nil {
+		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
+	}
+	if !m.IsResponse() || string(m.ID) != want || (m.Result == nil) == (m.Error == nil) {
+		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
+	}
+	return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+}
+
+// post makes the request of one message, with the headers that mirror it.
+func (l *postLink) post(ctx context.Context, method string, params, body [][]byte) (*http.Request, error) {
+	req, err := l.request(ctx, http.MethodPost, l.url, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set(headerProtocol, mcp.ProtocolVersion20260728)
+	for name, value := range l.mirror.headersOf(method, bytes.Join(params, nil)) {
+		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+// refused reads an answer that is no success: an error object that is about this
+// request is its answer like any other.
+func (l *postLink) refused(resp *http.Response, want string) (*jsonrpc.Response, error) {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
+	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == want || string(m.ID) == "null") {
+		return &jsonrpc.Response{Error: m.Error}, nil
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return nil, status(resp)
+}
+
+// awaited reads events until the answer to this request is among them.
+func (l *postLink) awaited(ctx context.Context, want string, resp *http.Response) (*jsonrpc.Message, error) {
+	events := newEventReader(resp.Body, l.limit)
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return nil, l.cut(err)
+		}
+		if len(ev.data) == 0 {
+			continue
+		}
+		m := &jsonrpc.Message{}
+		if err := jsonrpc.Split(oneLine(ev.data), false, m); err != nil {
+			l.skipped.Add(1)
+			l.log.Warn().Err(err).Msg("an event is no message")
+			continue
+		}
+		switch {
+		case m.IsNotification():
+			l.heard(ctx, m)
+		case m.IsResponse() && string(m.ID) == want:
+			if (m.Result == nil) == (m.Error == nil) {
+				return nil, &jsonrpc.BrokenError{Reason: "it has neither a result nor an error, or both"}
+			}
+			return m, nil
+		default: // a server of this version asks nothing by itself
+			l.skipped.Add(1)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// cut is the error of a call whose answer broke off. The request is lost, and
+// nobody knows whether it was done: it is not sent again, and the others go on.
+func (l *postLink) cut(err error) error {
+	var broken *jsonrpc.BrokenError
+	if errors.As(err, &broken) {
+		return err
+	}
+	return &jsonrpc.BrokenError{Reason: fmt.Sprintf("the stream of %s ended before the answer: %s", l.url.Host, link.BareURL(err))}
+}
+
+// Notify sends a notification.
+func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	req, err := l.post(ctx, method, params, frame(0, method, params))
+	if err != nil {
+		return err
+	}
+	return l.deliver(req)
+}

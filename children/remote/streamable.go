@@ -1,0 +1,359 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// httpLink speaks Streamable HTTP (2025-03-26 to 2025-11-25). Each request is
+// a POST; what the child says on its account comes on the answer to it, what
+// belongs to none on a GET. A session that the server has forgotten is started
+// again with the same words, and the request that found that out is sent again:
+// it was refused, not executed.
+type httpLink struct {
+	*wire
+	guess bool // the server may speak the older transport instead
+
+	ready chan struct{} // closed after notifications/initialized
+	once  sync.Once
+	open  chan struct{} // closed when the child has said whether it has a stream of its own
+	ended chan struct{} // closed when Run starts to end
+	over  context.CancelCauseFunc
+	ctx   context.Context // of everything under way
+
+	mu       sync.Mutex
+	session  string
+	protocol string
+	hello    []byte // params of initialize
+	older    *sseLink
+	renewing chan struct{} // a token: one at a time starts a new session
+}
+
+func newHTTPLink(w *wire, guess bool) *httpLink {
+	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
+	l.ctx, l.over = context.WithCancelCause(context.Background())
+	return l
+}
+
+// Run keeps the child's own stream open until ctx ends, and then the session.
+func (l *httpLink) Run(ctx context.Context) error {
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-l.ready:
+		if older := l.fallback(); older != nil {
+			err = older.Run(ctx)
+		} else {
+			listen, stop := context.WithCancel(l.ctx)
+			l.jobs.start(func() { l.listen(listen) })
+			<-ctx.Done()
+			stop()
+		}
+	}
+	var lost *link.LostError
+	if errors.As(context.Cause(ctx), &lost) {
+		err = lost
+	} else {
+		l.leave()
+	}
+	l.over(jsonrpc.ErrClosed)
+	l.jobs.wait()
+	l.client.CloseIdleConnections()
+	return err
+}
+
+// leave ends the session at the server.
+func (l *httpLink) leave() {
+	l.mu.Lock()
+	session := l.session
+	l.mu.Unlock()
+	if session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if req, err := l.speak(ctx, http.MethodDelete, nil); err == nil {
+		if resp, err := l.client.Do(req); err == nil {
+			drain(resp.Body)
+		}
+	}
+}
+
+func (l *httpLink) fallback() *sseLink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.older
+}
+
+// speak makes a request of the session.
+func (l *httpLink) speak(ctx context.Context, method string, body [][]byte) (*http.Request, error) {
+	req, err := l.request(ctx, method, l.url, body)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != "" {
+		req.Header.Set(headerSession, l.session)
+	}
+	if l.protocol != "" {
+		req.Header.Set(headerProtocol, l.protocol)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	return req, nil
+}
+
+// Call sends one request. The end of ctx is told to the child.
+func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if older := l.fallback(); older != nil {
+		return older.Call(ctx, method, params...)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
+	if method == "initialize" {
+		return l.initialize(ctx, params)
+	}
+	l.mu.Lock()
+	used := l.session
+	l.mu.Unlock()
+	res, err := l.exchange(ctx, method, params)
+	var bad *link.StatusError
+	if errors.As(err, &bad) && bad.SessionForgotten() && used != "" {
+		if err = l.again(ctx, used); err == nil {
+			res, err = l.exchange(ctx, method, params)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		l.note(err)
+	}
+	return res, err
+}
+
+// initialize sends initialize, keeps what is needed to do so again, and finds
+// out which of the two transports the server speaks.
+func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Response, error) {
+	l.mu.Lock()
+	l.hello = nil
+	for _, p := range params {
+		l.hello = append(l.hello, p...)
+	}
+	l.mu.Unlock()
+	res, err := l.exchange(ctx, "initialize", params)
+	var bad *link.StatusError
+	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
+		older := newSSELink(l.wire)
+		l.mu.Lock()
+		l.older = older
+		l.mu.Unlock()
+		l.once.Do(func() { close(l.ready) })
+		if again, e := older.Call(ctx, "initialize", params...); e == nil {
+			return again, nil
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			l.note(err)
+		}
+		return nil, err
+	}
+	if v, ok := jsonrpc.String(jsonrpc.Get(res.Result, "protocolVersion")); ok {
+		l.mu.Lock()
+		l.protocol = v
+		l.mu.Unlock()
+	}
+	return res, nil
+}
+
+// again starts a new session in place of one that the server does not know any
+// more, unless somebody else has done so; whoever comes meanwhile waits for that.
+func (l *httpLink) again(ctx context.Context, old string) error {
+	select {
+	case l.renewing <- struct{}{}:
+		defer func() { <-l.renewing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	if l.session != old {
+		l.mu.Unlock()
+		return nil
+	}
+	hello := l.hello
+	l.mu.Unlock()
+	l.log.Info().Msg("the server has forgotten the session; a new one is begun")
+	res, err := l.initialize(ctx, [][]byte{hello})
+	if err == nil {
+		if e := res.Err(); e != nil {
+			err = e
+		}
+	}
+	if err == nil {
+		err = l.Notify(ctx, "notifications/initialized")
+	}
+	if err != nil { // who comes next finds the old session, and tries again
+		l.mu.Lock()
+		l.session = old
+		l.mu.Unlock()
+		return err
+	}
+	if h, ok := l.h.(renewalHandler); ok {
+		h.SessionRenewed()
+	}
+	return nil
+}
+
+// exchange POSTs one request and reads until its answer is there.
+func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
+	id := l.lastID.Add(1)
+	// The connection outlives the call by what is left to read of the answer.
+	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
+	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
+	req, err := l.speak(conn, http.MethodPost, frame(id, method, params))
+	if err != nil {
+		stop(nil)
+		return nil, err
+	}
+	if method == "initialize" { // of a new session, even in the place of another
+		req.Header.Del(headerSession)
+		req.Header.Del(headerProtocol)
+	}
+	resp, err := l.client.Do(req)
+	if err == nil {
+		var m *jsonrpc.Message
+		if m, err = l.answer(conn, stop, method, id, resp); err == nil {
+			return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
+		}
+	}
+	stop(nil)
+	if ctx.Err() == nil {
+		return nil, l.broke(err)
+	}
+	if method != "initialize" {
+		l.jobs.start(func() { l.cancelled(id, context.Cause(ctx)) })
+	}
+	return nil, context.Cause(ctx)
+}
+
+// broke sorts what went wrong with the connection from what the server said.
+func (l *httpLink) broke(err error) error {
+	var bad *link.StatusError
+	var broken *jsonrpc.BrokenError
+	if errors.As(err, &bad) || errors.As(err, &broken) {
+		return err
+	}
+	return &link.LostError{Host: l.url.Host, Err: err}
+}
+
+// cancelled tells the child that a request is not wanted any more. A connection
+// that ends does not wait long for it: the server may be hung.
+func (l *httpLink) cancelled(id uint64, cause error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
+	_ = l.post(ctx, frame(0, link.MethodCancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+}
+
+// listen keeps the child's own stream open, where the server has one.
+func (l *httpLink) listen(ctx context.Context) {
+	last, pause := "", firstRetry
+	had := false // such a stream, in the session as it is
+	var first sync.Once
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		used := l.session
+		l.mu.Unlock()
+		resp, err := l.resume(ctx, last)
+		first.Do(func() { close(l.open) })
+		var bad *link.StatusError
+		told := time.Duration(0)
+		switch {
+		case errors.As(err, &bad):
+			// A server without such a stream may well say 404, as for any address that it
+			// does not know: that the session is forgotten is believed where the stream
+			// was there before.
+			if lost := had && used != "" && bad.SessionForgotten(); lost {
+				last, had = "", false // an event of a session that is no more
+				if l.again(ctx, used) == nil {
+					continue
+				}
+				had = true
+			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
+				return // there is no such stream, which it may well not have
+			}
+		case err == nil:
+			pause, had = firstRetry, true
+			last, told = l.heard(ctx, resp, last)
+		}
+		if !retryAfter(ctx, told, pause) {
+			return
+		}
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+// heard reads one stream of events to its end.
+func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) (string, time.Duration) {
+	defer func() { _ = resp.Body.Close() }()
+	events := newEventReader(resp.Body, l.limit)
+	events.id = last
+	for {
+		ev, err := events.next()
+		if err != nil {
+			return events.id, events.retry
+		}
+		if len(ev.data) == 0 {
+			continue
+		}
+		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil {
+			l.skipped.Add(1)
+		}
+	}
+}
+
+// Notify sends a notification.
+func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if older := l.fallback(); older != nil {
+		return older.Notify(ctx, method, params...)
+	}
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := l.post(limited, frame(0, method, params))
+	if err == nil && method == "notifications/initialized" {
+		l.once.Do(func() { close(l.ready) })
+		l.opened(ctx)
+	}
+	return err
+}
+
+// opened waits, but not for long, until the child's own stream is open: servers
+// drop what belongs to no request while there is none.
+func (l *httpLink) opened(ctx context.Context) {
+	late := time.NewTimer(openTime)
+	defer late.Stop()
+	select {
+	case <-l.open:
+	case <-late.C: // a server may keep even the head until there is something to say
+	case <-ctx.Done():
+	case <-l.ctx.Done():
+	}
+}
+
+// post sends what is not answered.
+func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
+	req, err := l.speak(ctx, http.MethodPost, parts)
+	if err != nil {
+		return err
+	}
+	return l.deliver(req)
+}
+
+// Facts tells what can be seen from outside.
+func (l *httpLink) Facts() link.Facts { return l.facts() }

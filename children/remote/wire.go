@@ -1,0 +1,474 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// Bounds of one remote connection.
+const (
+	dialTime       = 10 * time.Second
+	answerTime     = 30 * time.Second // for the answer to what needs no work: notifications, our answers, DELETE
+	endTime        = 2 * time.Second  // for the end of a stream behind its answer
+	openTime       = time.Second      // for the child's own stream to open before it is called
+	maxServed      = 64               // requests of the child at a time
+	firstRetry     = time.Second      // before a broken stream is opened again; doubles
+	lastRetry      = 30 * time.Second
+	drainBody      = 256 << 10 // read to the end of an answer, so that its connection can be used again
+	maxErrorText   = 2 << 10
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+)
+
+// wire is what both transports over HTTP share.
+type wire struct {
+	url     *url.URL
+	headers map[string]string
+	limit   int
+	idLimit int // bytes of the id of a request of the child
+	client  *http.Client
+	log     zerolog.Logger
+	served  chan struct{} // a token for each request of the child being served
+	skipped atomic.Uint64
+	answers atomic.Uint64
+	lastID  atomic.Uint64
+	jobs    jobs
+
+	hmu  sync.Mutex // notifications are handed on one at a time
+	h    jsonrpc.Handler
+	asks asks
+
+	words atomic.Pointer[string] // what went wrong last
+}
+
+func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire {
+	w := &wire{
+		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
+	}
+	w.client = &http.Client{
+		CheckRedirect: sameHost,
+		// Its own: idle connections end with it, and its pool is as wide as calls are many.
+		Transport: &counting{&w.answers, &http.Transport{
+			Proxy:       http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
+			ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,
+			ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		}},
+	}
+	return w
+}
+
+// sameHost lets a redirect only be followed where the credentials that go with
+// it are meant to go.
+func sameHost(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if r.URL.Scheme != first.Scheme || !strings.EqualFold(r.URL.Host, first.Host) {
+		return fmt.Errorf("it redirects to %s://%s; write that address in hub.json if it is meant", r.URL.Scheme, r.URL.Host)
+	}
+	if len(via) >= 5 {
+		return errors.New("it redirects too often")
+	}
+	return nil
+}
+
+// request makes a request with the child's headers.
+func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][]byte) (*http.Request, error) {
+	var r io.Reader = http.NoBody
+	if body != nil {
+		r = &pieces{parts: body}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), r)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range w.headers {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	if body != nil {
+		size := 0
+		for _, p := range body {
+			size += len(p)
+		}
+		req.ContentLength = int64(size)
+		req.GetBody = func() (io.ReadCloser, error) { return &pieces{parts: body}, nil }
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// pieces reads byte slices one after the other.
+type pieces struct {
+	parts [][]byte
+	off   int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.parts) > 0 {
+		if part := p.parts[0][p.off:]; len(part) > 0 {
+			n := copy(b, part)
+			p.off += n
+			return n, nil
+		}
+		p.parts, p.off = p.parts[1:], 0
+	}
+	return 0, io.EOF
+}
+
+func (p *pieces) Close() error { return nil }
+
+// drain reads what little is left of an answer, so that its connection can be
+// used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, drainBody)
+	_ = body.Close()
+}
+
+// finish is for a stream whose answer has come: the end of it comes soon, or the
+// connection is given up.
+func (w *wire) finish(resp *http.Response, stop context.CancelCauseFunc) {
+	w.jobs.start(func() {
+		late := time.AfterFunc(endTime, func() { stop(errAnswered) })
+		drain(resp.Body)
+		late.Stop()
+		stop(errAnswered)
+	})
+}
+
+// whole reads an answer to its end.
+func (w *wire) whole(resp *http.Response) ([]byte, error) {
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, int64(w.limit))) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, int64(w.limit)+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case n > int64(w.limit):
+		return nil, &jsonrpc.BrokenError{Reason: fmt.Sprintf("the answer has more than %d bytes", w.limit)}
+	}
+	return oneLine(b.Bytes()), nil
+}
+
+// oneLine makes line ends between the tokens of a frame blanks: further up it
+// has to be one line.
+func oneLine(b []byte) []byte {
+	for i := bytes.IndexAny(b, "\r\n"); i >= 0; {
+		b[i] = ' '
+		next := bytes.IndexAny(b[i:], "\r\n")
+		if next < 0 {
+			break
+		}
+		i += next
+	}
+	return b
+}
+
+// deliver sends what is not answered.
+func (w *wire) deliver(req *http.Request) error {
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return &link.LostError{Host: w.url.Host, Err: err}
+	}
+	defer drain(resp.Body)
+	if resp.StatusCode >= 300 {
+		return status(resp)
+	}
+	return nil
+}
+
+// status turns an answer that is no success into an error.
+func status(resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorText))
+	e := &link.StatusError{Code: resp.StatusCode, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
+	if m := errorIn(text); m != nil {
+		e.Text = jsonrpc.ParseError(m.Error).Error()
+	}
+	return e
+}
+
+// errorIn reads the JSON-RPC error in the body of an answer that is no success;
+// nil where there is none. OAuth has an "error" too, which is a string; an error
+// that is about no request has null for an id, or none.
+func errorIn(body []byte) *jsonrpc.Message {
+	m := &jsonrpc.Message{}
+	err := jsonrpc.Members(bytes.TrimSpace(oneLine(body)), func(name string, value []byte) bool {
+		switch name {
+		case "id":
+			m.ID = value
+		case "error":
+			m.Error = value
+		}
+		return true
+	})
+	if err != nil || len(m.Error) == 0 || m.Error[0] != '{' {
+		return nil
+	}
+	return m
+}
+
+// frame is a request, or without an id a notification, in parts.
+func frame(id uint64, method string, params [][]byte) [][]byte {
+	head := []byte(`{"jsonrpc":"2.0",`)
+	if id != 0 {
+		head = append(strconv.AppendUint(append(head, `"id":`...), id, 10), ',')
+	}
+	head = jsonrpc.AppendString(append(head, `"method":`...), method)
+	size := 0
+	for _, p := range params {
+		size += len(p)
+	}
+	if size == 0 {
+		return [][]byte{append(head, '}')}
+	}
+	parts := append([][]byte{append(head, `,"params":`...)}, params...)
+	return append(parts, []byte("}"))
+}
+
+// answerFrame answers a request of the child.
+func answerFrame(id []byte, a jsonrpc.Answer) [][]byte {
+	head := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	switch {
+	case a.Result != nil:
+		return [][]byte{append(head, `,"result":`...), a.Result, []byte("}")}
+	case a.Error != nil:
+		return [][]byte{append(head, `,"error":`...), a.Error, []byte("}")}
+	}
+	return answerFrame(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
+}
+
+// errAnswered ends the stream of a call that was answered.
+var errAnswered = errors.New("the call was answered")
+
+// asks are the child's requests being served, by raw id, for cancellation.
+type asks struct {
+	mu sync.Mutex
+	by map[string]context.CancelCauseFunc
+}
+
+// start registers a request; false: one with that id is being served.
+func (a *asks) start(ctx context.Context, id []byte) (context.Context, context.CancelCauseFunc, bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by == nil {
+		a.by = map[string]context.CancelCauseFunc{}
+	}
+	if a.by[string(id)] != nil {
+		cancel(nil)
+		return nil, nil, false
+	}
+	a.by[string(id)] = cancel
+	return ctx, cancel, true
+}
+
+func (a *asks) end(id []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.by, string(id))
+}
+
+// cancelled ends a request that the child no longer wants.
+func (a *asks) cancelled(m *jsonrpc.Message) {
+	reason, _ := jsonrpc.String(m.Param("reason"))
+	a.mu.Lock()
+	cancel := a.by[string(m.Param("requestId"))]
+	a.mu.Unlock()
+	if cancel != nil {
+		cancel(&jsonrpc.CancelledError{Reason: reason})
+	}
+}
+
+// take hands on one message of the child. It returns m where that answers a
+// request of ours; send is how the child's own requests are answered. They live
+// as long as ctx, that of the whole connection: one may outlive the call on
+// whose stream, on, it came, but not one that was given up. on is nil where one
+// stream carries everything.
+func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.Context, parts [][]byte) error) (*jsonrpc.Message, error) {
+	w.answers.Add(1)
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split(raw, false, m); err != nil {
+		w.skipped.Add(1)
+		return nil, err
+	}
+	switch {
+	case m.LongID(w.idLimit) != "":
+		w.skipped.Add(1)
+		return nil, errors.New(m.LongID(w.idLimit))
+	case m.IsRequest():
+		select {
+		case w.served <- struct{}{}:
+		default:
+			w.jobs.start(func() {
+				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once")))
+			})
+			return nil, nil
+		}
+		if on == nil {
+			on = ctx
+		}
+		asked, stop, fresh := w.asks.start(carried{ctx, on}, m.ID)
+		if !fresh {
+			<-w.served
+			w.skipped.Add(1)
+			return nil, nil
+		}
+		w.jobs.start(func() {
+			defer func() { <-w.served }()
+			defer context.AfterFunc(on, func() {
+				if cause := context.Cause(on); !errors.Is(cause, errAnswered) {
+					stop(errors.New(cause.Error())) // not the child's own cancellation
+				}
+			})()
+			a := w.h.ServeRequest(asked, m)
+			if a.Release != nil {
+				defer a.Release()
+			}
+			var unwanted *jsonrpc.CancelledError
+			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
+			w.asks.end(m.ID)
+			stop(nil)
+			if over { // nobody waits for the answer
+				return
+			}
+			late, cancel := context.WithTimeout(ctx, answerTime)
+			defer cancel()
+			if err := send(late, answerFrame(m.ID, a)); err != nil && ctx.Err() == nil {
+				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
+			}
+		})
+	case m.Method == link.MethodCancelled:
+		w.asks.cancelled(m)
+	case m.IsNotification():
+		w.heard(on, m)
+	case m.IsResponse():
+		return m, nil
+	default:
+		w.skipped.Add(1)
+	}
+	return nil, nil
+}
+
+// An originHandler is a Handler that is told on which of the calls under way a
+// notification came: that whose context on has the values of.
+type originHandler interface {
+	ServeNotificationOn(on context.Context, m *jsonrpc.Message)
+}
+
+// A renewalHandler is a Handler that is told when the server has forgotten the
+// session, and another was started.
+type renewalHandler interface{ SessionRenewed() }
+
+// heard hands on a notification; on is nil where the transport does not tell what
+// it belongs to.
+func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
+	w.hmu.Lock()
+	defer w.hmu.Unlock()
+	if h, ok := w.h.(originHandler); ok && on != nil {
+		h.ServeNotificationOn(on, m)
+		return
+	}
+	w.h.ServeNotification(m)
+}
+
+func (w *wire) facts() link.Facts {
+	f := link.Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
+	if s := w.words.Load(); s != nil {
+		f.Stderr = *s
+	}
+	return f
+}
+
+func (w *wire) note(err error) {
+	s := err.Error()
+	w.words.Store(&s)
+}
+
+// isEvents reports whether an answer is a stream of events.
+func isEvents(resp *http.Response) bool {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// Bounds of the pause that a server may ask for before a broken stream is
+// opened again.
+const (
+	leastPause = 20 * time.Millisecond
+	mostPause  = 5 * time.Minute
+)
+
+// retryAfter is the pause before a broken stream is opened again: the server's,
+// where it named one, else ours.
+func retryAfter(ctx context.Context, told, own time.Duration) bool {
+	if told > 0 {
+		own = min(max(told, leastPause), mostPause)
+	}
+	t := time.NewTimer(own)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// jobs are the goroutines of a connection. None starts once they were waited
+// for.
+type jobs struct {
+	mu   sync.Mutex
+	over bool
+	wg   sync.WaitGroup
+}
+
+func (j *jobs) start(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.over {
+		j.wg.Go(f)
+	}
+}
+
+func (j *jobs) wait() {
+	j.mu.Lock()
+	j.over = true
+	j.mu.Unlock()
+	j.wg.Wait()
+}
+
+// carried ends as the first context does, and has the values of both. So what
+// comes on the answer to a call can be told to belong to it, although the
+// connection does not end with the call.
+type carried struct {
+	context.Context
+	call context.Context
+}
+
+func (c carried) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.call.Value(key)
+}
