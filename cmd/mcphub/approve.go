@@ -14,6 +14,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
 )
 
 func approveCommand() *cobra.Command {
@@ -30,7 +31,7 @@ func approveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := openTerminal()
 			if err != nil {
-				return exitf(exitFailure, "%w", err)
+				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			defer t.Close()
 			return approve(cmd.Context(), t, socketFolders(os.Getenv))
@@ -57,9 +58,9 @@ func approve(ctx context.Context, t console, folders []string) error {
 	list, failed := waitingCalls(ctx, t, folders)
 	if len(list) == 0 {
 		if failed > 0 {
-			return exitf(exitFailure, "%d hubs could not be asked", failed)
+			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
 		}
-		return exitf(exitNoHub, "no call waits for approval at a terminal")
+		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal")
 	}
 	in := bufio.NewReader(t)
 	for i, w := range list {
@@ -101,13 +102,13 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			return nil
 		}
 		if err := t.forget(); err != nil {
-			return exitf(exitFailure, "the terminal: %w", err)
+			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		in.Reset(t)
 		fmt.Fprintf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
 		line, err := readLine(in)
 		if err != nil {
-			return exitf(exitFailure, "the terminal: %w", err)
+			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		if strings.TrimSpace(line) == "" {
 			fmt.Fprintln(t, "It goes on waiting.")

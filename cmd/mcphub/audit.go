@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/exit"
 )
 
 func auditCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func (a *auditSource) folder() (string, error) {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
 	dir := auditFolder(file, home, os.Getenv)
 	if dir == "" {
-		return "", exitf(exitConfig, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
+		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
 	}
 	return dir, nil
 }
@@ -57,9 +58,9 @@ func (a *auditSource) folder() (string, error) {
 // unread says why a folder could not be read.
 func unread(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return exitf(exitNotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
+		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
-	return exitf(exitFailure, "%w", err)
+	return exit.Errorf(exit.Failure, "%w", err)
 }
 
 // auditFilter are the flags that pick decisions.
@@ -80,10 +81,10 @@ func (f *auditFilter) register(cmd *cobra.Command) {
 func (f *auditFilter) filter(now time.Time) (audit.Filter, error) {
 	var err error
 	if f.Since, err = moment(f.since, now); err != nil {
-		return f.Filter, exitf(exitUsage, "--since: %w", err)
+		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)
 	}
 	if f.Until, err = moment(f.until, now); err != nil {
-		return f.Filter, exitf(exitUsage, "--until: %w", err)
+		return f.Filter, exit.Errorf(exit.Usage, "--until: %w", err)
 	}
 	return f.Filter, nil
 }
@@ -128,7 +129,7 @@ func auditShowCommand(from *auditSource) *cobra.Command {
 			out := auditPage{w: cmd.OutOrStdout(), json: asJSON}
 			for i := range all {
 				if err := out.decision(&all[i]); err != nil {
-					return exitf(exitFailure, "%w", err)
+					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			}
 			return nil
@@ -228,7 +229,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 		}
 	})
 	if err = errors.Join(wrong, err); err != nil {
-		return wrapFailure(err)
+		return exit.Failed(err)
 	}
 	return nil
 }
@@ -261,7 +262,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := json.NewEncoder(out).Encode(verified(dir, report)); err != nil {
-					return exitf(exitFailure, "%w", err)
+					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
 				for _, p := range report.Problems {
@@ -274,7 +275,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 				}
 			}
 			if !report.OK() {
-				return exitf(exitFailure, "the record in %s is not whole", dir)
+				return exit.Errorf(exit.Failure, "the record in %s is not whole", dir)
 			}
 			return nil
 		},
@@ -306,11 +307,11 @@ func keptHeads(files []string) ([]string, error) {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, exitf(exitUsage, "--head: %w", err)
+			return nil, exit.Errorf(exit.Usage, "--head: %w", err)
 		}
 		found := headPattern.FindAllString(string(text), -1)
 		if len(found) == 0 {
-			return nil, exitf(exitUsage, "--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
+			return nil, exit.Errorf(exit.Usage, "--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
 		}
 		all = append(all, found...)
 	}

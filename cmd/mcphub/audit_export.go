@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/exit"
 )
 
 // auditRow is one decision as show --json and export give it; its shape is
@@ -145,37 +146,30 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write := map[string]func(io.Writer, []audit.Decision) error{"jsonl": exportJSON, "csv": exportCSV}[format]
 			if write == nil {
-				return exitf(exitUsage, "--format: %q is neither jsonl nor csv", format)
+				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
 			all, err := from.decisions(&f)
 			if err != nil {
 				return err
 			}
 			if output == "" {
-				return wrapExport(write(cmd.OutOrStdout(), all))
+				return exit.Failed(write(cmd.OutOrStdout(), all))
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
-				return exitf(exitFailure, "%w", err)
+				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			err = write(file, all)
 			if e := file.Close(); err == nil {
 				err = e
 			}
-			return wrapExport(err)
+			return exit.Failed(err)
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl or csv")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a file, readable by its owner only (default: standard output)")
 	return cmd
-}
-
-func wrapExport(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exitf(exitFailure, "%w", err)
 }
 
 func exportJSON(w io.Writer, all []audit.Decision) error {

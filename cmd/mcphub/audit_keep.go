@@ -9,6 +9,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/audit"
 	"mcphub/internal/config"
+	"mcphub/internal/exit"
 )
 
 // auditFolder is where decisions are recorded; "" where they are not.
@@ -29,7 +30,7 @@ func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 	if f.Audit.Required && dir == "" {
 		p := f.At("audit", "required")
 		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
-		return hub.Audit{}, &exitError{exitConfig, p}
+		return hub.Audit{}, &exit.Error{Code: exit.Config, Err: p}
 	}
 	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/exit"
 	"mcphub/validate"
 )
 
@@ -83,7 +84,7 @@ func replay(w io.Writer, p *validate.PolicyInfo, all []audit.Decision, asJSON bo
 			err = now.print(w, d)
 		}
 		if err != nil {
-			return exitf(exitFailure, "%w", err)
+			return exit.Errorf(exit.Failure, "%w", err)
 		}
 	}
 	if !asJSON {

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -78,7 +79,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return exitf(exitFailure, "the working directory is gone: %w", err)
+		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
 	}
 	roots, err := givenRoots(dir, f.roots)
 	if err != nil {
@@ -86,7 +87,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	}
 	for _, r := range roots {
 		if _, err := os.Stat(r); err != nil {
-			return exitf(exitUsage, "--root: %w", err)
+			return exit.Errorf(exit.Usage, "--root: %w", err)
 		}
 	}
 	cfg, err := src.hubConfig(os.Stderr, log)
@@ -106,19 +107,11 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return exitf(exitTimeout, "no answer within %s; --timeout gives more", f.timeout)
+		return exit.Errorf(exit.Timeout, "no answer within %s; --timeout gives more", f.timeout)
 	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, "unknown tool"):
-		return exitf(exitNotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
+		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
-	return wrapFailure(err)
-}
-
-func wrapFailure(err error) error {
-	var ee *exitError
-	if errors.As(err, &ee) {
-		return err
-	}
-	return &exitError{exitFailure, err}
+	return exit.Failed(err)
 }
 
 // callArguments makes the arguments from --args or from key=value pairs. It
@@ -126,7 +119,7 @@ func wrapFailure(err error) error {
 // servers have had their time, so that get-roots and list-tools tell all.
 func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
-		return nil, exitf(exitUsage, "give the arguments either as one JSON object or as key=value, not both")
+		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")
 	}
 	types, err := argumentTypes(ctx, c, tool)
 	if err != nil {
@@ -134,7 +127,7 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 	}
 	if asJSON != "" {
 		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
-			return nil, exitf(exitUsage, "%q is no JSON object", asJSON)
+			return nil, exit.Errorf(exit.Usage, "%q is no JSON object", asJSON)
 		}
 		return []byte(asJSON), nil
 	}
@@ -143,10 +136,10 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, exitf(exitUsage, "%q is not key=value", pair)
+			return nil, exit.Errorf(exit.Usage, "%q is not key=value", pair)
 		}
 		if seen[key] {
-			return nil, exitf(exitUsage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
+			return nil, exit.Errorf(exit.Usage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
 		}
 		seen[key] = true
 		if i > 0 {
@@ -216,7 +209,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 	}
 	fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	if resultIsError(result) {
-		return &exitError{Code: exitToolError}
+		return &exit.Error{Code: exit.ToolError}
 	}
 	return nil
 }

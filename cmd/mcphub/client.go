@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -82,7 +83,7 @@ func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name st
 	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
-		return exitf(exitConfig, "%w", err)
+		return exit.Errorf(exit.Config, "%w", err)
 	}
 	toHub, fromClient, err := os.Pipe()
 	if err != nil {

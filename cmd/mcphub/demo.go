@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/internal/exit"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -63,12 +65,12 @@ func demo(ctx context.Context, s *screen) error {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcphub-demo-")
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	defer os.RemoveAll(dir)
 	project, err := demoProject(dir)
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	src := sources{builtinOnly: true}
 	cfg, err := src.hubConfig(io.Discard, zerolog.Nop())
@@ -102,10 +104,10 @@ func demo(ctx context.Context, s *screen) error {
 		return nil
 	})
 	if err != nil {
-		return wrapFailure(err)
+		return exit.Failed(err)
 	}
 	if failed > 0 {
-		return exitf(exitFailure, "%d of %d steps did not come out as promised", failed, len(steps))
+		return exit.Errorf(exit.Failure, "%d of %d steps did not come out as promised", failed, len(steps))
 	}
 	s.say("%s Two calls passed, three never reached the server.", s.paint("1;32", "All as promised."))
 	s.say("\nNext: register `mcphub serve` in your IDE, and ask your agent to call get-roots.")

@@ -2,7 +2,7 @@
 // which directories the client has put in scope, tells the servers, and judges
 // every call against that boundary before it reaches one.
 //
-// main.go holds the command tree and the exit codes, wire.go turns a
+// main.go holds the command tree, wire.go turns a
 // config.File into a hub.Config and is the only file that sees both, serve.go
 // orders starting and stopping, reload.go brings changes of the file to a Hub
 // that runs (one goroutine owns that), client.go is the client of call and demo,

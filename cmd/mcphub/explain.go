@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -75,7 +76,7 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 		explain(cleanTo(w), e)
 	}
 	if e.Decision != "allow" {
-		return &exitError{Code: exitToolError}
+		return &exit.Error{Code: exit.ToolError}
 	}
 	return nil
 }

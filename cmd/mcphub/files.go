@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	"mcphub/internal/files"
 )
 
@@ -23,7 +24,7 @@ func filesCommand() *cobra.Command {
 			}
 			srv := files.New(files.Options{Dirs: dirs, Version: buildVersion(), Log: log})
 			if err := srv.Serve(cmd.Context(), os.Stdin, os.Stdout); err != nil && cmd.Context().Err() == nil {
-				return &exitError{exitFailure, err}
+				return &exit.Error{Code: exit.Failure, Err: err}
 			}
 			return nil
 		},

@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 
+	"mcphub/internal/exit"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +24,7 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 	}
 	level, err := zerolog.ParseLevel(f.level)
 	if err != nil {
-		return zerolog.Nop(), exitf(exitUsage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
+		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
 	return zerolog.New(logTo(w, ok && isTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -120,8 +121,8 @@ func TestPolicyErrors(t *testing.T) {
 	var out bytes.Buffer
 	src := sources{config: path}
 	_, err := src.hubConfig(&out, zerolog.Nop())
-	var ee *exitError
-	if !errors.As(err, &ee) || ee.Code != exitConfig {
+	var ee *exit.Error
+	if !errors.As(err, &ee) || ee.Code != exit.Config {
 		t.Fatalf("error %v", err)
 	}
 	all := out.String() + err.Error()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
 )
 
 func reloadCommand() *cobra.Command {
@@ -61,9 +62,9 @@ func reloadHubs(ctx context.Context, out io.Writer, folders []string, pid int) e
 	}
 	switch {
 	case refused > 0:
-		return &exitError{Code: exitConfig}
+		return &exit.Error{Code: exit.Config}
 	case silent > 0:
-		return exitf(exitFailure, "%d of %d hubs did not answer", silent, silent+asked)
+		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+asked)
 	}
 	return seen{Hubs: make([]admin.Report, asked)}.outcome(pid)
 }

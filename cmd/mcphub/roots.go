@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
 )
 
@@ -61,7 +62,7 @@ func rootsCommand() *cobra.Command {
 func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, exitf(exitFailure, "the working directory is gone: %w", err)
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
 	}
 	if len(given) > 0 {
 		uris, err := givenRoots(dir, given)
@@ -87,7 +88,7 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
 	judge, err := checker(file, home, nil)
 	if err != nil {
-		return nil, &exitError{exitConfig, policyErrors(file, err)}
+		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Places()), nil
 }
@@ -106,7 +107,7 @@ func givenRoots(dir string, given []string) ([]string, error) {
 	out := make([]string, 0, len(given))
 	for _, p := range given {
 		if p == "" {
-			return nil, exitf(exitUsage, "--root: the directory is empty")
+			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
 		}
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
@@ -131,7 +132,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 		err = json.Unmarshal(raw, &roots)
 	}
 	if err != nil {
-		return nil, false, exitf(exitFailure, "MCP_ROOTS_FILE: %w", err)
+		return nil, false, exit.Errorf(exit.Failure, "MCP_ROOTS_FILE: %w", err)
 	}
 	for _, r := range roots {
 		paths = append(paths, r.Path)
@@ -146,7 +147,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		return nil
 	case f.asked:
 		if _, err := checkPath(snap, f.contains); err != nil {
-			return &exitError{Code: exitFailure}
+			return &exit.Error{Code: exit.Failure}
 		}
 		return nil
 	case f.explained:
@@ -220,7 +221,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 		} else {
 			fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
 		}
-		return &exitError{Code: exitFailure}
+		return &exit.Error{Code: exit.Failure}
 	}
 	if f.asJSON {
 		out := map[string]any{
@@ -239,7 +240,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 		}
 	}
 	if err != nil {
-		return &exitError{Code: exitFailure}
+		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
 }

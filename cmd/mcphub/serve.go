@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/guardian"
 )
 
@@ -54,7 +55,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	defer beside.stop()
 	h, err := hub.New(cfg)
 	if err != nil {
-		return exitf(exitConfig, "%w", err)
+		return exit.Errorf(exit.Config, "%w", err)
 	}
 	reload := newReloader(src, h, hangUps, log)
 	beside.reload = reload.Reload
@@ -128,7 +129,7 @@ func runHub(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(cont
 		err = nil
 	}
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	return nil
 }

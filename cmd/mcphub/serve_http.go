@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/exit"
 	"mcphub/internal/rawio"
 	"mcphub/rootsmgr"
 )
@@ -31,10 +32,10 @@ func serveHTTP(ctx context.Context, h *hub.Hub, src *sources, log zerolog.Logger
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return exitf(exitFailure, "cannot serve HTTP on %s: %w", address, err)
+		return exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
 	if addr := ln.Addr().String(); len(opts.Tokens) == 0 && !isLoopback(addr) {
-		return errors.Join(exitf(exitConfig, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
+		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
 	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
@@ -57,7 +58,7 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		}
 		if err != nil {
 			at.Text = err.Error()
-			return o, &exitError{exitConfig, at}
+			return o, &exit.Error{Code: exit.Config, Err: at}
 		}
 		o.StateKey = []byte(secret)
 	}
@@ -66,12 +67,12 @@ func httpOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
 		if err != nil {
 			at.Text = err.Error()
-			return o, &exitError{exitConfig, at}
+			return o, &exit.Error{Code: exit.Config, Err: at}
 		}
 		for _, other := range o.Tokens {
 			if other.Secret == secret {
 				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
-				return o, &exitError{exitConfig, at}
+				return o, &exit.Error{Code: exit.Config, Err: at}
 			}
 		}
 		token := hub.Token{Name: t.Name, Secret: secret}

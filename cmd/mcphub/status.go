@@ -17,6 +17,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
 )
 
 const mostProblems = 10 // of a file that was not taken, that are shown
@@ -39,7 +40,7 @@ func statusCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := json.NewEncoder(out).Encode(found); err != nil {
-					return exitf(exitFailure, "%w", err)
+					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
 				found.show(out, time.Now(), verbose)
@@ -85,12 +86,12 @@ func look(ctx context.Context, folders []string, pid int) (seen, error) {
 func (f seen) outcome(pid int) error {
 	switch {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0 && pid != 0:
-		return exitf(exitNoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
+		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
-		return exitf(exitNoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
+		return exit.Errorf(exit.NoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
 			strings.Join(socketFolders(os.Getenv), ", "))
 	case len(f.Unreachable) > 0:
-		return exitf(exitFailure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
+		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}
 	return nil
 }

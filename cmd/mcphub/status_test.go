@@ -13,6 +13,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -100,12 +101,12 @@ func TestStatusOutcome(t *testing.T) {
 		pid   int
 		code  int
 	}{
-		{seen{Hubs: one}, 0, exitOK}, {seen{}, 0, exitNoHub}, {seen{}, 3, exitNoHub}, {seen{Unreachable: lost}, 0, exitFailure},
-		{seen{Hubs: one, Unreachable: lost}, 0, exitFailure},
+		{seen{Hubs: one}, 0, exit.OK}, {seen{}, 0, exit.NoHub}, {seen{}, 3, exit.NoHub}, {seen{Unreachable: lost}, 0, exit.Failure},
+		{seen{Hubs: one, Unreachable: lost}, 0, exit.Failure},
 	} {
 		err := c.found.outcome(c.pid)
-		var e *exitError
-		if code := exitOK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
+		var e *exit.Error
+		if code := exit.OK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
 			t.Errorf("%+v: %v, want %d", c.found, err, c.code)
 		}
 	}

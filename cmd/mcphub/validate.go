@@ -18,6 +18,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/audit"
 	"mcphub/internal/config"
+	"mcphub/internal/exit"
 	"mcphub/validate"
 )
 
@@ -106,9 +107,9 @@ func (s *sources) validate(out, w io.Writer) error {
 	maps.DeleteFunc(bad, func(_ string, is bool) bool { return !is })
 	switch {
 	case err == nil && len(bad) > 0:
-		return exitf(exitConfig, "%d of %d servers cannot be served", len(bad), len(cfg.Broken)+len(cfg.Children))
+		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(bad), len(cfg.Broken)+len(cfg.Children))
 	case count[config.SeverityError] > 0:
-		return exitf(exitConfig, "%s", several(count[config.SeverityError], "error"))
+		return exit.Errorf(exit.Config, "%s", several(count[config.SeverityError], "error"))
 	case count[config.SeverityWarning] > 0:
 		fmt.Fprintln(out, several(count[config.SeverityWarning], "warning"))
 	default:

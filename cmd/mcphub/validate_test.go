@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/internal/exit"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -96,15 +97,10 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	if took := time.Since(began); took > time.Second {
 		t.Logf("it took %s", took)
 	}
-	status := exitOK
 	if err != nil {
-		var ee *exitError
-		if status = exitUsage; errors.As(err, &ee) {
-			status = ee.Code
-		}
 		fmt.Fprintf(&said, "mcphub: %s\n", err)
 	}
-	text := strings.ReplaceAll(fmt.Sprintf("%s%sexit status %d\n", &said, &out, status), dir, "$WORK")
+	text := strings.ReplaceAll(fmt.Sprintf("%s%sexit status %d\n", &said, &out, exit.Status(err)), dir, "$WORK")
 	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
 }
 

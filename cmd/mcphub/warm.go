@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -64,7 +65,7 @@ func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, er
 	}
 	for i, p := range paths {
 		if _, err := os.Stat(p); err != nil {
-			return nil, exitf(exitUsage, "--root: %w", err)
+			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
 		}
 		paths[i] = rootsmgr.FormatURI(p)
 	}
@@ -133,10 +134,10 @@ func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status
 		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(b.Name), oneLine(b.Reason))
 	}
 	if err := w.Flush(); err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	if failed > 0 {
-		return exitf(exitFailure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
+		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
 	}
 	return nil
 }

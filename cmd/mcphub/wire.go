@@ -17,6 +17,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -97,7 +98,7 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 		s.tell(w, p)
 	}
 	if cfg.Checker, err = checker(file, home, own); err != nil {
-		wrong[2] = &exitError{exitConfig, policyErrors(file, err)}
+		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	return cfg, errors.Join(wrong[:]...)
 }
@@ -106,7 +107,7 @@ func (s *sources) wire(file *config.File, w io.Writer, log zerolog.Logger) (hub.
 func (s *sources) entries(file *config.File, cfg *hub.Config) error {
 	dir, err := os.Getwd()
 	if err != nil {
-		return exitf(exitFailure, "the working directory is gone: %w", err)
+		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
 	}
 	cfg.Environ, cfg.Dir = os.Environ(), dir
 	cfg.Home, _ = os.UserHomeDir() // who calls has said where it is unknown
@@ -143,7 +144,7 @@ func (s *sources) load(w io.Writer) (*config.File, error) {
 	}
 	if err != nil {
 		home, _ := os.UserHomeDir() // without it nothing begins there
-		return nil, &exitError{exitConfig, alsoWrong(err, home)}
+		return nil, &exit.Error{Code: exit.Config, Err: alsoWrong(err, home)}
 	}
 	return file, nil
 }
@@ -210,7 +211,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.Builtin != "" {
 		exe, err := os.Executable()
 		if err != nil {
-			return exitf(exitFailure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
+			return exit.Errorf(exit.Failure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
 		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
 		spec.Directories = true
@@ -313,7 +314,7 @@ func (s *sources) fallback(f *config.File, dir string, log zerolog.Logger) (root
 	}
 	fb, skipped, err := rootsmgr.BuildFallback(in)
 	if err != nil {
-		return fb, &exitError{exitConfig, err}
+		return fb, &exit.Error{Code: exit.Config, Err: err}
 	}
 	for _, sk := range skipped {
 		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
