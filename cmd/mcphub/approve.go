@@ -15,6 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
+	"mcphub/internal/stdio"
 )
 
 func approveCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func approveCommand() *cobra.Command {
 			"itself has opened. The exit status is 9 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := openTerminal()
+			t, err := stdio.OpenConsole()
 			if err != nil {
 				return exit.Errorf(exit.Failure, "%w", err)
 			}
@@ -43,8 +44,8 @@ func approveCommand() *cobra.Command {
 type console interface {
 	io.Reader
 	io.Writer
-	// forget drops what was typed before it was asked for.
-	forget() error
+	// Forget drops what was typed before it was asked for.
+	Forget() error
 }
 
 // waitingCall is one question, and the hub that asks it.
@@ -101,7 +102,7 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			fmt.Fprintln(t, printable(err.Error(), 300))
 			return nil
 		}
-		if err := t.forget(); err != nil {
+		if err := t.Forget(); err != nil {
 			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		in.Reset(t)

@@ -16,6 +16,7 @@ import (
 
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/stdio"
 )
 
 type callFlags struct {
@@ -195,7 +196,7 @@ func schemaType(raw []byte) string {
 // printResult prints what a person wants to see of a tool result: its text, or
 // all of it as JSON.
 func printResult(w io.Writer, result []byte, raw bool) error {
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
+	if f, ok := w.(*os.File); ok && stdio.IsTerminal(f) {
 		w = cleanTo(w) // elsewhere it is what the server sent
 	}
 	text, plain := resultText(result)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/internal/exit"
+	"mcphub/internal/stdio"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
@@ -35,7 +36,7 @@ type screen struct {
 
 func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return ok && stdio.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func (s *screen) paint(code, text string) string {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"mcphub/internal/exit"
+	"mcphub/internal/stdio"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -27,5 +28,5 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
-	return zerolog.New(logTo(w, ok && isTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
+	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
 }

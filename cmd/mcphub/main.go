@@ -12,6 +12,7 @@ import (
 
 	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
+	"mcphub/internal/stdio"
 )
 
 // version is what this build calls itself: set by the linker in a release,
@@ -34,7 +35,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pipe := make(chan os.Signal, 1)
-	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
+	stdio.CatchBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -15,6 +15,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/guardian"
+	"mcphub/internal/stdio"
 )
 
 func serveCommand() *cobra.Command {
@@ -67,7 +68,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	if address != "" {
 		return serveHTTP(ctx, h, src, log, address, reload)
 	}
-	in, out, restore := openStdio()
+	in, out, restore := stdio.Open()
 	defer restore()
 	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) }))
 }

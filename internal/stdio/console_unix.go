@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package stdio
 
 import (
 	"errors"
@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal of this process.
-type terminal struct{ *os.File }
+// A Console is the controlling terminal of this process.
+type Console struct{ *os.File }
 
-// openTerminal opens the controlling terminal. It must be the one that standard
+// OpenConsole opens the controlling terminal. It must be the one that standard
 // input and output are, and this process must have it: else somebody else sits
 // there, or nobody.
-func openTerminal() (*terminal, error) {
-	if !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
+func OpenConsole() (*Console, error) {
+	if !IsTerminal(os.Stdin) || !IsTerminal(os.Stdout) {
 		return nil, errors.New("approve works at a terminal only: standard input and output must both be one")
 	}
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("approve works at a terminal only, and this process has none: %w", err)
 	}
-	t := &terminal{f}
+	t := &Console{f}
 	if err := t.mine(); err != nil {
 		_ = f.Close()
 		return nil, err
@@ -32,8 +32,8 @@ func openTerminal() (*terminal, error) {
 	return t, nil
 }
 
-func (t *terminal) mine() error {
-	if !isTerminal(t.File) {
+func (t *Console) mine() error {
+	if !IsTerminal(t.File) {
 		return errors.New("/dev/tty is no terminal")
 	}
 	group, err := unix.IoctlGetInt(int(t.Fd()), unix.TIOCGPGRP)
@@ -56,4 +56,5 @@ func (t *terminal) mine() error {
 	return nil
 }
 
-func (t *terminal) forget() error { return flushInput(int(t.Fd())) }
+// Forget drops what was typed and not read yet.
+func (t *Console) Forget() error { return flushInput(int(t.Fd())) }

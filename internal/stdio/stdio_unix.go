@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package stdio
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openStdio returns standard input and output as files whose reads and writes
+// Open returns standard input and output as files whose reads and writes
 // can be interrupted, where they are pipes or sockets, and a function that puts
 // them back as they were: whoever shares them expects blocking ones.
-func openStdio() (in, out *os.File, restore func()) {
+func Open() (in, out *os.File, restore func()) {
 	in, undoIn := interruptible(os.Stdin)
 	out, undoOut := interruptible(os.Stdout)
 	return in, out, func() { undoIn(); undoOut() }
@@ -48,12 +48,13 @@ func interruptible(f *os.File) (*os.File, func()) {
 	return os.NewFile(uintptr(own), f.Name()), undo
 }
 
-// ignoreBrokenPipe keeps a client that went away from killing the hub before
+// CatchBrokenPipe keeps a client that went away from killing the hub before
 // it has stopped its children. Unlike ignoring the signal, catching it is not
 // inherited by the children.
-func ignoreBrokenPipe(notify func(sig ...os.Signal)) { notify(unix.SIGPIPE) }
+func CatchBrokenPipe(notify func(sig ...os.Signal)) { notify(unix.SIGPIPE) }
 
-func isTerminal(f *os.File) bool {
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), ioctlGetTermios)
 	return err == nil
 }
