@@ -15,6 +15,8 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
 
@@ -65,8 +67,8 @@ func approve(ctx context.Context, t console, folders []string) error {
 	}
 	in := bufio.NewReader(t)
 	for i, w := range list {
-		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable(w.Session, 8),
-			suffix(" of ", printable(w.Client, 60))+suffix(", token ", printable(w.Token, 60)), span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
+		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable.Escape(w.Session, 8),
+			layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
 		if err := decide(ctx, t, in, w); err != nil {
 			return err
 		}
@@ -77,12 +79,12 @@ func approve(ctx context.Context, t console, folders []string) error {
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
 	hubs, err := admin.Find(folders)
 	if err != nil {
-		fmt.Fprintln(t, "mcphub: "+printable(err.Error(), 500))
+		fmt.Fprintln(t, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
 	for _, h := range hubs {
 		pending, err := h.PendingApprovals(ctx)
 		if err != nil {
-			fmt.Fprintf(t, "%s: %s\n", printable(h.Socket, 200), printable(err.Error(), 300))
+			fmt.Fprintf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
 			failed++
 			continue
 		}
@@ -99,7 +101,7 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 	for {
 		code, err := w.hub.ApprovalCode(ctx, w.ID)
 		if err != nil {
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
 		if err := t.Forget(); err != nil {
@@ -119,10 +121,10 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
 		switch {
 		case err != nil && (err.Error() == hub.ErrWrongCode.Error() || err.Error() == hub.ErrNoChoice.Error()):
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 			continue
 		case err != nil:
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 		case choice == denial:
 			fmt.Fprintln(t, "It is denied.")
 		default:
@@ -141,9 +143,9 @@ func waysToAllow(code string, choices []string) string {
 	for i, c := range choices {
 		switch {
 		case i > 0:
-			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable(c, 20), printable(c, 20))
+			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable.Escape(c, 20), printable.Escape(c, 20))
 		default:
-			ways += fmt.Sprintf(" to allow the %s", printable(c, 20))
+			ways += fmt.Sprintf(" to allow the %s", printable.Escape(c, 20))
 		}
 	}
 	return ways
@@ -195,7 +197,7 @@ const longestShown = 1 << 16 // more than a question ever has: nothing of it is 
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = printable(lines[i], longestShown)
+		lines[i] = printable.Escape(lines[i], longestShown)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 )
 
 func auditCommand() *cobra.Command {
@@ -267,7 +268,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			} else {
 				for _, p := range report.Problems {
 					p.File = filepath.Join(dir, p.File)
-					fmt.Fprintln(out, printable(p.String(), 2000))
+					fmt.Fprintln(out, printable.Escape(p.String(), 2000))
 				}
 				fmt.Fprintf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
 				if report.OK() {

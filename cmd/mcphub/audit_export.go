@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 )
 
 // auditRow is one decision as show --json and export give it; its shape is
@@ -102,10 +104,10 @@ func (p *auditPage) decision(d *audit.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable(d.Session[:min(8, len(d.Session))], 8),
-		printable(orDash(d.Child), 60), printable(orDash(what), 100), printable(text, 200))
+	fmt.Fprintf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable.Escape(d.Session[:min(8, len(d.Session))], 8),
+		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
-		fmt.Fprintf(&b, " -> %s in %s", printable(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
+		fmt.Fprintf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
 	}
 	for i, f := range d.Findings {
 		if i == 8 {
@@ -116,24 +118,17 @@ func (p *auditPage) decision(d *audit.Decision) error {
 		if f.Inside {
 			where = "inside"
 		}
-		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable(orDash(f.Role), 10), printable(orDash(f.Path), 300), where, printable(f.At, 100))
+		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable.Escape(cmp.Or(f.Role, "-"), 10), printable.Escape(cmp.Or(f.Path, "-"), 300), where, printable.Escape(f.At, 100))
 	}
 	for _, g := range d.Granted {
 		what, path := "file", g.File
 		if path == "" {
 			what, path = "directory", g.Directory
 		}
-		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable(g.Roles, 30), what, printable(path, 300))
+		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
 	}
 	_, err := fmt.Fprintln(p.w, b.String())
 	return err
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func auditExportCommand(from *auditSource) *cobra.Command {

@@ -14,6 +14,8 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -108,7 +110,7 @@ func (r *rejudgement) print(w io.Writer, d *audit.Decision) error {
 	if r.decision.String() == d.Decision {
 		verb = "stays"
 	}
-	_, err := fmt.Fprintf(w, "    => %s %s (%s)%s\n", verb, r.decision, printable(r.by, 100), suffix("; not known: ", strings.Join(r.open, "; ")))
+	_, err := fmt.Fprintf(w, "    => %s %s (%s)%s\n", verb, r.decision, printable.Escape(r.by, 100), layout.Suffix("; not known: ", strings.Join(r.open, "; ")))
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
 
@@ -197,7 +198,7 @@ func schemaType(raw []byte) string {
 // all of it as JSON.
 func printResult(w io.Writer, result []byte, raw bool) error {
 	if f, ok := w.(*os.File); ok && stdio.IsTerminal(f) {
-		w = cleanTo(w) // elsewhere it is what the server sent
+		w = printable.Writer(w) // elsewhere it is what the server sent
 	}
 	text, plain := resultText(result)
 	if raw || !plain {

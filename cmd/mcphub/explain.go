@@ -16,6 +16,8 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 )
 
 func explainCommand() *cobra.Command {
@@ -69,11 +71,11 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
 	if asJSON {
-		if err := printJSON(w, e); err != nil {
+		if err := layout.JSON(w, e); err != nil {
 			return err
 		}
 	} else {
-		explain(cleanTo(w), e)
+		explain(printable.Writer(w), e)
 	}
 	if e.Decision != "allow" {
 		return &exit.Error{Code: exit.ToolError}
@@ -85,10 +87,10 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 func explain(w io.Writer, e hub.Explanation) {
 	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
 	if p := e.Policy; p != nil {
-		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, suffix("  ", p.At))
+		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
 	}
 	if e.Server != "" {
-		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
+		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
 	}
 	if e.Cwd != "" {
 		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
@@ -104,13 +106,13 @@ func explain(w io.Writer, e hub.Explanation) {
 	}
 	for _, f := range e.Findings {
 		fmt.Fprintf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
-		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, suffix(" by ", f.Rule), suffix(", starts from ", f.Base))
+		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.Suffix(" by ", f.Rule), layout.Suffix(", starts from ", f.Base))
 		for _, r := range f.Readings {
 			where := "in no root"
 			if r.Root != "" {
 				where = "in " + r.Root
 			}
-			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, suffix(" ", r.Error))
+			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
 		}
 		if f.Sent != "" {
 			fmt.Fprintf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
@@ -120,7 +122,7 @@ func explain(w io.Writer, e hub.Explanation) {
 		}
 	}
 	for _, g := range e.Grants {
-		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable(g.URI, 400), when(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
+		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable.Escape(g.URI, 400), layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
 	}
 	if e.Question != "" {
 		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))
@@ -135,11 +137,4 @@ func explain(w io.Writer, e hub.Explanation) {
 		}
 		fmt.Fprintf(w, "  %sthe client would read:\n    %s\n", when, strings.ReplaceAll(e.Refusal, "\n", "\n    "))
 	}
-}
-
-func suffix(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
 }

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
+	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
 
@@ -48,7 +49,7 @@ func run(args []string) int {
 	}
 	code := exit.Status(err)
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "mcphub: "+clean(text))
+		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Clean(text))
 	}
 	if code == exit.Usage {
 		fmt.Fprintln(os.Stderr, "Run 'mcphub --help' to see what there is.")

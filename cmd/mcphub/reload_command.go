@@ -11,6 +11,7 @@ import (
 
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
+	"mcphub/internal/printable"
 )
 
 func reloadCommand() *cobra.Command {
@@ -36,13 +37,13 @@ func reloadCommand() *cobra.Command {
 func reloadHubs(ctx context.Context, out io.Writer, folders []string, pid int) error {
 	hubs, err := admin.Find(folders)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mcphub: "+printable(err.Error(), 500))
+		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
 	asked, refused, silent := 0, 0, 0
 	for _, h := range hubs {
 		r, err := h.Status(ctx)
 		if err != nil {
-			fmt.Fprintf(out, "no answer from %s: %s\n", printable(h.Socket, 200), printable(err.Error(), 300))
+			fmt.Fprintf(out, "no answer from %s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
 			silent++
 			continue
 		}
@@ -54,11 +55,11 @@ func reloadHubs(ctx context.Context, out io.Writer, folders []string, pid int) e
 			refused++
 			fmt.Fprintf(out, "hub %d: the former configuration stays in force:\n", r.PID)
 			for line := range strings.SplitSeq(err.Error(), "\n") {
-				fmt.Fprintf(out, "  %s\n", printable(line, 500))
+				fmt.Fprintf(out, "  %s\n", printable.Escape(line, 500))
 			}
 			continue
 		}
-		fmt.Fprintf(out, "hub %d: %s read again\n", r.PID, printable(configName(r.Config.Path), 200))
+		fmt.Fprintf(out, "hub %d: %s read again\n", r.PID, printable.Escape(configName(r.Config.Path), 200))
 	}
 	switch {
 	case refused > 0:

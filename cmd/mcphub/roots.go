@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 	"mcphub/rootsmgr"
 )
 
@@ -153,14 +154,14 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.explained:
 		return f.explain(w, snap)
 	case f.asJSON:
-		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
+		return layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
 		file := ""
 		if r.File {
 			file = "  (a single file)"
 		}
-		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, suffix("  ", r.Name), suffix("  !", r.Flag))
+		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, layout.Suffix("  ", r.Name), layout.Suffix("  !", r.Flag))
 	}
 	for _, sk := range snap.Skipped() {
 		fmt.Fprintf(os.Stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
@@ -215,7 +216,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 	var escape *rootsmgr.EscapeError
 	if err != nil && !errors.As(err, &escape) {
 		if f.asJSON {
-			if e := printJSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
+			if e := layout.JSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
 				return e
 			}
 		} else {
@@ -228,7 +229,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 			"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
 			"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
 		}
-		if e := printJSON(w, out); e != nil {
+		if e := layout.JSON(w, out); e != nil {
 			return e
 		}
 	} else {
@@ -243,11 +244,4 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

@@ -112,14 +112,6 @@ func TestStatusOutcome(t *testing.T) {
 	}
 }
 
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 25 * time.Hour: "1d1h", 90 * time.Minute: "1h30m"} {
-		if got := span(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
 func TestOwnFolders(t *testing.T) {
 	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
 	t.Setenv("TMPDIR", "/tmp")

@@ -19,6 +19,8 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -54,7 +56,7 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 	}
 	for i := range info.Rules {
 		r := hub.NewRuleReport(&info.Rules[i])
-		fmt.Fprintf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, suffix(" -- ", r.Note), suffix("  ", r.At))
+		fmt.Fprintf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
 	}
 }
 
@@ -69,7 +71,7 @@ func validateCommand() *cobra.Command {
 			"status is 3 where there is an error, 0 where there are warnings at the most.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return src.validate(cleanTo(cmd.OutOrStdout()), cleanTo(os.Stderr))
+			return src.validate(printable.Writer(cmd.OutOrStdout()), printable.Writer(os.Stderr))
 		},
 	}
 	src.register(cmd)

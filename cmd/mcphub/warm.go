@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,8 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
@@ -117,21 +118,21 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 // reportWarm prints one line for each server of hub.json, and is an error
 // where one did not start.
 func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status, started *startTimes) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := layout.Table(out)
 	failed := 0
 	for i := range cfg.Children {
 		name := cfg.Children[i].Spec.Name
 		st := became[name]
 		if st.Listed {
-			fmt.Fprintf(w, "%s\t%d tools\t%s\n", clean(name), st.Tools, started.of(name).Round(time.Millisecond))
+			fmt.Fprintf(w, "%s\t%d tools\t%s\n", printable.Clean(name), st.Tools, started.of(name).Round(time.Millisecond))
 			continue
 		}
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(name), warmReason(st))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(name), warmReason(st))
 	}
 	for _, b := range cfg.Broken {
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(b.Name), oneLine(b.Reason))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(b.Name), oneLine(b.Reason))
 	}
 	if err := w.Flush(); err != nil {
 		return &exit.Error{Code: exit.Failure, Err: err}
@@ -148,12 +149,12 @@ func warmReason(st children.Status) string {
 	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
 	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
-		reason += "; it last wrote: " + clean(last)
+		reason += "; it last wrote: " + printable.Clean(last)
 	}
 	return reason
 }
 
-func oneLine(text string) string { return clean(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return printable.Clean(strings.Join(strings.Fields(text), " ")) }
 
 // startTimes is the Observer of warm: it notes how long each child took from
 // its turn to being ready. Nobody serves what children ask.
