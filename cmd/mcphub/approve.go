@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 
@@ -37,7 +38,7 @@ func approveCommand() *cobra.Command {
 				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			defer t.Close()
-			return approve(cmd.Context(), t, socketFolders(os.Getenv))
+			return approve(cmd.Context(), t, setup.SocketFolders(os.Getenv))
 		},
 	}
 }

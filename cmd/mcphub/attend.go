@@ -12,6 +12,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/admin"
 	"mcphub/internal/childlog"
+	"mcphub/internal/setup"
 )
 
 // attendance is what serve keeps beside the Hub: the audit log, the children's
@@ -26,14 +27,15 @@ type attendance struct {
 	cancel context.CancelFunc
 }
 
-// attend opens the audit log and the children's logs where src has them, and has
-// cfg say what is to go there.
-func attend(cfg *hub.Config, src *sources) *attendance {
-	a := &attendance{log: cfg.Log, record: keepRecord(cfg, src.audit, false)}
-	if src.logs == "" {
+// attend opens the audit log and the children's logs where they are to be, and has
+// the Hub say what is to go there.
+func attend(made *setup.Result) *attendance {
+	cfg := &made.Hub
+	a := &attendance{log: cfg.Log, record: keepRecord(cfg, made.Audit, false)}
+	if made.Logs == "" {
 		return a
 	}
-	book, err := childlog.Open(src.logs, cfg.Log)
+	book, err := childlog.Open(made.Logs, cfg.Log)
 	if err != nil {
 		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
 		return a
@@ -56,7 +58,7 @@ func (a *attendance) start(h *hub.Hub) {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	server := admin.New(admin.Config{
-		Folders: socketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
+		Folders: setup.SocketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
 		Approvals: h, Client: a.client,
 	})

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/setup"
 )
 
 // What is said before the Hub starts, or where it never does, is written too,
@@ -17,17 +18,17 @@ import (
 func TestAttendWithoutAHub(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	for range 2 {
-		cfg := hub.Config{Log: zerolog.Nop()}
-		a := attend(&cfg, &sources{logs: dir})
-		cfg.Said(children.Key{Child: "kid"}, 1, "word")
+		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
+		a := attend(&made)
+		made.Hub.Said(children.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "kid.log"))
 	if err != nil || strings.Count(string(text), "kid[1] -: word\n") != 2 {
 		t.Errorf("%q, %v", text, err)
 	}
-	cfg := hub.Config{Log: zerolog.Nop()}
-	if a := attend(&cfg, &sources{logs: filepath.Join(dir, "kid.log", "no")}); a.book != nil || cfg.Said != nil {
+	made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: filepath.Join(dir, "kid.log", "no")}
+	if a := attend(&made); a.book != nil || made.Hub.Said != nil {
 		t.Error("a folder below a file holds logs")
 	}
 }

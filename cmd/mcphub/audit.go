@@ -16,6 +16,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 )
 
 func auditCommand() *cobra.Command {
@@ -27,8 +28,8 @@ func auditCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var from auditSource
-	cmd.PersistentFlags().StringVarP(&from.src.config, "config", "c", "", "hub.json that names the folder")
+	from := auditSource{src: newSource()}
+	cmd.PersistentFlags().StringVarP(&from.src.Config, "config", "c", "", "hub.json that names the folder")
 	cmd.PersistentFlags().StringVar(&from.dir, "dir", "", "the folder itself, be it a copy")
 	cmd.AddCommand(auditTailCommand(&from), auditShowCommand(&from), auditVerifyCommand(&from), auditExportCommand(&from), auditReplayCommand(&from))
 	return cmd
@@ -36,7 +37,7 @@ func auditCommand() *cobra.Command {
 
 // auditSource says which folder is read.
 type auditSource struct {
-	src sources
+	src *setup.Source
 	dir string
 }
 
@@ -44,12 +45,10 @@ func (a *auditSource) folder() (string, error) {
 	if a.dir != "" {
 		return a.dir, nil
 	}
-	file, err := a.src.load(os.Stderr)
+	dir, err := a.src.AuditFolder(os.Stderr)
 	if err != nil {
 		return "", err
 	}
-	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
-	dir := auditFolder(file, home, os.Getenv)
 	if dir == "" {
 		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
 	}

@@ -2,38 +2,12 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
 	"mcphub/internal/audit"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
 )
-
-// auditFolder is where decisions are recorded; "" where they are not.
-func auditFolder(f *config.File, home string, env func(string) string) string {
-	switch state := stateFolder(env); {
-	case f.Audit.Off():
-		return ""
-	case f.Audit.Dir != "":
-		return fromFile(f, f.Audit.Dir, home, false)
-	case state != "":
-		return filepath.Join(state, "audit")
-	}
-	return ""
-}
-
-// auditSettings is the audit block of hub.json, without what writes it.
-func auditSettings(f *config.File, dir string) (hub.Audit, error) {
-	if f.Audit.Required && dir == "" {
-		p := f.At("audit", "required")
-		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
-		return hub.Audit{}, &exit.Error{Code: exit.Config, Err: p}
-	}
-	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
-}
 
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // Where that fails now it is tried again: the Hub decides what that means for

@@ -33,8 +33,9 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			"stays denied.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			other := sources{config: policy}
-			cfg, err := other.hubConfig(os.Stderr, zerolog.Nop())
+			other := newSource()
+			other.Config = policy
+			made, err := other.Read(os.Stderr, zerolog.Nop())
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ func auditReplayCommand(from *auditSource) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, _ := cfg.Checker.Policy()
+			info, _ := made.Hub.Checker.Policy()
 			return replay(cmd.OutOrStdout(), &info, all, asJSON)
 		},
 	}

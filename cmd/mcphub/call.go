@@ -17,6 +17,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 
@@ -29,7 +30,7 @@ type callFlags struct {
 }
 
 func callCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	var f callFlags
 	cmd := &cobra.Command{
@@ -43,7 +44,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -62,7 +63,7 @@ func callCommand() *cobra.Command {
 	_ = cmd.Flags().MarkHidden("json")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
 	f.register(cmd, 2*time.Minute)
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "warn")
 	return cmd
 }
@@ -74,7 +75,7 @@ func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
 }
 
 // run does something as a client of a hub of its own.
-func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do func(context.Context, *client) error) error {
+func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client) error) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
@@ -92,18 +93,19 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 			return exit.Errorf(exit.Usage, "--root: %w", err)
 		}
 	}
-	cfg, err := src.hubConfig(os.Stderr, log)
+	made, err := src.Read(os.Stderr, log)
 	if err != nil {
 		return err
 	}
+	cfg := &made.Hub
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	folder := src.audit
+	folder := made.Audit
 	if f.dry {
 		folder = ""
 	}
-	err = during(keepRecord(&cfg, folder, true), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err = during(keepRecord(cfg, folder, true), func() error { return withClient(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:

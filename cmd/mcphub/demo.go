@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"mcphub/internal/exit"
-	"mcphub/internal/stdio"
-
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"mcphub/internal/exit"
+	"mcphub/internal/stdio"
 )
 
 func demoCommand() *cobra.Command {
@@ -73,11 +73,13 @@ func demo(ctx context.Context, s *screen) error {
 	if err != nil {
 		return &exit.Error{Code: exit.Failure, Err: err}
 	}
-	src := sources{builtinOnly: true}
-	cfg, err := src.hubConfig(io.Discard, zerolog.Nop())
+	src := newSource()
+	src.BuiltinOnly = true
+	made, err := src.Read(io.Discard, zerolog.Nop())
 	if err != nil {
 		return err
 	}
+	cfg := made.Hub
 	cfg.Cache = "" // what is shown here leaves nothing behind
 	s.say("%s", s.paint("1", "mcphub demo"))
 	s.say("A client connects and says which directory is in scope. Behind the hub runs the")

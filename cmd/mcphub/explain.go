@@ -21,7 +21,7 @@ import (
 )
 
 func explainCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	f := callFlags{dry: true}
 	var asJSON bool
@@ -36,7 +36,7 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
@@ -60,7 +60,7 @@ func explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	f.register(cmd, 2*time.Minute)
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
 }

@@ -16,13 +16,14 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/setup"
 )
 
 // reloader brings changes of hub.json to a Hub that runs (H6): a change of the
 // file or a signal leads to load, check, wire, Hub.Apply. Run's goroutine owns
 // all of it; other goroutines may call Reload only.
 type reloader struct {
-	src     *sources
+	src     setup.Source
 	hub     *hub.Hub
 	log     zerolog.Logger
 	signals <-chan os.Signal // each forces a reload
@@ -42,10 +43,9 @@ type reloadAsk struct {
 	answer chan error // capacity 1
 }
 
-// newReloader makes the reloader of a Hub that was made of src.file. It starts
+// newReloader makes the reloader of a Hub that was made of file. It starts
 // nothing.
-func newReloader(src *sources, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
-	file := src.file
+func newReloader(src setup.Source, file *config.File, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
 	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), ended: make(chan struct{}), started: file, loaded: file}
 	r.state = hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
 	h.SetConfigState(r.state)
@@ -155,18 +155,18 @@ func (r *reloader) attempt(ctx context.Context) (*config.File, hub.Applied, erro
 	if r.loaded.Path != "" {
 		// The same file, also where it is gone: without one there would be another
 		// configuration, and a file that is lost must not make that one hold.
-		r.src.config = r.loaded.Path
+		r.src.Config = r.loaded.Path
 	}
 	warnings := lineLog{r.log}
-	file, err := r.src.load(warnings)
+	file, err := r.src.Load(warnings)
 	if err != nil {
 		return nil, hub.Applied{}, err
 	}
-	cfg, err := r.src.wire(file, warnings, r.log)
+	made, err := r.src.Build(file, warnings, r.log)
 	if err != nil {
 		return nil, hub.Applied{}, err
 	}
-	applied, err := r.hub.Apply(ctx, cfg)
+	applied, err := r.hub.Apply(ctx, made.Hub)
 	return file, applied, err
 }
 

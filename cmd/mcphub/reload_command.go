@@ -12,6 +12,7 @@ import (
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 )
 
 func reloadCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func reloadCommand() *cobra.Command {
 			"where no hub runs. SIGHUP does the same for one hub.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return reloadHubs(cmd.Context(), cmd.OutOrStdout(), socketFolders(os.Getenv), pid)
+			return reloadHubs(cmd.Context(), cmd.OutOrStdout(), setup.SocketFolders(os.Getenv), pid)
 		},
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")

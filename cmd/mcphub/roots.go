@@ -14,6 +14,7 @@ import (
 
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 )
 
@@ -28,7 +29,7 @@ type rootsFlags struct {
 }
 
 func rootsCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var f rootsFlags
 	cmd := &cobra.Command{
 		Use:   "roots",
@@ -40,7 +41,7 @@ func rootsCommand() *cobra.Command {
 		Example: "  mcphub roots --root . --contains ../x || echo outside\n  mcphub roots --why notes/link.txt --root .",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			snap, err := src.snapshot(f.roots)
+			snap, err := rootsWithoutClient(src, f.roots)
 			if err != nil {
 				return err
 			}
@@ -55,12 +56,12 @@ func rootsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("count", "contains", "why")
-	src.register(cmd)
+	configFlags(cmd, src)
 	return cmd
 }
 
-// snapshot returns the roots that would hold without a client.
-func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
+// rootsWithoutClient are those that would hold without a client.
+func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
@@ -78,44 +79,7 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err
 	}
-	file, err := s.load(os.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	fb, err := s.fallback(file, dir, zerolog.New(os.Stderr))
-	if err != nil {
-		return nil, err
-	}
-	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
-	judge, err := checker(file, home, nil)
-	if err != nil {
-		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
-	}
-	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Places()), nil
-}
-
-func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
-	entries := make([]rootsmgr.Entry, 0, len(paths))
-	for _, p := range paths {
-		entries = append(entries, rootsmgr.Entry{URI: p})
-	}
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
-}
-
-// givenRoots makes the directories of --root absolute. An empty one is a
-// variable that was not set, and must not become the working directory.
-func givenRoots(dir string, given []string) ([]string, error) {
-	out := make([]string, 0, len(given))
-	for _, p := range given {
-		if p == "" {
-			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
-		}
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(dir, p)
-		}
-		out = append(out, p)
-	}
-	return out, nil
+	return src.FallbackRoots(os.Stderr, zerolog.New(os.Stderr))
 }
 
 // servedRoots reads what the hub tells a child in its environment (C4).

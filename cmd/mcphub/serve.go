@@ -15,11 +15,12 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/guardian"
+	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 
 func serveCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	var address string
 	cmd := &cobra.Command{
@@ -29,9 +30,9 @@ func serveCommand() *cobra.Command {
 			"IDE or agent. Without a configuration the embedded filesystem server is offered.\n" +
 			"With --http it serves any number of clients over Streamable HTTP at /mcp instead.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), &src, &logs, address) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), src, &logs, address) },
 	}
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "info")
 	cmd.Flags().StringVar(&address, "http", "", "serve Streamable HTTP on this address (host:port; config: that of http.listen in hub.json)")
 	return cmd
@@ -40,7 +41,7 @@ func serveCommand() *cobra.Command {
 // listenConfigured is the value of --http that means http.listen. It is no address.
 const listenConfigured = "config"
 
-func serve(ctx context.Context, src *sources, logs *logFlags, address string) error {
+func serve(ctx context.Context, src *setup.Source, logs *logFlags, address string) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
@@ -48,17 +49,17 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP) // before anybody can mean this hub: it would end by one
 	defer signal.Stop(hangUps)
-	cfg, err := src.hubConfig(os.Stderr, log)
+	made, err := src.Read(os.Stderr, log)
 	if err != nil {
 		return err
 	}
-	beside := attend(&cfg, src)
+	beside := attend(&made)
 	defer beside.stop()
-	h, err := hub.New(cfg)
+	h, err := hub.New(made.Hub)
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w", err)
 	}
-	reload := newReloader(src, h, hangUps, log)
+	reload := newReloader(*src, made.File, h, hangUps, log)
 	beside.reload = reload.Reload
 	if address == "" {
 		beside.client = guardian.Client() // what it starts may not approve calls in its place
@@ -66,7 +67,7 @@ func serve(ctx context.Context, src *sources, logs *logFlags, address string) er
 	beside.start(h)
 	defer tuneCollector()()
 	if address != "" {
-		return serveHTTP(ctx, h, src, log, address, reload)
+		return serveHTTP(ctx, h, made.File, log, address, reload)
 	}
 	in, out, restore := stdio.Open()
 	defer restore()

@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 )
 
 const mostProblems = 10 // of a file that was not taken, that are shown
@@ -34,7 +35,7 @@ func statusCommand() *cobra.Command {
 			"open. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := look(cmd.Context(), socketFolders(os.Getenv), pid)
+			found, err := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
 			}
@@ -90,7 +91,7 @@ func (f seen) outcome(pid int) error {
 		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
 		return exit.Errorf(exit.NoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
-			strings.Join(socketFolders(os.Getenv), ", "))
+			strings.Join(setup.SocketFolders(os.Getenv), ", "))
 	case len(f.Unreachable) > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,30 +110,6 @@ func TestStatusOutcome(t *testing.T) {
 	}
 }
 
-func TestOwnFolders(t *testing.T) {
-	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
-	t.Setenv("TMPDIR", "/tmp")
-	if stateFolder(func(string) string { return "" }) != "" {
-		t.Error("without a home there is a folder of state")
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("these are paths of Linux")
-	}
-	f := file(t, `{"mcpServers":{}}`)
-	all := ownFolders(f, "/home/u", func(n string) string { return env[n] })
-	if len(all) != 3 || all[0] != "/home/u/.local/state/mcphub" || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[2], "/tmp/mcphub-") {
-		t.Errorf("%q", all)
-	}
-	env["XDG_STATE_HOME"] = "/state"
-	all = ownFolders(file(t, `{"mcpServers":{},"logs":{"dir":"~/logs"}}`), "/home/u", func(n string) string { return env[n] })
-	if !slices.Contains(all, "/state/mcphub") || !slices.Contains(all, "/home/u/logs") {
-		t.Errorf("%q", all)
-	}
-	if dir := logFolder(file(t, `{"mcpServers":{},"logs":{"dir":"off"}}`), "/home/u", func(n string) string { return env[n] }); dir != "" {
-		t.Errorf("logs that are off go to %s", dir)
-	}
-}
-
 func TestNextStartIsOneTruth(t *testing.T) {
 	at := func(d time.Duration) *time.Time { t := noon.Add(d); return &t }
 	for _, c := range []struct {
@@ -154,6 +128,18 @@ func TestNextStartIsOneTruth(t *testing.T) {
 		st.StartedBy, st.NextStart, st.Failures = c.by, c.next, c.failures
 		if got := nextStart(st, noon); got != c.want {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
+func TestStatusShowsPolicy(t *testing.T) {
+	r := &hub.PolicyReport{Sandbox: "/box", Rules: []hub.RuleReport{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
+	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
+		var out bytes.Buffer
+		page{w: &out, verbose: verbose}.policy(r)
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || verbose != (strings.Count(out.String(), "\n") == 2) {
+			t.Errorf("verbose %t: %q", verbose, out.String())
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func warmCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	var roots []string
 	cmd := &cobra.Command{
@@ -38,25 +38,25 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, err := src.hubConfig(os.Stderr, log)
+			made, err := src.Read(os.Stderr, log)
 			if err != nil {
 				return err
 			}
-			given, err := src.warmRoots(cfg, roots)
+			given, err := warmRoots(made.Hub, roots)
 			if err != nil {
 				return err
 			}
-			return warm(cmd.Context(), cmd.OutOrStdout(), cfg, given)
+			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given)
 		},
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
 }
 
 // warmRoots are the roots that servers are started with.
-func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
+func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
 		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
 	}

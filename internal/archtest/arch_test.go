@@ -29,7 +29,8 @@ var allowed = map[string][]string{
 	"children":           {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
-	"cmd/mcphub":         {"internal/exit", "internal/layout", "internal/stdio", "hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"internal/setup":     {"hub", "validate", "children", "rootsmgr", "internal/config", "internal/admin", "internal/exit"},
+	"cmd/mcphub":         {"internal/exit", "internal/setup", "internal/layout", "internal/stdio", "hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }

@@ -1,9 +1,8 @@
-package main
+package setup
 
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
@@ -119,8 +117,8 @@ func TestPolicyErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	src := sources{config: path}
-	_, err := src.hubConfig(&out, zerolog.Nop())
+	src := Source{Config: path}
+	_, err := src.Read(&out, zerolog.Nop())
 	var ee *exit.Error
 	if !errors.As(err, &ee) || ee.Code != exit.Config {
 		t.Fatalf("error %v", err)
@@ -134,36 +132,5 @@ func TestPolicyErrors(t *testing.T) {
 	var le *config.LoadError
 	if !errors.As(err, &le) || len(le.Errors) != 4 {
 		t.Errorf("a reload would tell %v", err)
-	}
-}
-
-// TestShowPolicy: what mcphub validate prints.
-func TestShowPolicy(t *testing.T) {
-	home := exampleHome(t)
-	f := file(t, `{"policy": {"sandbox": "`+home+`/sandbox", "rules": [{"name": "docs", "then": "allow", "if": {"tools": ["read_*"], "paths": {"roles": ["read"], "within": "~/Documents"}}},
-		{"then": "escalate", "if": {"paths": {"within": "~/none", "outside": true}}}, {"name": "all", "then": "deny"}]}}`)
-	c, err := checker(f, home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	showPolicy(&out, c)
-	for _, want := range []string{"inside every boundary: " + home + "/sandbox", "docs", "allow read of paths within " + home + "/Documents by tools read_*", "/hub.json:1", "rule 2", "outside the boundary -- the directory is not there", "deny every call"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
-	showPolicy(io.Discard, nil)
-}
-
-// TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
-func TestStatusShowsPolicy(t *testing.T) {
-	r := &hub.PolicyReport{Sandbox: "/box", Rules: []hub.RuleReport{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
-	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
-		var out bytes.Buffer
-		page{w: &out, verbose: verbose}.policy(r)
-		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || verbose != (strings.Count(out.String(), "\n") == 2) {
-			t.Errorf("verbose %t: %q", verbose, out.String())
-		}
 	}
 }

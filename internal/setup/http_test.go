@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"os"
@@ -55,7 +55,7 @@ func TestTokens(t *testing.T) {
 			env := func(name string) (string, bool) {
 				return map[string]string{"SET": "from-env"}[name], name == "SET"
 			}
-			o, err := httpOptions(f, env, zerolog.Nop())
+			o, err := HTTPOptions(f, env, zerolog.Nop())
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) || !strings.Contains(err.Error(), "hub.json:2") || strings.Contains(err.Error(), "s3cret") {
 					t.Errorf("%v, want %q at hub.json:2", err, tc.wrong)
@@ -86,7 +86,7 @@ func TestStateKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(problems, err)
 		}
-		o, err := httpOptions(f, func(name string) (string, bool) {
+		o, err := HTTPOptions(f, func(name string) (string, bool) {
 			return map[string]string{"KEY": tc.secret}[name], name == "KEY"
 		}, zerolog.Nop())
 		switch {

@@ -1,22 +1,17 @@
-package main
+package setup
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
-
-// This file makes the policy of hub.json what package validate judges by, and
-// says where in the file something is wrong with it.
 
 var decisions = map[string]validate.Decision{config.ThenAllow: validate.Allow, config.ThenDeny: validate.Deny, config.ThenEscalate: validate.Escalate}
 
@@ -132,37 +127,4 @@ func policyErrors(f *config.File, err error) error {
 		list = append(list, config.Problem{File: f.Path, Text: e.Error()})
 	}
 	return &config.LoadError{Path: f.Path, Errors: list}
-}
-
-// printed writes all errors of a configuration but the first, which the error
-// itself says.
-func printed(w io.Writer, err error) error {
-	var le *config.LoadError
-	if errors.As(err, &le) && len(le.Errors) > 1 {
-		for _, p := range le.Errors[1:] {
-			fmt.Fprintln(w, p.String())
-		}
-	}
-	return err
-}
-
-// doubtful lists what is very likely a mistake in a policy: rules about tools
-// by the names that the client sees, which no rule is asked by.
-func doubtful(f *config.File, cfg *hub.Config) []config.Problem {
-	var out []config.Problem
-	for i := range f.Policy.Rules {
-		for k, pattern := range f.Policy.Rules[i].If.Tools {
-			for _, c := range cfg.Children {
-				if c.Prefix != "" && strings.HasPrefix(pattern, c.Prefix) {
-					p := f.At("policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
-					p.Severity = config.SeverityWarning
-					p.Text = fmt.Sprintf("rules know tools by the names that their servers give them; %q begins with a prefix of the hub's", pattern)
-					p.Hint = fmt.Sprintf("write %q, and %q under servers", strings.TrimPrefix(pattern, c.Prefix), c.Spec.Name)
-					out = append(out, p)
-					break
-				}
-			}
-		}
-	}
-	return out
 }

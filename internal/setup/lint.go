@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"errors"
@@ -19,13 +19,11 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// This file finds what is wrong with a configuration that can be read, as far as
-// it shows without starting anything (U4).
-
-// lint lists it. An error is what will not work as it is written; a warning is
-// very likely a mistake.
-func lint(f *config.File, cfg *hub.Config) []lintProblem {
-	l := linter{file: f, cfg: cfg, tools: map[string][]string{}}
+// lint lists what is wrong with a configuration that can be read, as far as it
+// shows without starting anything. An error is what will not work as it is
+// written; a warning is very likely a mistake. bad are the servers with errors.
+func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[string]bool) {
+	l := linter{file: f, cfg: cfg, tools: map[string][]string{}, bad: map[string]bool{}}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
 		l.tools[spec.Name] = children.KnownTools(cfg.Cache, spec)
@@ -37,30 +35,24 @@ func lint(f *config.File, cfg *hub.Config) []lintProblem {
 	l.rules()
 	l.roots()
 	l.http()
-	return l.found
-}
-
-// A lintProblem may be that of one server.
-type lintProblem struct {
-	config.Problem
-	server string
+	return l.found, l.bad
 }
 
 type linter struct {
 	file  *config.File
 	cfg   *hub.Config
 	tools map[string][]string // what is known of each server; nil: nothing
-	found []lintProblem
+	found []config.Problem
+	bad   map[string]bool
 }
 
 func (l *linter) report(sev config.Severity, text, hint string, path ...string) {
 	p := l.file.At(path...)
 	p.Severity, p.Text, p.Hint = sev, text, hint
-	server := ""
-	if path[0] == "mcpServers" {
-		server = path[1]
+	if path[0] == "mcpServers" && sev == config.SeverityError {
+		l.bad[path[1]] = true
 	}
-	l.found = append(l.found, lintProblem{p, server})
+	l.found = append(l.found, p)
 }
 
 // entry finds what a server lacks, and tools that it is not known to have.
@@ -181,11 +173,11 @@ func (l *linter) http() {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
 	}
-	_, err := httpOptions(l.file, os.LookupEnv, zerolog.Nop())
+	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())
 	var p config.Problem
 	if errors.As(err, &p) { // it may be said otherwise where serve runs
 		p.Severity, p.Text = config.SeverityWarning, "serve --http would not start: "+p.Text
-		l.found = append(l.found, lintProblem{Problem: p})
+		l.found = append(l.found, p)
 	}
 	for i, t := range l.file.HTTP.Tokens {
 		for k, dir := range t.Roots {
