@@ -11,12 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/internal/service"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
@@ -44,12 +45,12 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
 				}
-				result, err := c.toolRequest(ctx, string(mcp.MethodToolsCall), args[0], arguments)
+				result, err := c.CallTool(ctx, args[0], arguments)
 				if err != nil {
 					return err
 				}
@@ -75,7 +76,7 @@ func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
 }
 
 // run does something as a client of a hub of its own.
-func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client) error) error {
+func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Client) error) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 	if f.dry {
 		folder = ""
 	}
-	err = during(keepRecord(cfg, folder, true), func() error { return withClient(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err = service.WithRecord(cfg, folder, func() error { return client.With(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
@@ -121,7 +122,7 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers have had their time, so that get-roots and list-tools tell all.
-func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
+func callArguments(ctx context.Context, c *client.Client, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
 		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")
 	}
@@ -161,8 +162,8 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 
 // argumentTypes returns the JSON type of each argument of a tool where its
 // schema names exactly one.
-func argumentTypes(ctx context.Context, c *client, tool string) (map[string]string, error) {
-	list, err := c.request(ctx, "tools/list")
+func argumentTypes(ctx context.Context, c *client.Client, tool string) (map[string]string, error) {
+	list, err := c.Request(ctx, "tools/list")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
@@ -36,12 +37,12 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
 				}
-				raw, err := c.toolRequest(ctx, hub.MethodExplain, args[0], arguments)
+				raw, err := c.ToolRequest(ctx, hub.MethodExplain, args[0], arguments)
 				var refused *jsonrpc.Error
 				if errors.As(err, &refused) && refused.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(refused.Message, "refused: ") {
 					// The message itself has two readings: it came no further than the front.

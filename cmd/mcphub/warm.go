@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/service"
 	"mcphub/rootsmgr"
 )
 
@@ -75,7 +76,7 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 
 // warm starts every child once and says what became of it.
 func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
-	defer adopt(cfg.Log)()
+	defer service.Adopt(cfg.Log)()
 	started := &startTimes{took: map[string]time.Duration{}, began: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,

@@ -30,7 +30,10 @@ var allowed = map[string][]string{
 	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":     {"hub", "internal/proctree"},
 	"internal/setup":     {"hub", "validate", "children", "rootsmgr", "internal/config", "internal/admin", "internal/exit"},
-	"cmd/mcphub":         {"internal/exit", "internal/setup", "internal/layout", "internal/stdio", "hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"internal/service":   {"hub", "children", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
+	"internal/client":    {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
+	"cmd/mcphub": {"hub", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/admin", "internal/audit", "internal/config",
+		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/stdio"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }
@@ -42,8 +45,8 @@ var fenced = []struct {
 	why  string
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
-	{"github.com/mark3labs/mcp-go/client", []string{"children", "cmd/mcphub"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "cmd/mcphub"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go/client", []string{"children"}, "only the handshake with a child goes through mcp-go's client"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"os/exec", []string{"children", "children/childtest"}, "only one room starts programs"},
 }

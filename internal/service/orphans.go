@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"mcphub/children"
 )
 
-// adopt inherits who descends from a child and loses its parent. The function
+// Adopt inherits who descends from a child and loses its parent. The function
 // returned ends who is left of them, after the Hub has ended.
-func adopt(log zerolog.Logger) (end func()) {
+func Adopt(log zerolog.Logger) (end func()) {
 	orphans, err := children.AdoptOrphans()
 	if err != nil {
 		log.Warn().Err(err).Msg("what a server starts may outlive it")

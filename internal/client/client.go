@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/service"
 	"mcphub/rootsmgr"
 )
 
-// A client is a handshake client of a Hub in the same process, over a pair of
+// A Client is a handshake client of a Hub in the same process, over a pair of
 // pipes: what call and demo use, so that they go the very way of serve. It
 // keeps results raw, to show them as they came.
-type client struct {
+type Client struct {
 	conn  *jsonrpc.Conn
 	roots []string // directories in scope
 }
 
 // ServeRequest answers the hub's own questions: roots/list and ping.
-func (c *client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (c *Client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	switch m.Method {
 	case "roots/list":
 		b := []byte(`{"roots":[`)
@@ -41,10 +42,10 @@ func (c *client) ServeRequest(_ context.Context, m *jsonrpc.Message) jsonrpc.Ans
 }
 
 // ServeNotification takes nothing in.
-func (c *client) ServeNotification(*jsonrpc.Message) {}
+func (c *Client) ServeNotification(*jsonrpc.Message) {}
 
 // connect shakes hands. Without roots the client declares none.
-func (c *client) connect(ctx context.Context, name string) error {
+func (c *Client) connect(ctx context.Context, name, version string) error {
 	caps := `{}`
 	if len(c.roots) > 0 {
 		caps = `{"roots":{}}`
@@ -52,15 +53,15 @@ func (c *client) connect(ctx context.Context, name string) error {
 	params := jsonrpc.AppendString([]byte(`{"protocolVersion":`), mcp.LATEST_LEGACY_PROTOCOL_VERSION)
 	params = append(append(params, `,"capabilities":`...), caps...)
 	params = jsonrpc.AppendString(append(params, `,"clientInfo":{"name":`...), name)
-	params = jsonrpc.AppendString(append(params, `,"version":`...), buildVersion())
-	if _, err := c.request(ctx, "initialize", append(params, `}}`...)); err != nil {
+	params = jsonrpc.AppendString(append(params, `,"version":`...), version)
+	if _, err := c.Request(ctx, "initialize", append(params, `}}`...)); err != nil {
 		return err
 	}
 	return c.conn.Notify(ctx, "notifications/initialized")
 }
 
-// request makes one request and returns its raw result.
-func (c *client) request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
+// Request makes one request and returns its raw result.
+func (c *Client) Request(ctx context.Context, method string, params ...[]byte) ([]byte, error) {
 	resp, err := c.conn.Call(ctx, method, params...)
 	if err != nil {
 		return nil, err
@@ -71,15 +72,20 @@ func (c *client) request(ctx context.Context, method string, params ...[]byte) (
 	return resp.Result, nil
 }
 
-// toolRequest makes a request about one tool, with raw arguments, and returns
+// ToolRequest makes a request about one tool, with raw arguments, and returns
 // the raw result.
-func (c *client) toolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
+func (c *Client) ToolRequest(ctx context.Context, method, tool string, args []byte) ([]byte, error) {
 	params := jsonrpc.AppendString([]byte(`{"name":`), tool)
-	return c.request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
+	return c.Request(ctx, method, append(params, `,"arguments":`...), args, []byte(`}`))
 }
 
-// withClient runs a Hub and a client of it with these roots until do returns.
-func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *client) error) error {
+// CallTool calls one tool with raw arguments and returns the raw result.
+func (c *Client) CallTool(ctx context.Context, tool string, args []byte) ([]byte, error) {
+	return c.ToolRequest(ctx, string(mcp.MethodToolsCall), tool, args)
+}
+
+// With runs a Hub and a client of it with these roots until do returns.
+func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Client) error) error {
 	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
@@ -94,16 +100,16 @@ func withClient(ctx context.Context, cfg hub.Config, log zerolog.Logger, name st
 		_, _ = toHub.Close(), fromClient.Close()
 		return fmt.Errorf("pipe from the hub: %w", err)
 	}
-	c := &client{roots: roots}
+	c := &Client{roots: roots}
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	outcome := make(chan error, 1) // of do; the front may be left behind
-	err = runHub(ctx, h, log, func(ctx context.Context) error {
+	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
 		go func() { served <- h.ServeStdio(ctx, toHub, fromHub) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- c.conn.Run(clientCtx) }()
-		result := c.connect(ctx, name)
+		result := c.connect(ctx, name, cfg.Version)
 		if result == nil {
 			result = do(ctx, c)
 		}

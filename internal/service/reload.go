@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -215,48 +214,6 @@ func (r *reloader) mustWait() string {
 		return fmt.Sprintf(cure, "it was changed while it lay inside a root, where a tool could have written it")
 	}
 	return ""
-}
-
-// fileWatch is a Watcher at work.
-type fileWatch struct {
-	path    string
-	watcher *config.Watcher
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
-}
-
-// watch sees to it that the file in force is watched. What cannot be read twice
-// is not.
-func (r *reloader) watch(ctx context.Context) {
-	path := r.loaded.Path
-	if r.watched != nil && r.watched.path == path || path == "" {
-		return
-	}
-	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
-		return
-	}
-	r.watched.stop()
-	ctx, cancel := context.WithCancel(ctx)
-	w := &fileWatch{path: path, cancel: cancel}
-	w.watcher = config.NewWatcher(r.loaded, func(err error) {
-		r.log.Warn().Err(err).Msg("hub.json is looked at every few seconds: the system gives no notice of changes")
-	})
-	w.wg.Go(func() { _ = w.watcher.Run(ctx) })
-	r.watched = w
-}
-
-func (w *fileWatch) changes() <-chan config.Change {
-	if w == nil {
-		return nil
-	}
-	return w.watcher.Changes()
-}
-
-func (w *fileWatch) stop() {
-	if w != nil {
-		w.cancel()
-		w.wg.Wait()
-	}
 }
 
 // lineLog makes each line that is written a warning of the log.

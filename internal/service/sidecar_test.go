@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"os"
@@ -15,11 +15,11 @@ import (
 
 // What is said before the Hub starts, or where it never does, is written too,
 // and the place among the logs is given back.
-func TestAttendWithoutAHub(t *testing.T) {
+func TestSidecarWithoutAHub(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	for range 2 {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
-		a := attend(&made)
+		a := openSidecar(&made)
 		made.Hub.Said(children.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
@@ -28,7 +28,7 @@ func TestAttendWithoutAHub(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: filepath.Join(dir, "kid.log", "no")}
-	if a := attend(&made); a.book != nil || made.Hub.Said != nil {
+	if a := openSidecar(&made); a.book != nil || made.Hub.Said != nil {
 		t.Error("a folder below a file holds logs")
 	}
 }

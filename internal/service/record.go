@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -11,14 +11,13 @@ import (
 
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // Where that fails now it is tried again: the Hub decides what that means for
-// calls. run keeps the record until its context ends. A short run goes on with
-// the log of those before it: a file for each would be one for each call.
+// calls. run keeps the record until its context ends.
 func keepRecord(cfg *hub.Config, dir string, short bool) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
 	required := cfg.Audit.Required
-	o := audit.Options{Dir: dir, Program: "mcphub " + buildVersion(), Continue: short}
+	o := audit.Options{Dir: dir, Program: "mcphub " + cfg.Version, Continue: short}
 	cfg.Audit.To = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
 	_ = cfg.Audit.To.Open() // told by the line above
 	return cfg.Audit.To.Run
@@ -36,8 +35,11 @@ func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
 	}
 }
 
-// during runs a record for as long as do does.
-func during(run func(context.Context) error, do func() error) error {
+// WithRecord has what the Hub of cfg decides recorded for as long as do does.
+// Such a run goes on with the log of those before it: a file for each would be
+// one for each call.
+func WithRecord(cfg *hub.Config, dir string, do func() error) error {
+	run := keepRecord(cfg, dir, true)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()

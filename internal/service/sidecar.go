@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -15,23 +15,24 @@ import (
 	"mcphub/internal/setup"
 )
 
-// attendance is what serve keeps beside the Hub: the audit log, the children's
+// A sidecar is what serve keeps beside the Hub: the audit log, the children's
 // logs and the socket of mcphub status. The Hub runs as well without the last two.
-type attendance struct {
-	log    zerolog.Logger
-	record func(context.Context) error                 // keeps the audit log
-	book   *childlog.Book                              // nil: no logs are kept
-	reload func(ctx context.Context, force bool) error // nil: not served
-	client int                                         // process that is served over stdio; 0: none
-	wg     sync.WaitGroup
-	cancel context.CancelFunc
+type sidecar struct {
+	log     zerolog.Logger
+	version string                                      // of this program
+	record  func(context.Context) error                 // keeps the audit log
+	book    *childlog.Book                              // nil: no logs are kept
+	reload  func(ctx context.Context, force bool) error // nil: not served
+	client  int                                         // process that is served over stdio; 0: none
+	wg      sync.WaitGroup
+	cancel  context.CancelFunc
 }
 
-// attend opens the audit log and the children's logs where they are to be, and has
+// openSidecar opens the audit log and the children's logs where they are to be, and has
 // the Hub say what is to go there.
-func attend(made *setup.Result) *attendance {
+func openSidecar(made *setup.Result) *sidecar {
 	cfg := &made.Hub
-	a := &attendance{log: cfg.Log, record: keepRecord(cfg, made.Audit, false)}
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false)}
 	if made.Logs == "" {
 		return a
 	}
@@ -46,7 +47,7 @@ func attend(made *setup.Result) *attendance {
 }
 
 // start runs all of it until stop is called.
-func (a *attendance) start(h *hub.Hub) {
+func (a *sidecar) start(h *hub.Hub) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	a.wg.Go(func() {
@@ -58,7 +59,7 @@ func (a *attendance) start(h *hub.Hub) {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	server := admin.New(admin.Config{
-		Folders: setup.SocketFolders(os.Getenv), Version: buildVersion(), Log: a.log,
+		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
 		Approvals: h, Client: a.client,
 	})
@@ -71,7 +72,7 @@ func (a *attendance) start(h *hub.Hub) {
 
 // stop ends all of it. It is called once the Hub has ended: the last words of the
 // children are kept too.
-func (a *attendance) stop() {
+func (a *sidecar) stop() {
 	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -85,7 +86,7 @@ func (a *attendance) stop() {
 	a.wg.Wait()
 }
 
-func (a *attendance) status(h *hub.Hub) hub.Status {
+func (a *sidecar) status(h *hub.Hub) hub.Status {
 	st := h.Status()
 	for i := range st.Children {
 		if a.book != nil {

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func serveHTTP(ctx context.Context, h *hub.Hub, file *config.File, log zerolog.L
 		return errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token: add http.tokens to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	fmt.Fprintf(os.Stderr, "mcphub: serving http://%s/mcp\n", ln.Addr())
-	return runHub(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
+	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, rawio.Listener(ln), opts) }))
 }
 
 func isLoopback(addr string) bool {
