@@ -78,11 +78,7 @@ func approve(ctx context.Context, t console, folders []string) error {
 }
 
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
-	hubs, err := admin.Find(folders)
-	if err != nil {
-		fmt.Fprintln(t, "mcphub: "+printable.Escape(err.Error(), 500))
-	}
-	for _, h := range hubs {
+	for _, h := range findHubs(t, folders) {
 		pending, err := h.PendingApprovals(ctx)
 		if err != nil {
 			fmt.Fprintf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))

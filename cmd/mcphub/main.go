@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -15,20 +14,6 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/stdio"
 )
-
-// version is what this build calls itself: set by the linker in a release,
-// else what the Go toolchain recorded.
-var version = ""
-
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "0.1.0-dev"
-}
 
 func main() { os.Exit(run(os.Args[1:])) }
 

@@ -35,10 +35,7 @@ func statusCommand() *cobra.Command {
 			"open. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
-			if err != nil {
-				fmt.Fprintln(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
-			}
+			found := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := json.NewEncoder(out).Encode(found); err != nil {
@@ -67,12 +64,10 @@ type unreachable struct {
 	Error  string `json:"error"`
 }
 
-// look asks every hub, or the one with this process id. The error is for
-// folders that could not be looked into.
-func look(ctx context.Context, folders []string, pid int) (seen, error) {
+// look asks every hub, or the one with this process id.
+func look(ctx context.Context, folders []string, pid int) seen {
 	found := seen{Hubs: []admin.Report{}, Unreachable: []unreachable{}}
-	hubs, err := admin.Find(folders)
-	for _, h := range hubs {
+	for _, h := range findHubs(os.Stderr, folders) {
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
@@ -82,16 +77,13 @@ func look(ctx context.Context, folders []string, pid int) (seen, error) {
 		}
 	}
 	slices.SortFunc(found.Hubs, func(a, b admin.Report) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID)) })
-	return found, err
+	return found
 }
 
 func (f seen) outcome(pid int) error {
 	switch {
-	case len(f.Hubs) == 0 && len(f.Unreachable) == 0 && pid != 0:
-		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
-		return exit.Errorf(exit.NoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
-			strings.Join(setup.SocketFolders(os.Getenv), ", "))
+		return noHub(pid)
 	case len(f.Unreachable) > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}

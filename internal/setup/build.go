@@ -2,6 +2,7 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,25 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
 )
+
+// A Result is what one reading of hub.json came to.
+type Result struct {
+	Hub   hub.Config
+	File  *config.File
+	Logs  string // folder where the children's stderr is kept; "" where it is not
+	Audit string // folder where decisions are recorded; "" where they are not
+}
+
+// Read reads the configuration and builds everything a Hub needs. What is
+// wrong with the file is printed to w; the error is for what cannot go on.
+func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
+	file, err := s.Load(w)
+	if err != nil {
+		return Result{}, printed(w, err)
+	}
+	r, err := s.Build(file, w, log)
+	return r, printed(w, err)
+}
 
 // Build turns a configuration that was read into what a Hub is made of.
 func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Result, error) {
@@ -69,4 +89,16 @@ func auditSettings(f *config.File, dir string) (hub.Audit, error) {
 		return hub.Audit{}, &exit.Error{Code: exit.Config, Err: p}
 	}
 	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
+}
+
+// printed writes all errors of a configuration but the first, which the error
+// itself says.
+func printed(w io.Writer, err error) error {
+	var le *config.LoadError
+	if errors.As(err, &le) && len(le.Errors) > 1 {
+		for _, p := range le.Errors[1:] {
+			fmt.Fprintln(w, p.String())
+		}
+	}
+	return err
 }

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -78,16 +77,6 @@ func auditFolder(f *config.File, home string, env func(string) string) string {
 		return filepath.Join(state, "audit")
 	}
 	return ""
-}
-
-// AuditFolder reads hub.json for the folder of the audit log; "" where none is kept.
-func (s *Source) AuditFolder(w io.Writer) (string, error) {
-	file, err := s.Load(w)
-	if err != nil {
-		return "", err
-	}
-	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
-	return auditFolder(file, home, os.Getenv), nil
 }
 
 // ownFolders is what belongs to the hub and to no tool, whatever is in scope

@@ -1,14 +1,10 @@
 package setup
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/rs/zerolog"
-
-	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 )
@@ -22,25 +18,6 @@ type Source struct {
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
 
 	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
-}
-
-// A Result is what one reading of hub.json came to.
-type Result struct {
-	Hub   hub.Config
-	File  *config.File
-	Logs  string // folder where the children's stderr is kept; "" where it is not
-	Audit string // folder where decisions are recorded; "" where they are not
-}
-
-// Read reads the configuration and builds everything a Hub needs. What is
-// wrong with the file is printed to w; the error is for what cannot go on.
-func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
-	file, err := s.Load(w)
-	if err != nil {
-		return Result{}, printed(w, err)
-	}
-	r, err := s.Build(file, w, log)
-	return r, printed(w, err)
 }
 
 // Load reads hub.json, or gives the default where there is none.
@@ -81,14 +58,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// printed writes all errors of a configuration but the first, which the error
-// itself says.
-func printed(w io.Writer, err error) error {
-	var le *config.LoadError
-	if errors.As(err, &le) && len(le.Errors) > 1 {
-		for _, p := range le.Errors[1:] {
-			fmt.Fprintln(w, p.String())
-		}
+// AuditFolder reads hub.json for the folder of the audit log; "" where none is kept.
+func (s *Source) AuditFolder(w io.Writer) (string, error) {
+	file, err := s.Load(w)
+	if err != nil {
+		return "", err
 	}
-	return err
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
+	return auditFolder(file, home, os.Getenv), nil
 }

@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"encoding/json"
@@ -72,10 +72,10 @@ func TestWhatAnotherPolicyTurns(t *testing.T) {
 		if err := json.Unmarshal([]byte(tc.record), &d.Event); err != nil {
 			t.Fatal(err)
 		}
-		got := judgeRecord(&validate.PolicyInfo{Rules: tc.rules, Sandbox: tc.sandbox, Protected: []string{"/keys"}}, &d)
-		open := strings.Join(got.open, "; ")
-		if got.decision.String() != tc.want || got.by != tc.by || !strings.Contains(open, tc.open) || tc.open == "" && open != "" {
-			t.Errorf("%s: %s by %s, unsure %q; want %s by %s, unsure %q", tc.name, got.decision, got.by, open, tc.want, tc.by, tc.open)
+		got := Judge(&validate.PolicyInfo{Rules: tc.rules, Sandbox: tc.sandbox, Protected: []string{"/keys"}}, &d)
+		open := strings.Join(got.Open, "; ")
+		if got.Decision.String() != tc.want || got.By != tc.by || !strings.Contains(open, tc.open) || tc.open == "" && open != "" {
+			t.Errorf("%s: %s by %s, unsure %q; want %s by %s, unsure %q", tc.name, got.Decision, got.By, open, tc.want, tc.by, tc.open)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
@@ -36,10 +35,7 @@ func reloadCommand() *cobra.Command {
 
 // reloadHubs asks every hub, or the one with this process id.
 func reloadHubs(ctx context.Context, out io.Writer, folders []string, pid int) error {
-	hubs, err := admin.Find(folders)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
-	}
+	hubs := findHubs(os.Stderr, folders)
 	asked, refused, silent := 0, 0, 0
 	for _, h := range hubs {
 		r, err := h.Status(ctx)
@@ -67,8 +63,10 @@ func reloadHubs(ctx context.Context, out io.Writer, folders []string, pid int) e
 		return &exit.Error{Code: exit.Config}
 	case silent > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+asked)
+	case asked == 0:
+		return noHub(pid)
 	}
-	return seen{Hubs: make([]admin.Report, asked)}.outcome(pid)
+	return nil
 }
 
 func configName(path string) string {
