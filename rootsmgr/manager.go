@@ -91,7 +91,7 @@ type Manager struct {
 	greet   sync.Once
 	hello   chan greeting // capacity 2: one of each kind
 	kick    chan struct{} // capacity 1: announced was raised
-	poke    chan struct{} // capacity 1: a call waits
+	waiting chan struct{} // capacity 1: a call waits
 	amended chan struct{} // capacity 1: terms were changed
 	late    chan *relook  // unbuffered
 	first   chan struct{} // closed when the first question has ended
@@ -130,7 +130,7 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 		hello:   make(chan greeting, 2),
 		calls:   withCalls{roots: make(chan *inlined, 1)},
 		kick:    make(chan struct{}, 1),
-		poke:    make(chan struct{}, 1),
+		waiting: make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),
 		late:    make(chan *relook),
 		first:   make(chan struct{}),
@@ -199,7 +199,7 @@ func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
 	return m.Begin().Reconsider(ctx)
 }
 
-// Wait is the patience of one call: all its waiting together takes at most
+// Wait is the time that one call may wait: all its waiting together takes at most
 // Settings.Timeout (R4). Not for use by several goroutines at once.
 type Wait struct {
 	m     *Manager
@@ -212,7 +212,7 @@ func (m *Manager) Begin() *Wait {
 	return &Wait{m: m, until: time.Now().Add(m.terms.Load().settings.Timeout)}
 }
 
-// Await is [Manager.Await] within what is left of the call's patience.
+// Await is [Manager.Await] within what is left of the time that the call may wait.
 func (w *Wait) Await(ctx context.Context) (View, error) {
 	return w.await(ctx, w.m.announced.Load())
 }
@@ -237,7 +237,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 			defer timer.Stop()
 			timeout = timer.C
 		}
-		signal(m.poke)
+		signal(m.waiting)
 		select {
 		case <-s.changed:
 		case <-timeout:
@@ -261,7 +261,7 @@ func (m *Manager) impatient(s *state, now time.Time) View {
 	return v
 }
 
-// Reconsider is [Manager.Reconsider] within what is left of the call's patience.
+// Reconsider is [Manager.Reconsider] within what is left of the time that the call may wait.
 func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()

@@ -78,13 +78,13 @@ func checkPattern(tail string) error {
 	// this one so far.
 	type level struct{ sum, product int }
 	open := []level{{product: 1}}
-	class, begun := false, false // begun: a brace or an alternative begins here
+	class, started := false, false // started: a brace or an alternative begins here
 	for i := 0; i < len(tail); i++ {
 		at, c := &open[len(open)-1], tail[i]
-		if begun && !class && (c == ',' || c == '}') {
+		if started && !class && (c == ',' || c == '}') {
 			return errors.New("it is a pattern with nothing between braces or commas")
 		}
-		begun = len(open) > 1 && c == ',' || c == '{'
+		started = len(open) > 1 && c == ',' || c == '{'
 		switch {
 		case c == '\\':
 			i++

@@ -14,13 +14,13 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// desk is one session under test: a Manager that runs, and its client. All
+// session is one under test: a Manager that runs, and its client. All
 // times are those of the bubble.
-type desk struct {
+type session struct {
 	*Manager
 	t      *testing.T
 	client *rootstest.Client
-	begin  time.Time
+	start  time.Time
 	stop   func()
 }
 
@@ -33,10 +33,10 @@ type setup struct {
 
 // bubble runs f with a Manager in a bubble of its own, and has the Manager
 // stopped afterwards.
-func bubble(t *testing.T, s setup, f func(*testing.T, *desk)) {
+func bubble(t *testing.T, s setup, f func(*testing.T, *session)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, s)
+		d := newSession(t, s)
 		f(t, d)
 		d.stop()
 		if d.client.Overlapped() {
@@ -45,7 +45,7 @@ func bubble(t *testing.T, s setup, f func(*testing.T, *desk)) {
 	})
 }
 
-func newDesk(t *testing.T, s setup) *desk {
+func newSession(t *testing.T, s setup) *session {
 	var fsys FS = rootstest.NewFS(t, Linux, []string{"/a/f", "/b/f", "/c/f", "/fb/f", "/a/sub/f"})
 	if s.fsys != nil {
 		fsys = s.fsys
@@ -53,7 +53,7 @@ func newDesk(t *testing.T, s setup) *desk {
 	if reflect.ValueOf(s.settings).IsZero() {
 		s.settings = DefaultSettings()
 	}
-	d := &desk{t: t, client: rootstest.NewClient(), begin: time.Now()}
+	d := &session{t: t, client: rootstest.NewClient(), start: time.Now()}
 	if s.src == nil {
 		s.src = d.client
 	}
@@ -83,15 +83,15 @@ type call struct {
 	done chan struct{}
 }
 
-func (d *desk) call() *call {
+func (d *session) call() *call {
 	c := &call{done: make(chan struct{})}
-	begin := time.Now()
+	start := time.Now()
 	ready := make(chan struct{})
 	go func() {
 		defer close(c.done)
 		close(ready)
 		c.view, c.err = d.Await(d.t.Context())
-		c.took = time.Since(begin)
+		c.took = time.Since(start)
 	}()
 	<-ready
 	synctest.Wait()
@@ -143,7 +143,7 @@ func show(v View) string {
 	return strings.Join(words, " ")
 }
 
-func (d *desk) question() *rootstest.Question {
+func (d *session) question() *rootstest.Question {
 	d.t.Helper()
 	select {
 	case q := <-d.client.Next():
@@ -154,7 +154,7 @@ func (d *desk) question() *rootstest.Question {
 	}
 }
 
-func (d *desk) quiet() {
+func (d *session) quiet() {
 	d.t.Helper()
 	synctest.Wait()
 	select {
@@ -165,14 +165,14 @@ func (d *desk) quiet() {
 }
 
 // known brings the session to where the client has given these roots.
-func (d *desk) known(uris ...string) {
+func (d *session) known(uris ...string) {
 	d.t.Helper()
 	d.Initialized(true, true)
 	d.question().Roots(uris...)
 	<-d.First()
 }
 
-func (d *desk) check(word string) {
+func (d *session) check(word string) {
 	d.t.Helper()
 	synctest.Wait()
 	if got := d.State().Word; got != word {
