@@ -3,7 +3,7 @@ package jsonrpc
 // A Batch gathers the small frames that one read loop has others send while
 // lines that it has read already wait for it: what came in one read leaves in
 // one write. It belongs to that read loop, which sends what is held before it
-// reads again or does anything but the short way, and at the latest when the
+// reads again or does anything but the fast path, and at the latest when the
 // bounds below are reached. A nil Batch holds nothing back.
 type Batch struct {
 	on      bool      // another line waits

@@ -33,7 +33,7 @@ func TestBatchHoldsAndSends(t *testing.T) {
 		"a large frame": func(_ *Batch, w *Writer) error {
 			s, ok := w.offer([][]byte{[]byte(strings.Repeat("3", borrowed+1))})
 			if !ok || s != nil {
-				return fmt.Errorf("taken %v, slip %v", ok, s)
+				return fmt.Errorf("taken %v, pending %v", ok, s)
 			}
 			return nil
 		},
@@ -103,8 +103,8 @@ func TestBatchIsBounded(t *testing.T) {
 	b.flush()
 }
 
-// What the short way has sent leaves before anything that may take its time:
-// a request behind it that is served the long way, and never answered.
+// What the fast path has sent leaves before anything that may take its time:
+// a request behind it that is served the slow path, and never answered.
 func TestBatchWaitsForNobody(t *testing.T) {
 	toHop, in, err := os.Pipe()
 	if err != nil {

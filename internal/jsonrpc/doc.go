@@ -28,8 +28,8 @@
 // Conn started has ended. One mutex guards the tables of a Conn; it is a leaf
 // and never held while writing.
 //
-// A request of the peer may take the short way instead (Options.Fast): on the
-// read loop, without a goroutine. What the short way sends is gathered in the
+// A request of the peer may take the fast path instead (Options.Fast): on the
+// read loop, without a goroutine. What the fast path sends is gathered in the
 // read loop's [Batch] while more lines wait in its buffer.
 //
 // # What it refuses to do

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// This file is the short way of a small request: taken on the read loop of one
+// This file is the fast path of a small request: taken on the read loop of one
 // Conn, sent on by another without waiting, answered on that one's read loop.
 // No goroutine is woken between the four system calls of a relayed request.
-// Whatever would have to wait takes the long way instead: a goroutine of its
+// Whatever would have to wait takes the slow path instead: a goroutine of its
 // own and Call.
 
-// fastFrame is the longest request, in bytes, that is offered the short way:
+// fastFrame is the longest request, in bytes, that is offered the fast path:
 // what is done with it delays what lies behind it on the stream.
 const fastFrame = 16 << 10
 
@@ -27,7 +27,7 @@ type Reply struct {
 	mu    sync.Mutex
 	stop  Stopper
 	cause error // why nobody waits for the answer any more
-	spent bool  // answered, or left to the long way
+	spent bool  // answered, or left to the slow path
 }
 
 // A Stopper can be told that nobody waits for what it does.
@@ -90,22 +90,22 @@ func (r *Reply) Answer(a Answer) {
 	member, body := a.parts()
 	f := newFrame()
 	f.answer(r.id, member, body)
-	sent, slip := false, (*slip)(nil)
+	sent, pending := false, (*pendingWrite)(nil)
 	if len(body) <= borrowed {
 		sent = a.batch.send(c.w, f.parts)
 	} else {
-		slip, sent = c.w.offer(f.parts)
+		pending, sent = c.w.offer(f.parts)
 	}
-	if sent && slip == nil {
+	if sent && pending == nil {
 		f.free()
 		a.release()
 		r.over()
 		return
 	}
-	if slip == nil {
+	if pending == nil {
 		a.own()
 	}
-	go r.later(f, slip, a)
+	go r.later(f, pending, a)
 }
 
 func isCancelled(cause error) bool {
@@ -118,7 +118,7 @@ func isCancelled(cause error) bool {
 
 // later sends an answer that there was no room for, or waits until one that
 // was taken in part has left.
-func (r *Reply) later(f *frame, s *slip, a Answer) {
+func (r *Reply) later(f *frame, s *pendingWrite, a Answer) {
 	defer r.over()
 	if s == nil {
 		r.c.reply(r.c.ctx, r.id, a)
@@ -141,7 +141,7 @@ func (r *Reply) over() {
 	r.c.busy.Done()
 }
 
-// fast offers a request to Options.Fast. false: it goes the long way.
+// fast offers a request to Options.Fast. false: it goes the slow path.
 func (c *Conn) fast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > fastFrame {
 		return false

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hop is a handler that sends every request on, by the short way where it
+// hop is a handler that sends every request on, by the fast path where it
 // can, and counts which way was taken.
 type hop struct {
 	to    *Conn
@@ -117,7 +117,7 @@ func TestShortWayAnswers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Too long for the short way, and an answer too long to be sent without waiting.
+	// Too long for the fast path, and an answer too long to be sent without waiting.
 	long := `{"x":"` + strings.Repeat("y", fastFrame) + `"}`
 	res, err := client.Call(context.Background(), "echo", []byte(long))
 	if err != nil || string(res.Result) != long {
@@ -126,7 +126,7 @@ func TestShortWayAnswers(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fast == 0 || r.slow == 0 {
-		t.Errorf("%d by the short way, %d by the long one", r.fast, r.slow)
+		t.Errorf("%d by the fast path, %d by the slow one", r.fast, r.slow)
 	}
 }
 

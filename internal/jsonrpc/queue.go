@@ -12,28 +12,28 @@ const (
 	lent
 )
 
-// chunk is a run of bytes to be written. slip, where set, belongs to the frame
+// chunk is a run of bytes to be written. pending, where set, belongs to the frame
 // whose part it borrows: the bytes are somebody else's and not a copy.
 type chunk struct {
-	b    []byte
-	slip *slip
+	b       []byte
+	pending *pendingWrite
 }
 
 func (c chunk) class() class {
-	if c.slip != nil {
+	if c.pending != nil {
 		return lent
 	}
 	return copied
 }
 
-// slip is what a sender of borrowed parts waits for: left counts them.
-type slip struct {
+// pendingWrite is what a sender of borrowed parts waits for: left counts them.
+type pendingWrite struct {
 	left int
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-func (s *slip) end(err error) {
+func (s *pendingWrite) end(err error) {
 	s.left--
 	if err != nil && s.err == nil {
 		s.err = err
@@ -45,8 +45,8 @@ func (s *slip) end(err error) {
 
 // enqueue puts a frame, less its first skip bytes, behind what waits. It is
 // called with mu held.
-func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *slip {
-	var s *slip
+func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *pendingWrite {
+	var s *pendingWrite
 	for _, p := range parts {
 		cut := min(skip, len(p))
 		skip -= cut
@@ -56,10 +56,10 @@ func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *slip {
 			continue
 		}
 		if s == nil {
-			s = &slip{done: make(chan struct{})}
+			s = &pendingWrite{done: make(chan struct{})}
 		}
 		s.left++
-		w.queue = append(w.queue, chunk{b: p, slip: s})
+		w.queue = append(w.queue, chunk{b: p, pending: s})
 		w.size[lent] += len(p)
 	}
 	w.gather(newline[skip:])
@@ -76,7 +76,7 @@ func (w *Writer) gather(p []byte) {
 	w.size[copied] += len(p)
 	if n := len(w.queue); n > w.inflight {
 		last := &w.queue[n-1]
-		if last.slip == nil && len(last.b)+len(p) <= piece {
+		if last.pending == nil && len(last.b)+len(p) <= piece {
 			last.b = append(last.b, p...)
 			return
 		}
@@ -167,8 +167,8 @@ func (w *Writer) advance(n int) {
 			c.b = c.b[cut:]
 			break
 		}
-		if c.slip != nil {
-			c.slip.end(nil)
+		if c.pending != nil {
+			c.pending.end(nil)
 		} else if cap(c.b) > cap(w.spare) && cap(c.b) <= 2*piece {
 			w.spare = c.b
 		}
@@ -204,7 +204,7 @@ func (w *Writer) admit() {
 			continue
 		}
 		w.accepted += uint64(next.total)
-		next.slip = w.enqueue(next.parts, 0, true)
+		next.pending = w.enqueue(next.parts, 0, true)
 		close(next.turn)
 	}
 	clear(w.waiting[len(still):])
@@ -239,7 +239,7 @@ func (w *Writer) fail(err error, broken bool) {
 // drop empties the queue but for what is being written.
 func (w *Writer) drop() {
 	for i := w.inflight; i < len(w.queue); i++ {
-		if s := w.queue[i].slip; s != nil {
+		if s := w.queue[i].pending; s != nil {
 			s.end(w.err)
 		}
 	}

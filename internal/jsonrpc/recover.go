@@ -16,7 +16,7 @@ type idScanner struct {
 	depth   int
 	inStr   bool
 	escaped bool
-	begun   bool   // something other than blanks was seen
+	started bool   // something other than blanks was seen
 	noise   bool   // and it was not the beginning of an object
 	text    []byte // the string or bare token being read at depth 1
 	last    string // the last complete string at depth 1
@@ -66,8 +66,8 @@ func (s *idScanner) feed(b []byte) {
 }
 
 func (s *idScanner) step(c byte) {
-	if !s.begun && c != ' ' && c != '\t' && c != '\r' {
-		s.begun = true
+	if !s.started && c != ' ' && c != '\t' && c != '\r' {
+		s.started = true
 		s.noise = c != '{' && c != '['
 	}
 	if s.mark.step(c, s.inStr, s.escaped) && (s.mark.inStr || s.noise && !s.env.known()) {

@@ -52,12 +52,12 @@ type Writer struct {
 // waiter is a frame without a place. Its turn is closed when it has got one,
 // or never will.
 type waiter struct {
-	parts [][]byte
-	class class
-	total int
-	turn  chan struct{}
-	slip  *slip
-	err   error
+	parts   [][]byte
+	class   class
+	total   int
+	turn    chan struct{}
+	pending *pendingWrite
+	err     error
 }
 
 type flusher struct {
@@ -96,12 +96,12 @@ func (w *Writer) send(ctx context.Context, parts [][]byte) (queued bool, err err
 	case !w.fits(class, total, 0) || w.awaited(class):
 		return w.await(ctx, &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})})
 	}
-	slip, err := w.accept(parts, total, true)
+	pending, err := w.accept(parts, total, true)
 	w.mu.Unlock()
-	if slip == nil {
+	if pending == nil {
 		return err == nil, err
 	}
-	return true, slip.wait(ctx)
+	return true, pending.wait(ctx)
 }
 
 // await waits for a place in the queue. It is called with mu held.
@@ -123,13 +123,13 @@ func (w *Writer) await(ctx context.Context, me *waiter) (queued bool, err error)
 		w.mu.Unlock()
 		<-me.turn // its turn came at the same moment
 	}
-	if me.err != nil || me.slip == nil {
+	if me.err != nil || me.pending == nil {
 		return me.err == nil, me.err
 	}
-	return true, me.slip.wait(ctx)
+	return true, me.pending.wait(ctx)
 }
 
-func (s *slip) wait(ctx context.Context) error {
+func (s *pendingWrite) wait(ctx context.Context) error {
 	select {
 	case <-s.done:
 		return s.err
@@ -189,9 +189,9 @@ func (w *Writer) trySend(beyond int, parts [][]byte) bool {
 
 // accept gives a frame its place: it is written at once as far as that needs
 // no waiting, or queued. Large parts are borrowed where that is allowed: then
-// the slip says when they are free again. It is called with mu held, and lets
+// the pendingWrite says when they are free again. It is called with mu held, and lets
 // go of it while writing.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
+func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*pendingWrite, error) {
 	w.accepted += uint64(total)
 	if w.writing || w.raw == nil {
 		s := w.enqueue(parts, 0, borrow)
@@ -220,7 +220,7 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*slip, error) {
 		return nil, err
 	}
 	w.progress(n)
-	var s *slip
+	var s *pendingWrite
 	if n < total {
 		if !w.wide {
 			w.wide = true
@@ -255,8 +255,8 @@ func (w *Writer) together(parts [][]byte) error {
 }
 
 // offer is send for who must not wait. false: the frame has no place, and must
-// be sent as others are. Where there is a slip, large parts are still in use.
-func (w *Writer) offer(parts [][]byte) (*slip, bool) {
+// be sent as others are. Where there is a pendingWrite, large parts are still in use.
+func (w *Writer) offer(parts [][]byte) (*pendingWrite, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
