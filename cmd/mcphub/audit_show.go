@@ -75,7 +75,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 	}
 	var wrong error
 	keep := func(err error) { wrong = errors.Join(wrong, err) }
-	begin := func() {
+	start := func() {
 		all, err := audit.Decisions(dir, pick)
 		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
 			keep(unread(dir, err))
@@ -86,13 +86,13 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 		}
 	}
 	if !follow {
-		begin()
+		start()
 		return wrong
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	shown := map[string]map[audit.Place]audit.Event{}
-	err = audit.Follow(ctx, dir, begin, func(e audit.Event) {
+	err = audit.Follow(ctx, dir, start, func(e audit.Event) {
 		for _, one := range e.Each() {
 			if !pick.Matches(&one) {
 				continue

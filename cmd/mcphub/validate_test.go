@@ -93,11 +93,11 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	os.Unsetenv("MCPHUB_PROJECT_ROOT")
 	known(t, filepath.Join(dir, "cache", "mcphub", "definitions"))
 	var out, said bytes.Buffer
-	began := time.Now()
+	start := time.Now()
 	src := newSource()
 	src.Config = "hub.json"
 	err = validateConfig(src, &out, &said)
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(start); took > time.Second {
 		t.Logf("it took %s", took)
 	}
 	if err != nil {

@@ -77,7 +77,7 @@ func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 // warm starts every child once and says what became of it.
 func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
 	defer service.Adopt(cfg.Log)()
-	started := &startTimes{took: map[string]time.Duration{}, began: map[string]time.Time{}}
+	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
@@ -161,7 +161,7 @@ func oneLine(text string) string { return printable.Clean(strings.Join(strings.F
 // its turn to being ready. Nobody serves what children ask.
 type startTimes struct {
 	mu    sync.Mutex
-	began map[string]time.Time
+	since map[string]time.Time
 	took  map[string]time.Duration
 }
 
@@ -170,10 +170,10 @@ func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
 	defer s.mu.Unlock()
 	switch st.State {
 	case children.Starting:
-		s.began[st.Child] = st.Since
+		s.since[st.Child] = st.Since
 	case children.Ready:
 		if _, known := s.took[st.Child]; !known {
-			s.took[st.Child] = st.Since.Sub(s.began[st.Child])
+			s.took[st.Child] = st.Since.Sub(s.since[st.Child])
 		}
 	}
 }
