@@ -9,7 +9,7 @@ import (
 )
 
 // This file is about clients that are never asked: they give their roots with
-// their calls, or not at all (R8, protocol version 2026-07-28).
+// their calls, or not at all (protocol version 2026-07-28).
 
 // errInline is why nothing is known of such a client before its first roots.
 var errInline = errors.New("the client gives its roots with its calls, and has given none yet")

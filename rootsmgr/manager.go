@@ -62,7 +62,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Manager keeps one session's roots current (R1 to R7, R10, R11). Its Run
+// Manager keeps one session's roots current. Its Run
 // goroutine is the only writer of what it publishes; every other method sends
 // to it or reads what was published, and may be called from any goroutine.
 //
@@ -183,7 +183,7 @@ func (m *Manager) First() <-chan struct{} { return m.first }
 // View, and again after it was closed; what comes between is not lost then.
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
-// Await returns what a call is judged by that arrives now (R4, R5, R6). It
+// Await returns what a call is judged by that arrives now. It
 // waits for the first answer and for one at least as new as the last Changed,
 // cuts a debounce short, and asks again after a failure unless that was just
 // now. After Settings.Timeout it returns what there is: kept roots marked
@@ -191,7 +191,7 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // ctx's end, or ErrClosed; the View beside it denies or is as old as it says.
 func (m *Manager) Await(ctx context.Context) (View, error) { return m.Begin().Await(ctx) }
 
-// Reconsider asks once more before a denial (R11): where the client answered
+// Reconsider asks once more before a denial: where the client answered
 // that nothing usable is open, or where it does not announce changes, and not
 // more often than every 5 s. The bool says whether a question was asked whose
 // answer the View takes account of; without it the View is the present one.
@@ -200,7 +200,7 @@ func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
 }
 
 // Wait is the time that one call may wait: all its waiting together takes at most
-// Settings.Timeout (R4). Not for use by several goroutines at once.
+// Settings.Timeout. Not for use by several goroutines at once.
 type Wait struct {
 	m     *Manager
 	until time.Time

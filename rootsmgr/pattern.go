@@ -12,8 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// This file reads patterns, which an operator may write in place of a directory
-// (R15): "~/work/*", "**", "{a,b}". The directories that match and exist are
+// This file reads patterns, which an operator may write in place of a directory:
+// "~/work/*", "**", "{a,b}". The directories that match and exist are
 // roots. A directory that is really called so is no pattern.
 
 // Bounds on patterns. One that goes beyond gives no root at all.

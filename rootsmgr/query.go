@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxPages bounds how far nextCursor is followed (R3).
+// maxPages bounds how far nextCursor is followed.
 const maxPages = 10_000
 
 // ErrNoAnswer is a question that the client did not answer in time.

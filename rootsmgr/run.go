@@ -199,7 +199,7 @@ func (l *loop) heard(e event) {
 	}
 }
 
-// answered replaces what was known (R6).
+// answered replaces what was known.
 func (l *loop) answered(e event) {
 	l.asked, l.askedUnder = e.snapshot, e.top
 	l.attempted, l.failures = e.asOf, 0
@@ -220,7 +220,7 @@ func (l *loop) reckon() {
 
 var errUnusable = errors.New("none of its roots can be used")
 
-// failed keeps what was known and marks it, or falls back (R6, R10).
+// failed keeps what was known and marks it, or falls back.
 func (l *loop) failed(now time.Time, asOf uint64, err error) {
 	l.failures++
 	l.attempted = max(l.attempted, asOf)

@@ -82,7 +82,7 @@ func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, 
 	return src.FallbackRoots(os.Stderr, zerolog.New(os.Stderr))
 }
 
-// servedRoots reads what the hub tells a child in its environment (C4).
+// servedRoots reads what the hub tells a child in its environment.
 func servedRoots() (paths []string, ok bool, err error) {
 	if text, ok := os.LookupEnv("MCP_ROOTS_PATHS"); ok {
 		return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), true, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // call is one request that waits for its answer. Whoever takes it out of the
-// table sends to ch, once; if that is the caller itself, nobody does. Either
-// way it can be used again when Call returns.
+// table sends to ch, once. The caller that takes it out itself sends nothing.
+// Either way it can be used again when Call returns.
 type call struct {
 	ch    chan answered
 	asker Asker // of a Started: instead of ch
@@ -23,10 +23,12 @@ type answered struct {
 
 // Call sends a request and waits for its answer. params are the parts of one
 // raw JSON value, written one after the other without a copy of the large
-// ones; nothing, or nothing but empty parts, means no params member. When ctx ends first, the peer is sent
-// notifications/cancelled (except for initialize, which must not be cancelled)
-// and the error is the cause of ctx; large params may then still be in use and
-// must not be written to. Other errors match ErrClosed, or are a *BrokenError.
+// ones. Without parts, or with empty ones alone, there is no params member.
+//
+// When ctx ends first, the peer is sent notifications/cancelled (except for
+// initialize, which must not be cancelled) and the error is the cause of ctx.
+// Large params may then still be in use and must not be written to. Other
+// errors match ErrClosed, or are a *BrokenError.
 // An error object of the peer is not an error of Call.
 func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Response, error) {
 	if ctx.Err() != nil {
@@ -122,10 +124,10 @@ func (c *Conn) forget(n uint64) *call {
 	return p
 }
 
-// forgetRaw is forget for the id of an answer. Ours are whole numbers; a child
-// that keeps all its numbers as floating point may write them its own way, a
-// strict peer gives them back as they were: with its answers people decide. A
-// string is never the same.
+// forgetRaw is forget for the id of an answer. Our ids are whole numbers. A child
+// that keeps all numbers as floating point may spell them in its own way. A
+// strict peer must give them back as they were, because people decide by its
+// answers. A string never counts as our id.
 func (c *Conn) forgetRaw(id string) *call {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

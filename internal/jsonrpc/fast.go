@@ -132,7 +132,7 @@ func (r *Reply) later(f *frame, s *pendingWrite, a Answer) {
 // before Options.Fast returns.
 func (r *Reply) Batch() *Batch { return &r.c.batch }
 
-// over gives the request's turn back.
+// over gives back the place among Options.MaxRequests.
 func (r *Reply) over() {
 	r.c.mu.Lock()
 	r.c.tabs.active--
@@ -171,7 +171,7 @@ func (c *Conn) fast(m *Message) bool {
 	return false
 }
 
-// taken calls Options.Fast. One that panics has had its turn.
+// taken calls Options.Fast. A request whose handler panics counts as taken.
 func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,8 +182,8 @@ func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
 	return c.o.Fast(m, r)
 }
 
-// cancelServed cancels every request that is being served: those of the short
-// way hang on no context.
+// cancelServed cancels every request that is being served. Those on the fast
+// path have no context that would end them.
 func (c *Conn) cancelServed(cause error) {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.tabs.serving))

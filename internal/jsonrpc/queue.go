@@ -2,9 +2,9 @@ package jsonrpc
 
 import "io"
 
-// class tells apart what waits as a copy, which costs memory, from what waits
-// in the hands of its sender. Each has the Writer's limit to itself, so that a
-// large frame that takes its time does not cost others their notifications.
+// class tells copied bytes, which cost memory here, from bytes that still belong
+// to their sender. Each class has the Writer's limit to itself, so that one slow
+// large frame does not make others lose their notifications.
 type class int
 
 const (
@@ -120,9 +120,9 @@ func (w *Writer) drain() {
 	w.writing = false
 }
 
-// front has the first chunks of the queue written by write, and returns how
-// much of all their bytes it has written. It is called with mu held and
-// w.writing set, and lets go of mu while writing.
+// front writes the first chunks of the queue and returns how many of their bytes
+// have been written. It is called with mu held and w.writing set, and unlocks mu
+// while it writes.
 func (w *Writer) front(write func([][]byte) (int, error)) (n, all int, err error) {
 	w.inflight = min(len(w.queue), batch)
 	if w.raw == nil {

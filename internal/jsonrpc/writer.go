@@ -20,11 +20,11 @@ const (
 )
 
 // A Writer writes frames to one peer: in the order of Send, one at a time,
-// each whole. At most its limit of bytes waits; who comes then waits for its
-// turn, first come first served, or for the end of its context. Where the peer
-// can take a frame at once it is written by the sender itself, without waking
-// anybody; only what does not fit is left to a goroutine, which ends when
-// nothing is left to write.
+// each whole. At most its limit of bytes waits in the queue. A sender that finds
+// it full waits for room, first come first served, until its context ends.
+// Where the peer can take a frame at once, the sender writes it itself and wakes
+// no goroutine. What does not fit is left to a goroutine, which ends when nothing
+// is left to write.
 type Writer struct {
 	w      io.Writer
 	raw    rawWriter // nil: no attempt without blocking can be made
@@ -49,8 +49,8 @@ type Writer struct {
 	wg       sync.WaitGroup
 }
 
-// waiter is a frame without a place. Its turn is closed when it has got one,
-// or never will.
+// waiter is a frame for which the queue has no room. turn is closed when it has
+// got a place, or never will.
 type waiter struct {
 	parts   [][]byte
 	class   class
@@ -74,11 +74,11 @@ func NewWriter(w io.Writer, limit int) *Writer {
 }
 
 // Send writes one frame, given in parts, and a line end. It returns when the
-// frame has been written or has its place in the queue; a large part is not
-// copied, so then it returns only when it has been written. With an error the
-// frame has not been queued, except that a context which ends while a large
-// part is being written leaves that part in use: who gets an error must not
-// write to the parts again.
+// frame has been written or has its place in the queue. Large parts are not
+// copied: then it returns only when they have been written. After an error the
+// frame has not been queued, with one exception: if the context ends while a
+// large part is being written, that part stays in use. So a caller that gets an
+// error must not write to the parts again.
 func (w *Writer) Send(ctx context.Context, parts ...[]byte) error {
 	_, err := w.send(ctx, parts)
 	return err
@@ -239,9 +239,9 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*pendingWrite, 
 	return s, nil
 }
 
-// together writes a small frame with those that others have ready: where many
-// send, one lets the others come first and writes for all of them. It is
-// called as accept is.
+// together writes a small frame along with those of other senders. Where many
+// send at a time, one of them lets the others come first and writes for all. It
+// is called as accept is.
 func (w *Writer) together(parts [][]byte) error {
 	w.enqueue(parts, 0, false)
 	mine := w.accepted
@@ -254,8 +254,8 @@ func (w *Writer) together(parts [][]byte) error {
 	return w.push()
 }
 
-// offer is send for who must not wait. false: the frame has no place, and must
-// be sent as others are. Where there is a pendingWrite, large parts are still in use.
+// offer is send for callers that must not wait. false: there was no room, and the
+// frame must be sent by Send. Where there is a pendingWrite, large parts are still in use.
 func (w *Writer) offer(parts [][]byte) (*pendingWrite, bool) {
 	total, c := measure(parts)
 	w.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"mcphub/internal/setup"
 )
 
-// reloader brings changes of hub.json to a Hub that runs (H6): a change of the
+// reloader brings changes of hub.json to a Hub that runs: a change of the
 // file or a signal leads to load, check, wire, Hub.Apply. Run's goroutine owns
 // all of it; other goroutines may call Reload only.
 type reloader struct {

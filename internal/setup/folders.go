@@ -79,8 +79,8 @@ func auditFolder(f *config.File, home string, env func(string) string) string {
 	return ""
 }
 
-// ownFolders is what belongs to the hub and to no tool, whatever is in scope
-// (V10): what it keeps, and the sockets by which it is looked at and reloaded.
+// ownFolders is what belongs to the hub and to no tool, whatever is in scope:
+// what it keeps, and the sockets by which it is looked at and reloaded.
 func ownFolders(f *config.File, home string, env func(string) string) []string {
 	var all []string
 	for _, dir := range append([]string{stateFolder(env), logFolder(f, home, env)}, SocketFolders(env)...) {

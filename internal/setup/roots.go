@@ -11,7 +11,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// fallback is the chain of R10: the flag, the environment, hub.json, the
+// fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
 // project's folder.
 func (s *Source) fallback(f *config.File, dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
 	in := rootsmgr.FallbackInput{Env: os.LookupEnv, ConfigDir: f.Dir(), WorkDir: dir, FS: rootsmgr.OS{}}

@@ -82,7 +82,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 }
 
 // sharedIdle is how long a shared server may be idle unless hub.json says
-// otherwise (C6); a session's own is never stopped, its state is the user's.
+// otherwise; a session's own is never stopped, its state is the user's.
 const sharedIdle = 15 * time.Minute
 
 // rootsModes, shares, starts and eras translate hub.json's words; config has refused others.
