@@ -126,14 +126,14 @@ func (a *Areas) Compare(r *Readings, out *AreaSets) {
 	}
 	set := make([]uint64, len(out.Every))
 	a.mark(r.Lexical, false, false, set)
-	meet(out.Every, set)
+	intersect(out.Every, set)
 	if r.Cleaned != r.Physical {
 		a.mark(r.Cleaned, true, false, set)
-		meet(out.Every, set)
+		intersect(out.Every, set)
 	}
 }
 
-func meet(a, b []uint64) {
+func intersect(a, b []uint64) {
 	for i := range a {
 		a[i] &= b[i]
 	}

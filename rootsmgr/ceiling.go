@@ -3,7 +3,7 @@ package rootsmgr
 import "cmp"
 
 // This file holds roots to a ceiling: directories that a session never leaves,
-// whoever vouches for its roots (H5). What is open is the intersection of both,
+// whoever vouches for its roots. What is open is the intersection of both,
 // so that everything made of a Snapshot, the Guard, the roots that children are
 // served, what get-roots shows, is the same.
 

@@ -25,15 +25,15 @@ func ceiling(paths ...string) []Entry {
 }
 
 func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
-	asked := func(uris ...string) func(t *testing.T, d *desk) {
-		return func(_ *testing.T, d *desk) { d.known(uris...) }
+	asked := func(uris ...string) func(t *testing.T, d *session) {
+		return func(_ *testing.T, d *session) { d.known(uris...) }
 	}
-	mute := func(t *testing.T, d *desk) { // declared, never answered
+	mute := func(t *testing.T, d *session) { // declared, never answered
 		d.Initialized(true, true)
 		d.question().Fail(ErrMalformed)
 		<-d.First()
 	}
-	none := func(_ *testing.T, d *desk) { d.Initialized(false, false) }
+	none := func(_ *testing.T, d *session) { d.Initialized(false, false) }
 	fb := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/a"}, {URI: "/fb"}}}
 	far := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
 	all := When{Unsupported: true, Empty: true, Failed: true}
@@ -41,7 +41,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 		fallback Fallback
 		when     When
 		top      []Entry
-		client   func(*testing.T, *desk)
+		client   func(*testing.T, *session)
 		want     string
 		skipped  int
 		without  string // the same without a ceiling: the control
@@ -66,7 +66,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := setup{fallback: tc.fallback, settings: Settings{When: tc.when, Timeout: time.Second, Ceiling: tc.top}}
-			bubble(t, s, func(t *testing.T, d *desk) {
+			bubble(t, s, func(t *testing.T, d *session) {
 				tc.client(t, d)
 				v := d.call().judged(t, tc.want).view
 				if n := len(v.Snapshot.Skipped()); n != tc.skipped {
@@ -80,7 +80,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 				}
 			})
 			s.settings.Ceiling = nil
-			bubble(t, s, func(t *testing.T, d *desk) {
+			bubble(t, s, func(t *testing.T, d *session) {
 				tc.client(t, d)
 				if v := d.call().judged(t, tc.without).view; v.Ceiling != nil {
 					t.Error("a ceiling of nobody's")
@@ -93,7 +93,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 // TestCeilingOfRootsThatExpire: roots kept too long end under a ceiling as well.
 func TestCeilingOfRootsThatExpire(t *testing.T) {
 	s := setup{settings: Settings{Timeout: time.Second, Stale: time.Minute, When: When{Failed: true}, Ceiling: ceiling("/a")}}
-	bubble(t, s, func(t *testing.T, d *desk) {
+	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub")
 		d.Changed()
 		c := d.call()
@@ -112,7 +112,7 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 	open := Settings{Timeout: time.Second, When: When{Unsupported: true, Empty: true, Failed: true}}
 	s := setup{settings: open}
 	s.settings.Ceiling = ceiling("/a")
-	bubble(t, s, func(t *testing.T, d *desk) {
+	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub", "file:///fb")
 		d.Reconfigure(Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, open)
 		synctest.Wait()
@@ -120,7 +120,7 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 			t.Errorf("%s", show(v))
 		}
 	})
-	bubble(t, setup{settings: open}, func(t *testing.T, d *desk) { // the control
+	bubble(t, setup{settings: open}, func(t *testing.T, d *session) { // the control
 		d.known("file:///a/sub", "file:///fb")
 		if v := d.View(); show(v) != "known /a/sub /fb by asked" {
 			t.Errorf("without a ceiling: %s", show(v))

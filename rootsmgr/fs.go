@@ -22,7 +22,7 @@ type (
 		Mode(name string) (fs.FileMode, error)
 	}
 	// magician reports a symlink whose target each process sees differently.
-	// Asked for every link met.
+	// Asked for every link on the way.
 	magician interface {
 		Magic(link string) (bool, error)
 	}

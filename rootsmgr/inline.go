@@ -9,7 +9,7 @@ import (
 )
 
 // This file is about clients that are never asked: they give their roots with
-// their calls, or not at all (R8, protocol version 2026-07-28).
+// their calls, or not at all (protocol version 2026-07-28).
 
 // errInline is why nothing is known of such a client before its first roots.
 var errInline = errors.New("the client gives its roots with its calls, and has given none yet")
@@ -19,7 +19,7 @@ var errInline = errors.New("the client gives its roots with its calls, and has g
 // nothing is known, which is the failed case. A client that says Initialized
 // afterwards is asked all the same. Only the first call counts.
 func (m *Manager) Stateless() {
-	m.calls.met.Do(func() {
+	m.calls.declared.Do(func() {
 		m.calls.known.Store(true)
 		m.hello <- greeting{inline: true}
 	})
@@ -27,10 +27,10 @@ func (m *Manager) Stateless() {
 
 // withCalls is what a Manager has for clients that give roots with their calls.
 type withCalls struct {
-	met    sync.Once
-	known  atomic.Bool
-	roots  chan *inlined // capacity 1: the newest that came
-	stands atomic.Pointer[standIns]
+	declared sync.Once
+	known    atomic.Bool
+	roots    chan *inlined // capacity 1: the newest that came
+	stands   atomic.Pointer[standIns]
 }
 
 // inlined are roots that came with a call.
@@ -49,7 +49,7 @@ func (m *Manager) Inline(p Page) View {
 	if last := now.inline; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
 		return last.view // nothing has changed: no news for anybody
 	}
-	m.weigh(t, in)
+	m.makeView(t, in)
 	m.hand(in)
 	return in.view
 }
@@ -59,7 +59,7 @@ func (m *Manager) Inline(p Page) View {
 func (m *Manager) InlineOnce(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p)
-	m.weigh(t, in)
+	m.makeView(t, in)
 	return in.view
 }
 
@@ -70,7 +70,7 @@ func (m *Manager) read(t *terms, p Page) *inlined {
 	return &inlined{snapshot: bp.snapshot(m.fsys, generation, OriginInline), top: top}
 }
 
-func (m *Manager) weigh(t *terms, in *inlined) {
+func (m *Manager) makeView(t *terms, in *inlined) {
 	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 

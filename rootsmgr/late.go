@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// This file is about roots that come into being after their list was read
-// (R13, R15). Nothing watches for them: a path that would be denied is what asks
+// This file is about roots that come into being after their list was read.
+// Nothing watches for them: a path that would be denied is what asks
 // whether the root that it lies in is there by now.
 
 // late is what of a Snapshot was not there when it was made.
@@ -154,7 +154,7 @@ type relook struct {
 }
 
 // LookAgain takes in roots that have come into being since the View was made,
-// where one of these paths lies in one (R13). It reports whether there is another
+// where one of these paths lies in one. It reports whether there is another
 // View now, and does nothing for paths that wait for no root. The paths are
 // absolute.
 func (m *Manager) LookAgain(ctx context.Context, v View, paths ...string) bool {

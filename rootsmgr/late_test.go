@@ -17,7 +17,7 @@ import (
 // known; one with a good entry, and an empty one, replace it.
 func TestMalformedAnswer(t *testing.T) {
 	bad := []Skipped{{Raw: "7", Reason: "it is no object"}, {Raw: "{}", Reason: "it is no object"}}
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
 		d.question().Page(Page{Skipped: bad})
 		v := d.call().judged(t, "failed").view
@@ -37,7 +37,7 @@ func TestMalformedAnswer(t *testing.T) {
 		"empty in two pages":   {[]Page{{NextCursor: "1"}, {}}, "empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, setup{}, func(t *testing.T, d *desk) {
+			bubble(t, setup{}, func(t *testing.T, d *session) {
 				d.known("file:///a")
 				d.Changed()
 				c := d.call()
@@ -102,7 +102,7 @@ func TestLateRoot(t *testing.T) {
 			} else {
 				fallback.Entries = nil
 			}
-			bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *desk) {
+			bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *session) {
 				if tc.other {
 					d.Initialized(false, false)
 				} else {
@@ -164,7 +164,7 @@ func TestLateRootInVain(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	settings := DefaultSettings()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
-	bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *desk) {
+	bubble(t, setup{fallback: fallback, settings: settings, fsys: OS{}}, func(t *testing.T, d *session) {
 		d.Initialized(false, false)
 		synctest.Wait()
 		old := d.View()
@@ -184,7 +184,7 @@ func TestLateRootInVain(t *testing.T) {
 func TestLateRootOfAStandIn(t *testing.T) {
 	dir := rootstest.Tree(t, "p/")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
-	bubble(t, setup{fallback: fallback, fsys: OS{}}, func(t *testing.T, d *desk) {
+	bubble(t, setup{fallback: fallback, fsys: OS{}}, func(t *testing.T, d *session) {
 		d.Stateless()
 		synctest.Wait()
 		for _, view := range []func() View{d.Undeclared, d.StandIn} {

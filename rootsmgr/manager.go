@@ -62,7 +62,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Manager keeps one session's roots current (R1 to R7, R10, R11). Its Run
+// Manager keeps one session's roots current. Its Run
 // goroutine is the only writer of what it publishes; every other method sends
 // to it or reads what was published, and may be called from any goroutine.
 //
@@ -91,7 +91,7 @@ type Manager struct {
 	greet   sync.Once
 	hello   chan greeting // capacity 2: one of each kind
 	kick    chan struct{} // capacity 1: announced was raised
-	poke    chan struct{} // capacity 1: a call waits
+	waiting chan struct{} // capacity 1: a call waits
 	amended chan struct{} // capacity 1: terms were changed
 	late    chan *relook  // unbuffered
 	first   chan struct{} // closed when the first question has ended
@@ -130,7 +130,7 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys FS, log zerolog.
 		hello:   make(chan greeting, 2),
 		calls:   withCalls{roots: make(chan *inlined, 1)},
 		kick:    make(chan struct{}, 1),
-		poke:    make(chan struct{}, 1),
+		waiting: make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),
 		late:    make(chan *relook),
 		first:   make(chan struct{}),
@@ -183,7 +183,7 @@ func (m *Manager) First() <-chan struct{} { return m.first }
 // View, and again after it was closed; what comes between is not lost then.
 func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 
-// Await returns what a call is judged by that arrives now (R4, R5, R6). It
+// Await returns what a call is judged by that arrives now. It
 // waits for the first answer and for one at least as new as the last Changed,
 // cuts a debounce short, and asks again after a failure unless that was just
 // now. After Settings.Timeout it returns what there is: kept roots marked
@@ -191,7 +191,7 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // ctx's end, or ErrClosed; the View beside it denies or is as old as it says.
 func (m *Manager) Await(ctx context.Context) (View, error) { return m.Begin().Await(ctx) }
 
-// Reconsider asks once more before a denial (R11): where the client answered
+// Reconsider asks once more before a denial: where the client answered
 // that nothing usable is open, or where it does not announce changes, and not
 // more often than every 5 s. The bool says whether a question was asked whose
 // answer the View takes account of; without it the View is the present one.
@@ -199,8 +199,8 @@ func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
 	return m.Begin().Reconsider(ctx)
 }
 
-// Wait is the patience of one call: all its waiting together takes at most
-// Settings.Timeout (R4). Not for use by several goroutines at once.
+// Wait is the time that one call may wait: all its waiting together takes at most
+// Settings.Timeout. Not for use by several goroutines at once.
 type Wait struct {
 	m     *Manager
 	until time.Time
@@ -212,7 +212,7 @@ func (m *Manager) Begin() *Wait {
 	return &Wait{m: m, until: time.Now().Add(m.terms.Load().settings.Timeout)}
 }
 
-// Await is [Manager.Await] within what is left of the call's patience.
+// Await is [Manager.Await] within what is left of the time that the call may wait.
 func (w *Wait) Await(ctx context.Context) (View, error) {
 	return w.await(ctx, w.m.announced.Load())
 }
@@ -237,7 +237,7 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 			defer timer.Stop()
 			timeout = timer.C
 		}
-		signal(m.poke)
+		signal(m.waiting)
 		select {
 		case <-s.changed:
 		case <-timeout:
@@ -261,7 +261,7 @@ func (m *Manager) impatient(s *state, now time.Time) View {
 	return v
 }
 
-// Reconsider is [Manager.Reconsider] within what is left of the call's patience.
+// Reconsider is [Manager.Reconsider] within what is left of the time that the call may wait.
 func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()

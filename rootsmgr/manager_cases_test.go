@@ -18,7 +18,7 @@ import (
 )
 
 func TestUnsupported(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
 		d.Initialized(false, true)
 		c.judged(t, "unsupported open").after(t, 0)
@@ -34,7 +34,7 @@ func TestUnsupported(t *testing.T) {
 		}
 		d.check("unsupported")
 	})
-	bubble(t, setup{settings: Settings{Timeout: time.Second}}, func(t *testing.T, d *desk) {
+	bubble(t, setup{settings: Settings{Timeout: time.Second}}, func(t *testing.T, d *session) {
 		d.Initialized(false, false)
 		c := d.call().judged(t, "unsupported")
 		if !strings.Contains(c.view.Why(), "roots.when.unsupported") {
@@ -45,7 +45,7 @@ func TestUnsupported(t *testing.T) {
 
 func TestEmptyAndUnusable(t *testing.T) {
 	fallback := Fallback{Origin: OriginEnvironment, Entries: []Entry{{URI: "/fb"}}}
-	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *desk) {
+	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 		d.known() // [] is an answer: no fallback
 		c := d.call().judged(t, "empty")
 		if !strings.Contains(c.view.Why(), "roots.when.empty") {
@@ -61,7 +61,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 		}
 		d.check("fallback")
 	})
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		d.Changed()
 		c := d.call()
@@ -73,7 +73,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 	})
 	s := DefaultSettings()
 	s.When = When{Empty: true}
-	bubble(t, setup{settings: s}, func(t *testing.T, d *desk) {
+	bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 		d.known()
 		d.call().judged(t, "empty open")
 		d.Changed()
@@ -87,14 +87,14 @@ func TestFallbackLevels(t *testing.T) {
 	for _, origin := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject} {
 		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
 		want := "known /fb by " + origin.String()
-		bubble(t, set, func(t *testing.T, d *desk) {
+		bubble(t, set, func(t *testing.T, d *session) {
 			d.Initialized(false, false)
 			c := d.call().judged(t, want)
 			if !strings.Contains(c.view.Why(), "gives no roots") {
 				t.Error(c.view.Why())
 			}
 		})
-		bubble(t, set, func(t *testing.T, d *desk) { // its query failed without a former snapshot
+		bubble(t, set, func(t *testing.T, d *session) { // its query failed without a former snapshot
 			d.Initialized(true, true)
 			c := d.call()
 			d.question().Fail(errors.New("no"))
@@ -111,10 +111,10 @@ func TestFallbackLevels(t *testing.T) {
 			d.question().Fail(errors.New("no")) // with one: kept, no fallback
 			c.judged(t, "known /a stale by asked")
 		})
-		bubble(t, set, func(t *testing.T, d *desk) { d.call().judged(t, want).after(t, 10*time.Second) })
+		bubble(t, set, func(t *testing.T, d *session) { d.call().judged(t, want).after(t, 10*time.Second) })
 	}
 	// Configured, but nothing in it can be used: never as if it were not there.
-	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *desk) {
+	bubble(t, setup{fallback: Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}}, func(t *testing.T, d *session) {
 		d.Initialized(false, false)
 		c := d.call().judged(t, "failed")
 		if !strings.Contains(c.view.Why(), "roots.fallback") {
@@ -124,7 +124,7 @@ func TestFallbackLevels(t *testing.T) {
 }
 
 func TestReconsider(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Always()
 		d.Initialized(true, true)
 		d.call().judged(t, "empty")
@@ -142,7 +142,7 @@ func TestReconsider(t *testing.T) {
 			t.Error("asked a client that has roots and announces changes")
 		}
 	})
-	bubble(t, setup{}, func(t *testing.T, d *desk) { // no listChanged: the answer may be old
+	bubble(t, setup{}, func(t *testing.T, d *session) { // no listChanged: the answer may be old
 		d.client.Always("file:///a")
 		d.Initialized(true, false)
 		d.call().judged(t, "known /a by asked")
@@ -233,7 +233,7 @@ func TestPages(t *testing.T) {
 			return p, nil
 		}, "known /a by asked"},
 	} {
-		bubble(t, setup{}, func(t *testing.T, d *desk) {
+		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.client.Script(tt.script)
 			d.Initialized(true, true)
 			c := d.call()
@@ -266,7 +266,7 @@ func (r ready) Ready(ctx context.Context) error {
 func TestTimerStartsWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := ready{rootstest.NewClient(), make(chan struct{})}
-		d := newDesk(t, setup{src: src})
+		d := newSession(t, setup{src: src})
 		d.client = src.Client
 		d.Initialized(true, true)
 		time.Sleep(time.Hour)
@@ -288,7 +288,7 @@ func TestTimerStartsWhenSent(t *testing.T) {
 
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, setup{settings: Settings{When: When{true, true, true}}})
+		d := newSession(t, setup{settings: Settings{When: When{true, true, true}}})
 		d.known("file:///a")
 		d.Changed()
 		c := d.call()
@@ -309,7 +309,7 @@ func TestEndOfSession(t *testing.T) {
 			t.Error("Run ran twice")
 		}
 	})
-	bubble(t, setup{}, func(t *testing.T, d *desk) { // a call that is cancelled
+	bubble(t, setup{}, func(t *testing.T, d *session) { // a call that is cancelled
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("cancelled by the client")
 		time.AfterFunc(time.Second, func() { cancel(why) })
@@ -330,7 +330,7 @@ func TestEndOfSession(t *testing.T) {
 }
 
 func TestUpdates(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		updates := d.Updates()
 		d.Initialized(true, true)
 		synctest.Wait()
@@ -352,7 +352,7 @@ func TestUpdates(t *testing.T) {
 
 func TestSessionsDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := newDesk(t, setup{}), newDesk(t, setup{})
+		one, two := newSession(t, setup{}), newSession(t, setup{})
 		one.known("file:///a")
 		two.known("file:///b")
 		one.call().judged(t, "known /a by asked")

@@ -14,7 +14,7 @@ import (
 )
 
 func TestFirstAnswer(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		before := d.call() // a call sent before initialized
 		before.waits(t)
 		d.check("waiting")
@@ -42,7 +42,7 @@ func TestFirstAnswer(t *testing.T) {
 }
 
 func TestNeverInitialized(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
 		if !strings.Contains(c.view.Why(), "not said yet") {
@@ -55,7 +55,7 @@ func TestNeverInitialized(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
@@ -80,7 +80,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestPatienceIsOneBudget(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
 		time.Sleep(6 * time.Second)
 		d.Initialized(true, false)
@@ -91,9 +91,9 @@ func TestPatienceIsOneBudget(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w := d.Begin()
 		time.Sleep(7 * time.Second)
-		begin := time.Now()
+		start := time.Now()
 		v, asked, err := w.Reconsider(t.Context())
-		if took := time.Since(begin); took != 3*time.Second || !asked || err != nil || show(v) != "known /a stale by asked" {
+		if took := time.Since(start); took != 3*time.Second || !asked || err != nil || show(v) != "known /a stale by asked" {
 			t.Errorf("after %v: %q, %v, %v", took, show(v), asked, err)
 		}
 	})
@@ -101,7 +101,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 
 func TestErrorKeepsRoots(t *testing.T) {
 	for _, failure := range []error{errors.New("-32603"), fmt.Errorf("%w: roots is a string", ErrMalformed), context.DeadlineExceeded} {
-		bubble(t, setup{}, func(t *testing.T, d *desk) {
+		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.known("file:///a")
 			d.Changed()
 			c := d.call()
@@ -126,7 +126,7 @@ func TestErrorKeepsRoots(t *testing.T) {
 
 // Retries follow calls only, at 1, 2, 4 ... 60 s.
 func TestBackoff(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 		d.Initialized(true, true)
 		<-d.First()
@@ -159,7 +159,7 @@ func TestBackoff(t *testing.T) {
 
 func TestStaleRootsExpire(t *testing.T) {
 	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
-		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *desk) {
+		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 			d.known("file:///a")
 			time.Sleep(time.Hour) // roots that nobody refreshed are not stale
 			d.call().judged(t, "known /a by asked")
@@ -204,7 +204,7 @@ func TestStaleRootsExpire(t *testing.T) {
 
 func TestBurst(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 240 * time.Millisecond} {
-		bubble(t, setup{}, func(t *testing.T, d *desk) {
+		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.known("file:///a")
 			d.client.Always("file:///b")
 			before := d.client.Asked()
@@ -223,7 +223,7 @@ func TestBurst(t *testing.T) {
 		})
 	}
 	// A client that never falls silent is asked all the same.
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		d.client.Always("file:///b")
 		for range 26 {
@@ -236,7 +236,7 @@ func TestBurst(t *testing.T) {
 		}
 	})
 	// During a question: exactly one more.
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
 		q := d.question()
 		for range 50 {
@@ -254,24 +254,24 @@ func TestBurst(t *testing.T) {
 }
 
 func TestDebounce(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
-		begin := time.Now()
+		start := time.Now()
 		d.Changed()
 		time.Sleep(100 * time.Millisecond)
 		d.Changed()
 		d.question().Roots("file:///b")
-		if took := time.Since(begin); took != 350*time.Millisecond {
+		if took := time.Since(start); took != 350*time.Millisecond {
 			t.Errorf("asked after %v", took)
 		}
 		synctest.Wait()
 		// A call cuts it short.
 		d.Changed()
-		begin = time.Now()
+		start = time.Now()
 		c := d.call()
 		d.question().Roots("file:///c")
 		c.judged(t, "known /c by asked")
-		if took := time.Since(begin); took != 0 {
+		if took := time.Since(start); took != 0 {
 			t.Errorf("the call waited %v", took)
 		}
 		time.Sleep(time.Minute)
@@ -282,7 +282,7 @@ func TestDebounce(t *testing.T) {
 // Narrowing takes effect for every call that comes after it, also while an
 // older question is on its way.
 func TestNarrowing(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a", "file:///b")
 		d.Changed()
 		old := d.call()
@@ -293,9 +293,9 @@ func TestNarrowing(t *testing.T) {
 		q.Roots("file:///a", "file:///b") // from before
 		old.judged(t, "known /a /b by asked")
 		late.waits(t)
-		begin := time.Now()
+		start := time.Now()
 		q = d.question() // at once, since a call waits
-		if took := time.Since(begin); took != 0 {
+		if took := time.Since(start); took != 0 {
 			t.Errorf("asked again after %v", took)
 		}
 		late.waits(t)
@@ -310,7 +310,7 @@ func TestNarrowing(t *testing.T) {
 // A failed refresh after a narrowing is judged by what was kept, marked stale,
 // and never as if the notification had not been.
 func TestNarrowingUnanswered(t *testing.T) {
-	bubble(t, setup{}, func(t *testing.T, d *desk) {
+	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		d.Changed()
 		d.call().judged(t, "known /a stale by asked").after(t, 10*time.Second)
@@ -327,7 +327,7 @@ func (s stubborn) ListRoots(context.Context, string) (Page, error) { return <-s.
 func TestLateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := stubborn{make(chan Page)}
-		d := newDesk(t, setup{src: src})
+		d := newSession(t, setup{src: src})
 		d.Initialized(true, true)
 		d.call().judged(t, "failed").after(t, 10*time.Second)
 		src.release <- rootstest.Page("file:///b") // of the first question, too late

@@ -7,7 +7,7 @@ import (
 )
 
 // This file keeps roots from being followed out of the places that servers may
-// write in (R13). Whoever may write in one root may put a link in the place of
+// write in. Whoever may write in one root may put a link in the place of
 // another that lies in it; a list of roots that is looked at after that would
 // open whatever the link leads to. So a link counts only while what it leads to
 // lies in the same place. The places are the roots themselves, the ceiling, the

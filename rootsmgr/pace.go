@@ -4,10 +4,10 @@ import "time"
 
 // Fixed parts of the timing; what an operator may set is in Settings.
 const (
-	retryFirst    = time.Second // R6: back-off of retries
+	retryFirst    = time.Second // back-off of retries
 	retryMost     = 60 * time.Second
-	reconsiderGap = 5 * time.Second // R11: least time between questions asked before a denial
-	debounceMost  = 20              // R5: quiet periods after which a burst is cut off
+	reconsiderGap = 5 * time.Second // least time between questions asked before a denial
+	debounceMost  = 20              // quiet periods after which a burst is cut off
 )
 
 // debounce decides when a burst of notifications has lasted long enough: a

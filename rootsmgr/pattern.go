@@ -12,8 +12,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// This file reads patterns, which an operator may write in place of a directory
-// (R15): "~/work/*", "**", "{a,b}". The directories that match and exist are
+// This file reads patterns, which an operator may write in place of a directory:
+// "~/work/*", "**", "{a,b}". The directories that match and exist are
 // roots. A directory that is really called so is no pattern.
 
 // Bounds on patterns. One that goes beyond gives no root at all.
@@ -78,13 +78,13 @@ func checkPattern(tail string) error {
 	// this one so far.
 	type level struct{ sum, product int }
 	open := []level{{product: 1}}
-	class, begun := false, false // begun: a brace or an alternative begins here
+	class, started := false, false // started: a brace or an alternative begins here
 	for i := 0; i < len(tail); i++ {
 		at, c := &open[len(open)-1], tail[i]
-		if begun && !class && (c == ',' || c == '}') {
+		if started && !class && (c == ',' || c == '}') {
 			return errors.New("it is a pattern with nothing between braces or commas")
 		}
-		begun = len(open) > 1 && c == ',' || c == '{'
+		started = len(open) > 1 && c == ',' || c == '{'
 		switch {
 		case c == '\\':
 			i++

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// maxPages bounds how far nextCursor is followed (R3).
+// maxPages bounds how far nextCursor is followed.
 const maxPages = 10_000
 
 // ErrNoAnswer is a question that the client did not answer in time.
 var ErrNoAnswer = errors.New("the client did not answer in time")
 
-// flight is one question on its way, from start to the end of its goroutine.
-type flight struct {
+// query is one question to the client, from its start to the end of its goroutine.
+type query struct {
 	generation uint64
 	cancel     context.CancelFunc
 	events     chan event // holds all that the goroutine will ever send
@@ -23,7 +23,7 @@ type flight struct {
 	late       bool       // given up on; what still comes is dropped
 }
 
-// event is what a flight reports: once that it was sent, once that it ended.
+// event is what a query reports: once that it was sent, once that it ended.
 type event struct {
 	ended    bool
 	at       time.Time
@@ -33,9 +33,9 @@ type event struct {
 	err      error
 }
 
-// fly asks once, in a goroutine of its own. The answer is made canonical here
+// runQuery asks once, in a goroutine of its own. The answer is made canonical here
 // too, so that a slow disk delays this answer and nothing else.
-func (m *Manager) fly(ctx context.Context, f *flight) {
+func (m *Manager) runQuery(ctx context.Context, f *query) {
 	if r, ok := m.src.(readier); ok {
 		if err := r.Ready(ctx); err != nil {
 			f.events <- event{ended: true, at: time.Now(), asOf: m.announced.Load(), err: err}

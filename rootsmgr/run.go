@@ -26,7 +26,7 @@ type loop struct {
 	m *Manager
 	state
 	debounce   debounce
-	flight     *flight
+	query      *query
 	asOf       uint64    // of the last question sent
 	asked      *Snapshot // the last answer, while it counts
 	askedUnder *Snapshot // the ceiling that it is under, nil for none
@@ -57,7 +57,7 @@ func (l *loop) run(ctx context.Context) {
 			l.relook(r, time.Now())
 		case <-l.m.kick:
 			l.debounce.note(time.Now())
-		case <-l.m.poke:
+		case <-l.m.waiting:
 			l.hurry(ctx, time.Now())
 		case e := <-l.events():
 			l.heard(e)
@@ -67,16 +67,16 @@ func (l *loop) run(ctx context.Context) {
 }
 
 func (l *loop) events() <-chan event {
-	if l.flight == nil {
+	if l.query == nil {
 		return nil
 	}
-	return l.flight.events
+	return l.query.events
 }
 
 // due is when the loop must act by itself; zero where it need not.
 func (l *loop) due() time.Time {
 	var due time.Time
-	if f := l.flight; f == nil {
+	if f := l.query; f == nil {
 		due = l.debounce.due()
 	} else if !f.sent.IsZero() && !f.late {
 		due = f.sent.Add(l.terms.settings.Timeout)
@@ -89,7 +89,7 @@ func (l *loop) due() time.Time {
 
 // step does what time alone makes due.
 func (l *loop) step(ctx context.Context, now time.Time) {
-	if f := l.flight; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
+	if f := l.query; f != nil && !f.late && !f.sent.IsZero() && !now.Before(f.sent.Add(l.terms.settings.Timeout)) {
 		// The Source should have returned by now. Whether it has or not, nobody
 		// waits for it any longer, and what it brings is late.
 		f.late = true
@@ -103,7 +103,7 @@ func (l *loop) step(ctx context.Context, now time.Time) {
 		l.debounce.clear()
 		return
 	}
-	if l.flight != nil {
+	if l.query != nil {
 		return
 	}
 	if !l.pending() {
@@ -124,7 +124,7 @@ func (l *loop) pending() bool { return l.queries == 0 || l.m.announced.Load() > 
 // after a failure once the back-off is over. While a question is under way there
 // is nothing to do; the call looks again when that has ended.
 func (l *loop) hurry(ctx context.Context, now time.Time) {
-	if l.flight != nil || !l.greeted || !l.greeting.supported {
+	if l.query != nil || !l.greeted || !l.greeting.supported {
 		return
 	}
 	if l.pending() || l.failures > 0 && !now.Before(l.retryAt) {
@@ -165,16 +165,16 @@ func (l *loop) ask(ctx context.Context) {
 	l.debounce.clear()
 	l.queries++
 	ctx, cancel := context.WithCancel(ctx)
-	f := &flight{generation: l.m.generation.Add(1), cancel: cancel, events: make(chan event, 2)}
-	l.flight = f
+	f := &query{generation: l.m.generation.Add(1), cancel: cancel, events: make(chan event, 2)}
+	l.query = f
 	l.asking = true
 	l.refresh()
-	go l.m.fly(ctx, f)
+	go l.m.runQuery(ctx, f)
 }
 
-// heard takes what the flight reports.
+// heard takes what the query reports.
 func (l *loop) heard(e event) {
-	f := l.flight
+	f := l.query
 	if !e.ended {
 		f.sent, f.asOf = e.at, e.asOf
 		l.asOf, l.askedAt = e.asOf, e.at
@@ -185,7 +185,7 @@ func (l *loop) heard(e event) {
 		return
 	}
 	f.cancel()
-	l.flight = nil
+	l.query = nil
 	l.asking = false
 	switch {
 	case f.late:
@@ -199,7 +199,7 @@ func (l *loop) heard(e event) {
 	}
 }
 
-// answered replaces what was known (R6).
+// answered replaces what was known.
 func (l *loop) answered(e event) {
 	l.asked, l.askedUnder = e.snapshot, e.top
 	l.attempted, l.failures = e.asOf, 0
@@ -220,7 +220,7 @@ func (l *loop) reckon() {
 
 var errUnusable = errors.New("none of its roots can be used")
 
-// failed keeps what was known and marks it, or falls back (R6, R10).
+// failed keeps what was known and marks it, or falls back.
 func (l *loop) failed(now time.Time, asOf uint64, err error) {
 	l.failures++
 	l.attempted = max(l.attempted, asOf)
@@ -275,7 +275,7 @@ func (l *loop) refresh() {
 
 // end waits for the question under way and leaves a state that denies.
 func (l *loop) end() {
-	if f := l.flight; f != nil {
+	if f := l.query; f != nil {
 		f.cancel()
 		for e := range f.events {
 			if e.ended {
@@ -283,7 +283,7 @@ func (l *loop) end() {
 			}
 		}
 	}
-	l.flight, l.asking, l.closed = nil, false, true
+	l.query, l.asking, l.closed = nil, false, true
 	l.keptSince = time.Time{}
 	l.view = View{Snapshot: l.view.Snapshot.closed(), Err: ErrClosed}
 	l.settle()

@@ -109,8 +109,8 @@ type Snapshot struct {
 	guard      *Guard
 }
 
-// NewSnapshot makes the canonical roots of entries as the filesystem is now
-// (R12, R13). It never fails: what cannot be a root goes to Skipped, after what
+// NewSnapshot makes the canonical roots of entries as the filesystem is now.
+// It never fails: what cannot be a root goes to Skipped, after what
 // was skipped before. Two entries for one directory make one root; the first
 // keeps its place and name. Bounded: 200,000 entries are looked at, 10,000
 // roots kept, 1,000 reasons listed, each with 1,024 bytes of what was sent, and

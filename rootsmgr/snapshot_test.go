@@ -153,7 +153,7 @@ func TestSnapshotOthersBehindAFallback(t *testing.T) {
 		settings := DefaultSettings()
 		settings.Ceiling, settings.When = ceiling, When{Failed: true}
 		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
-			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *desk) {
+			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *session) {
 				d.known("https://example.com/", "file:///gone")
 				if got := d.View().Snapshot.Others(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
 					t.Errorf("%v %v: %q", ceiling, f, got)
@@ -172,9 +172,9 @@ func TestSnapshotHuge(t *testing.T) {
 		entries[i].URI = fmt.Sprintf("file://%s/no/%d", dir, i)
 	}
 	entries[99_999].URI = "file://" + dir + "/good"
-	begin := time.Now()
+	start := time.Now()
 	s := NewSnapshot(OS{}, 1, OriginAsked, entries)
-	t.Logf("100,000 entries: %v", time.Since(begin))
+	t.Logf("100,000 entries: %v", time.Since(start))
 	if s.Len() != 1 || len(s.Skipped()) != 1001 {
 		t.Errorf("%d roots, %d skipped", s.Len(), len(s.Skipped()))
 	}

@@ -17,7 +17,7 @@ type Page struct {
 }
 
 // Err is an error where this is a whole answer that is malformed: it holds
-// entries, and none of them is one (R6). An empty list is an answer.
+// entries, and none of them is one. An empty list is an answer.
 func (p Page) Err() error {
 	if len(p.Entries) > 0 || len(p.Skipped) == 0 {
 		return nil
@@ -48,8 +48,8 @@ type readier interface {
 	Ready(ctx context.Context) error
 }
 
-// Fallback is what an operator configured for clients that cannot give roots
-// (R10). The zero value is none.
+// Fallback is what an operator configured for clients that cannot give roots.
+// The zero value is none.
 type Fallback struct {
 	Origin  Origin
 	Entries []Entry // absolute paths
@@ -58,7 +58,7 @@ type Fallback struct {
 // None reports whether nothing was configured.
 func (f Fallback) None() bool { return f.Origin == OriginNone || len(f.Entries) == 0 }
 
-// Names of the environment variables of R10.
+// Names of the environment variables that roots may stand in.
 const (
 	EnvRoots       = "MCPHUB_ROOTS"
 	EnvProjectRoot = "MCPHUB_PROJECT_ROOT"
@@ -74,7 +74,7 @@ type FallbackInput struct {
 	FS        FS
 }
 
-// BuildFallback chooses the first level of R10 that gives roots: --roots,
+// BuildFallback chooses the first level that gives roots: --roots,
 // MCPHUB_ROOTS, roots.fallback, MCPHUB_PROJECT_ROOT. Relative paths start from
 // MCPHUB_PROJECT_ROOT, else from the folder of hub.json, else from the working
 // directory; those of the flag always from the working directory, as a shell
@@ -166,7 +166,7 @@ func (c *chain) absolute(path, base string) string { return c.entry(path, base).
 func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, path, base) }
 
 // SettingEntry is the entry of a path as an operator writes it, which may be a
-// pattern (R15): "~" is the home folder, and a relative path lies below base.
+// pattern: "~" is the home folder, and a relative path lies below base.
 // Neither of these two is a part of the pattern, whatever they hold.
 func SettingEntry(fsys FS, path, base string) Entry {
 	p := platformOf(fsys)

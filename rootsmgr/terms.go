@@ -15,10 +15,10 @@ func (t *terms) equal(o *terms) bool {
 }
 
 // Reconfigure changes what the operator says while the session lives. It
-// returns at once; a call that begins afterwards is judged by it, whatever was
+// returns at once; a call that starts afterwards is judged by it, whatever was
 // asked before: a fallback and roots.when at once, timeouts from the next
 // question and the next call on. The client is not asked again for it. The
-// ceiling that the session began with stays, and its Places, whatever s says.
+// ceiling that the session started with stays, and its Places, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
 	s.Ceiling, s.Places = own.Ceiling, own.Places

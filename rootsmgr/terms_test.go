@@ -16,7 +16,7 @@ func TestReconfigure(t *testing.T) {
 	with := func(w When) Settings { s := DefaultSettings(); s.When = w; return s }
 	deny := with(When{})
 	t.Run("unsupported", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.Initialized(false, false)
 			d.call().judged(t, "unsupported")
 			d.Reconfigure(Fallback{}, with(When{Unsupported: true}))
@@ -34,7 +34,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("answered", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known()
 			d.call().judged(t, "empty")
 			d.Reconfigure(fb, with(When{Empty: true}))
@@ -45,7 +45,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("unusable", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known("file:///gone")
 			d.call().judged(t, "failed")
 			d.Reconfigure(fb, deny)
@@ -55,7 +55,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("stale", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known("file:///a")
 			d.Changed()
 			c := d.call()
@@ -69,7 +69,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("failed", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.Initialized(true, true)
 			d.question().Fail(errors.New("no"))
 			d.call().judged(t, "failed")
@@ -78,7 +78,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("before the first answer", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			early := d.call()
 			d.Reconfigure(fb, with(When{Empty: true}))
 			d.Initialized(true, true)
@@ -89,7 +89,7 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("timeouts", func(t *testing.T) {
-		bubble(t, setup{settings: deny}, func(t *testing.T, d *desk) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			s := deny
 			s.Timeout = time.Second
 			d.Reconfigure(Fallback{}, s)

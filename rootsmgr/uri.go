@@ -27,7 +27,7 @@ const (
 	noDrive      = "has neither a drive nor a share"
 )
 
-// ParseRootURI returns the path of a root as clients really send it (R12, RFC
+// ParseRootURI returns the path of a root as clients really send it (RFC
 // 8089): any letter case of the scheme, file:/x and file:///x, an empty or
 // localhost authority, percent-decoded exactly once. Some clients put file://
 // before a raw path, so raw blanks, "#" and "?" belong to the path, and so does

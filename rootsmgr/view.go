@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Case is which case of R11 holds. The zero value denies.
+// Case tells why the roots are what they are. The zero value denies.
 type Case uint8
 
 const (
@@ -61,7 +61,7 @@ type View struct {
 	unusable int  // entries of an answer of which none could be used
 }
 
-// InlineView is the View of roots that came with the call (R8).
+// InlineView is the View of roots that came with the call.
 func InlineView(s *Snapshot, w When) View { return answeredView(s, w) }
 
 // answeredView judges an answer without looking at fallbacks.

@@ -14,6 +14,11 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
 )
 
 func approveCommand() *cobra.Command {
@@ -28,12 +33,12 @@ func approveCommand() *cobra.Command {
 			"itself has opened. The exit status is 9 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := openTerminal()
+			t, err := stdio.OpenConsole()
 			if err != nil {
-				return exitf(exitFailure, "%w", err)
+				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			defer t.Close()
-			return approve(cmd.Context(), t, socketFolders(os.Getenv))
+			return approve(cmd.Context(), t, setup.SocketFolders(os.Getenv))
 		},
 	}
 }
@@ -42,8 +47,8 @@ func approveCommand() *cobra.Command {
 type console interface {
 	io.Reader
 	io.Writer
-	// forget drops what was typed before it was asked for.
-	forget() error
+	// Forget drops what was typed before it was asked for.
+	Forget() error
 }
 
 // waitingCall is one question, and the hub that asks it.
@@ -57,14 +62,14 @@ func approve(ctx context.Context, t console, folders []string) error {
 	list, failed := waitingCalls(ctx, t, folders)
 	if len(list) == 0 {
 		if failed > 0 {
-			return exitf(exitFailure, "%d hubs could not be asked", failed)
+			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
 		}
-		return exitf(exitNoHub, "no call waits for approval at a terminal")
+		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal")
 	}
 	in := bufio.NewReader(t)
 	for i, w := range list {
-		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable(w.Session, 8),
-			suffix(" of ", printable(w.Client, 60))+suffix(", token ", printable(w.Token, 60)), span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
+		fmt.Fprintf(t, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", i+1, len(list), printable.Escape(w.Session, 8),
+			layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), printableLines(w.Text))
 		if err := decide(ctx, t, in, w); err != nil {
 			return err
 		}
@@ -73,14 +78,10 @@ func approve(ctx context.Context, t console, folders []string) error {
 }
 
 func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
-	hubs, err := admin.Find(folders)
-	if err != nil {
-		fmt.Fprintln(t, "mcphub: "+printable(err.Error(), 500))
-	}
-	for _, h := range hubs {
+	for _, h := range findHubs(t, folders) {
 		pending, err := h.PendingApprovals(ctx)
 		if err != nil {
-			fmt.Fprintf(t, "%s: %s\n", printable(h.Socket, 200), printable(err.Error(), 300))
+			fmt.Fprintf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
 			failed++
 			continue
 		}
@@ -97,17 +98,17 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 	for {
 		code, err := w.hub.ApprovalCode(ctx, w.ID)
 		if err != nil {
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 			return nil
 		}
-		if err := t.forget(); err != nil {
-			return exitf(exitFailure, "the terminal: %w", err)
+		if err := t.Forget(); err != nil {
+			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		in.Reset(t)
 		fmt.Fprintf(t, "\nType %s, n to deny it, or nothing to leave it: ", waysToAllow(code, w.Choices))
 		line, err := readLine(in)
 		if err != nil {
-			return exitf(exitFailure, "the terminal: %w", err)
+			return exit.Errorf(exit.Failure, "the terminal: %w", err)
 		}
 		if strings.TrimSpace(line) == "" {
 			fmt.Fprintln(t, "It goes on waiting.")
@@ -117,10 +118,10 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
 		switch {
 		case err != nil && (err.Error() == hub.ErrWrongCode.Error() || err.Error() == hub.ErrNoChoice.Error()):
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 			continue
 		case err != nil:
-			fmt.Fprintln(t, printable(err.Error(), 300))
+			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 		case choice == denial:
 			fmt.Fprintln(t, "It is denied.")
 		default:
@@ -139,9 +140,9 @@ func waysToAllow(code string, choices []string) string {
 	for i, c := range choices {
 		switch {
 		case i > 0:
-			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable(c, 20), printable(c, 20))
+			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable.Escape(c, 20), printable.Escape(c, 20))
 		default:
-			ways += fmt.Sprintf(" to allow the %s", printable(c, 20))
+			ways += fmt.Sprintf(" to allow the %s", printable.Escape(c, 20))
 		}
 	}
 	return ways
@@ -193,7 +194,7 @@ const longestShown = 1 << 16 // more than a question ever has: nothing of it is 
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = printable(lines[i], longestShown)
+		lines[i] = printable.Escape(lines[i], longestShown)
 	}
 	return strings.Join(lines, "\n")
 }

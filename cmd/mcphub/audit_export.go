@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -13,127 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/exit"
 )
-
-// auditRow is one decision as show --json and export give it; its shape is
-// stable.
-type auditRow struct {
-	Time       time.Time       `json:"time"`
-	Log        string          `json:"log"`
-	Line       uint64          `json:"n"`
-	Call       int             `json:"call,omitempty"` // of a line that tells of several, from 1
-	Kind       string          `json:"kind"`
-	Session    string          `json:"session"`
-	Request    json.RawMessage `json:"request,omitempty"`
-	Method     string          `json:"method"`
-	Child      string          `json:"child"`
-	Tool       string          `json:"tool,omitempty"`
-	Decision   string          `json:"decision"`
-	Code       string          `json:"code,omitempty"`
-	Rule       string          `json:"rule,omitempty"`
-	By         string          `json:"by,omitempty"`
-	Granted    any             `json:"granted,omitempty"`
-	Roots      string          `json:"roots,omitempty"`
-	Generation uint64          `json:"generation,omitempty"`
-	Stale      bool            `json:"stale,omitempty"`
-	Findings   any             `json:"findings,omitempty"`
-	More       uint64          `json:"more,omitempty"`
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"`
-	US         int64           `json:"us,omitempty"`
-}
-
-func rowOf(d *audit.Decision) auditRow {
-	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
-		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
-		More: d.More, Arguments: d.Arguments, US: d.US,
-	}
-	if len(d.Findings) > 0 {
-		r.Findings = d.Findings
-	}
-	if len(d.Granted) > 0 {
-		r.Granted = d.Granted
-	}
-	if d.Outcome != nil {
-		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
-	}
-	return r
-}
-
-func methodOf(d *audit.Decision) string {
-	if d.Method == "" && d.Kind != audit.KindDefinition {
-		return "tools/call"
-	}
-	return d.Method
-}
-
-// auditPage writes decisions for people, or as JSON.
-type auditPage struct {
-	w    io.Writer
-	json bool
-}
-
-func (p *auditPage) decision(d *audit.Decision) error {
-	if p.json {
-		return json.NewEncoder(p.w).Encode(rowOf(d))
-	}
-	what := d.Tool
-	if d.Method != "" {
-		what = strings.TrimSpace(d.Method + " " + d.Tool)
-	}
-	text := d.Decision
-	for _, more := range []string{d.Code, d.Rule} {
-		if more != "" && !strings.Contains(text, more) {
-			text += ", " + more
-		}
-	}
-	switch d.Kind {
-	case audit.KindQuestion:
-		text = "asked: " + text
-	case audit.KindDefinition:
-		text = "defined otherwise than before: " + d.Code
-	}
-	if d.By != "" {
-		text += ", by " + d.By
-	}
-	if d.Stale {
-		text += ", roots stale"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable(d.Session[:min(8, len(d.Session))], 8),
-		printable(orDash(d.Child), 60), printable(orDash(what), 100), printable(text, 200))
-	if d.Outcome != nil {
-		fmt.Fprintf(&b, " -> %s in %s", printable(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
-	}
-	for i, f := range d.Findings {
-		if i == 8 {
-			fmt.Fprintf(&b, " and %d more", uint64(len(d.Findings)-i)+d.More)
-			break
-		}
-		where := "outside"
-		if f.Inside {
-			where = "inside"
-		}
-		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable(orDash(f.Role), 10), printable(orDash(f.Path), 300), where, printable(f.At, 100))
-	}
-	for _, g := range d.Granted {
-		what, path := "file", g.File
-		if path == "" {
-			what, path = "directory", g.Directory
-		}
-		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable(g.Roles, 30), what, printable(path, 300))
-	}
-	_, err := fmt.Fprintln(p.w, b.String())
-	return err
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
 
 func auditExportCommand(from *auditSource) *cobra.Command {
 	var f auditFilter
@@ -145,37 +24,30 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			write := map[string]func(io.Writer, []audit.Decision) error{"jsonl": exportJSON, "csv": exportCSV}[format]
 			if write == nil {
-				return exitf(exitUsage, "--format: %q is neither jsonl nor csv", format)
+				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
 			all, err := from.decisions(&f)
 			if err != nil {
 				return err
 			}
 			if output == "" {
-				return wrapExport(write(cmd.OutOrStdout(), all))
+				return exit.Failed(write(cmd.OutOrStdout(), all))
 			}
 			file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
-				return exitf(exitFailure, "%w", err)
+				return exit.Errorf(exit.Failure, "%w", err)
 			}
 			err = write(file, all)
 			if e := file.Close(); err == nil {
 				err = e
 			}
-			return wrapExport(err)
+			return exit.Failed(err)
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl or csv")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a file, readable by its owner only (default: standard output)")
 	return cmd
-}
-
-func wrapExport(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exitf(exitFailure, "%w", err)
 }
 
 func exportJSON(w io.Writer, all []audit.Decision) error {

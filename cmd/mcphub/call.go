@@ -11,10 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/client"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/internal/service"
+	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
 )
 
 type callFlags struct {
@@ -26,7 +31,7 @@ type callFlags struct {
 }
 
 func callCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	var f callFlags
 	cmd := &cobra.Command{
@@ -40,12 +45,12 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
 				}
-				result, err := c.toolRequest(ctx, string(mcp.MethodToolsCall), args[0], arguments)
+				result, err := c.CallTool(ctx, args[0], arguments)
 				if err != nil {
 					return err
 				}
@@ -59,7 +64,7 @@ func callCommand() *cobra.Command {
 	_ = cmd.Flags().MarkHidden("json")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the whole result as JSON, as it came")
 	f.register(cmd, 2*time.Minute)
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "warn")
 	return cmd
 }
@@ -71,14 +76,14 @@ func (f *callFlags) register(cmd *cobra.Command, timeout time.Duration) {
 }
 
 // run does something as a client of a hub of its own.
-func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do func(context.Context, *client) error) error {
+func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, do func(context.Context, *client.Client) error) error {
 	log, err := logs.logger(os.Stderr)
 	if err != nil {
 		return err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return exitf(exitFailure, "the working directory is gone: %w", err)
+		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
 	}
 	roots, err := givenRoots(dir, f.roots)
 	if err != nil {
@@ -86,47 +91,40 @@ func (f *callFlags) run(cmd *cobra.Command, src *sources, logs *logFlags, do fun
 	}
 	for _, r := range roots {
 		if _, err := os.Stat(r); err != nil {
-			return exitf(exitUsage, "--root: %w", err)
+			return exit.Errorf(exit.Usage, "--root: %w", err)
 		}
 	}
-	cfg, err := src.hubConfig(os.Stderr, log)
+	made, err := src.Read(os.Stderr, log)
 	if err != nil {
 		return err
 	}
+	cfg := &made.Hub
 	cfg.Inspect = true
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	folder := src.audit
+	folder := made.Audit
 	if f.dry {
 		folder = ""
 	}
-	err = during(keepRecord(&cfg, folder, true), func() error { return withClient(ctx, cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err = service.WithRecord(cfg, folder, func() error { return client.With(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return exitf(exitTimeout, "no answer within %s; --timeout gives more", f.timeout)
+		return exit.Errorf(exit.Timeout, "no answer within %s; --timeout gives more", f.timeout)
 	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, "unknown tool"):
-		return exitf(exitNotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
+		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}
-	return wrapFailure(err)
-}
-
-func wrapFailure(err error) error {
-	var ee *exitError
-	if errors.As(err, &ee) {
-		return err
-	}
-	return &exitError{exitFailure, err}
+	return exit.Failed(err)
 }
 
 // callArguments makes the arguments from --args or from key=value pairs. It
 // waits for the list of tools in any case: by then the roots are known and the
 // servers have had their time, so that get-roots and list-tools tell all.
-func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []string) ([]byte, error) {
+func callArguments(ctx context.Context, c *client.Client, tool, asJSON string, pairs []string) ([]byte, error) {
 	if asJSON != "" && len(pairs) > 0 {
-		return nil, exitf(exitUsage, "give the arguments either as one JSON object or as key=value, not both")
+		return nil, exit.Errorf(exit.Usage, "give the arguments either as one JSON object or as key=value, not both")
 	}
 	types, err := argumentTypes(ctx, c, tool)
 	if err != nil {
@@ -134,7 +132,7 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 	}
 	if asJSON != "" {
 		if !json.Valid([]byte(asJSON)) || !strings.HasPrefix(strings.TrimSpace(asJSON), "{") {
-			return nil, exitf(exitUsage, "%q is no JSON object", asJSON)
+			return nil, exit.Errorf(exit.Usage, "%q is no JSON object", asJSON)
 		}
 		return []byte(asJSON), nil
 	}
@@ -143,10 +141,10 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 	for i, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, exitf(exitUsage, "%q is not key=value", pair)
+			return nil, exit.Errorf(exit.Usage, "%q is not key=value", pair)
 		}
 		if seen[key] {
-			return nil, exitf(exitUsage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
+			return nil, exit.Errorf(exit.Usage, "%q is given twice; a list is written %s='[\"a\",\"b\"]'", key, key)
 		}
 		seen[key] = true
 		if i > 0 {
@@ -164,8 +162,8 @@ func callArguments(ctx context.Context, c *client, tool, asJSON string, pairs []
 
 // argumentTypes returns the JSON type of each argument of a tool where its
 // schema names exactly one.
-func argumentTypes(ctx context.Context, c *client, tool string) (map[string]string, error) {
-	list, err := c.request(ctx, "tools/list")
+func argumentTypes(ctx context.Context, c *client.Client, tool string) (map[string]string, error) {
+	list, err := c.Request(ctx, "tools/list")
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +200,8 @@ func schemaType(raw []byte) string {
 // printResult prints what a person wants to see of a tool result: its text, or
 // all of it as JSON.
 func printResult(w io.Writer, result []byte, raw bool) error {
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		w = cleanTo(w) // elsewhere it is what the server sent
+	if f, ok := w.(*os.File); ok && stdio.IsTerminal(f) {
+		w = printable.Writer(w) // elsewhere it is what the server sent
 	}
 	text, plain := resultText(result)
 	if raw || !plain {
@@ -216,7 +214,7 @@ func printResult(w io.Writer, result []byte, raw bool) error {
 	}
 	fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	if resultIsError(result) {
-		return &exitError{Code: exitToolError}
+		return &exit.Error{Code: exit.ToolError}
 	}
 	return nil
 }

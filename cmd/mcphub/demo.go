@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"mcphub/internal/client"
+	"mcphub/internal/exit"
+	"mcphub/internal/stdio"
 )
 
 func demoCommand() *cobra.Command {
@@ -33,7 +36,7 @@ type screen struct {
 
 func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return ok && stdio.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func (s *screen) paint(code, text string) string {
@@ -63,18 +66,20 @@ func demo(ctx context.Context, s *screen) error {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcphub-demo-")
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	defer os.RemoveAll(dir)
 	project, err := demoProject(dir)
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
-	src := sources{builtinOnly: true}
-	cfg, err := src.hubConfig(io.Discard, zerolog.Nop())
+	src := newSource()
+	src.BuiltinOnly = true
+	made, err := src.Read(io.Discard, zerolog.Nop())
 	if err != nil {
 		return err
 	}
+	cfg := made.Hub
 	cfg.Cache = "" // what is shown here leaves nothing behind
 	s.say("%s", s.paint("1", "mcphub demo"))
 	s.say("A client connects and says which directory is in scope. Behind the hub runs the")
@@ -89,7 +94,7 @@ func demo(ctx context.Context, s *screen) error {
 		{"a symlink inside that leads out", filepath.Join(project, "notes", "shortcut.txt"), "it is a link to ../../secret.txt", false},
 	}
 	failed := 0
-	err = withClient(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client) error {
+	err = client.With(ctx, cfg, zerolog.Nop(), "mcphub-demo", []string{project}, func(ctx context.Context, c *client.Client) error {
 		for i, step := range steps {
 			ok, err := s.step(ctx, c, i+1, step)
 			if err != nil {
@@ -102,10 +107,10 @@ func demo(ctx context.Context, s *screen) error {
 		return nil
 	})
 	if err != nil {
-		return wrapFailure(err)
+		return exit.Failed(err)
 	}
 	if failed > 0 {
-		return exitf(exitFailure, "%d of %d steps did not come out as promised", failed, len(steps))
+		return exit.Errorf(exit.Failure, "%d of %d steps did not come out as promised", failed, len(steps))
 	}
 	s.say("%s Two calls passed, three never reached the server.", s.paint("1;32", "All as promised."))
 	s.say("\nNext: register `mcphub serve` in your IDE, and ask your agent to call get-roots.")
@@ -114,10 +119,10 @@ func demo(ctx context.Context, s *screen) error {
 }
 
 // step makes one call and shows it.
-func (s *screen) step(ctx context.Context, c *client, n int, step demoCall) (bool, error) {
+func (s *screen) step(ctx context.Context, c *client.Client, n int, step demoCall) (bool, error) {
 	s.say("%d. %s", n, s.paint("1", step.title))
 	s.say("   files__read_text_file path=%s", step.path)
-	result, err := c.toolRequest(ctx, string(mcp.MethodToolsCall), "files__read_text_file", pathArgument(step.path))
+	result, err := c.CallTool(ctx, "files__read_text_file", pathArgument(step.path))
 	if err != nil {
 		return false, fmt.Errorf("step %d: %w", n, err)
 	}

@@ -14,11 +14,15 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/client"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 )
 
 func explainCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	f := callFlags{dry: true}
 	var asJSON bool
@@ -33,12 +37,12 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, &src, &logs, func(ctx context.Context, c *client) error {
+			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Client) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
 					return err
 				}
-				raw, err := c.toolRequest(ctx, hub.MethodExplain, args[0], arguments)
+				raw, err := c.ToolRequest(ctx, hub.MethodExplain, args[0], arguments)
 				var refused *jsonrpc.Error
 				if errors.As(err, &refused) && refused.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(refused.Message, "refused: ") {
 					// The message itself has two readings: it came no further than the front.
@@ -57,7 +61,7 @@ func explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	f.register(cmd, 2*time.Minute)
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
 }
@@ -68,14 +72,14 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
 	if asJSON {
-		if err := printJSON(w, e); err != nil {
+		if err := layout.JSON(w, e); err != nil {
 			return err
 		}
 	} else {
-		explain(cleanTo(w), e)
+		explain(printable.Writer(w), e)
 	}
 	if e.Decision != "allow" {
-		return &exitError{Code: exitToolError}
+		return &exit.Error{Code: exit.ToolError}
 	}
 	return nil
 }
@@ -84,10 +88,10 @@ func printExplanation(w io.Writer, raw []byte, asJSON bool) error {
 func explain(w io.Writer, e hub.Explanation) {
 	fmt.Fprintf(w, "%s: %s (%s)\n", e.Tool, strings.ToUpper(e.Decision), e.Rule)
 	if p := e.Policy; p != nil {
-		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, suffix("  ", p.At))
+		fmt.Fprintf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
 	}
 	if e.Server != "" {
-		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, suffix(", profile ", e.Profile))
+		fmt.Fprintf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
 	}
 	if e.Cwd != "" {
 		fmt.Fprintf(w, "  runs in     %s\n", e.Cwd)
@@ -103,13 +107,13 @@ func explain(w io.Writer, e hub.Explanation) {
 	}
 	for _, f := range e.Findings {
 		fmt.Fprintf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
-		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, suffix(" by ", f.Rule), suffix(", starts from ", f.Base))
+		fmt.Fprintf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.Suffix(" by ", f.Rule), layout.Suffix(", starts from ", f.Base))
 		for _, r := range f.Readings {
 			where := "in no root"
 			if r.Root != "" {
 				where = "in " + r.Root
 			}
-			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, suffix(" ", r.Error))
+			fmt.Fprintf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
 		}
 		if f.Sent != "" {
 			fmt.Fprintf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
@@ -119,7 +123,7 @@ func explain(w io.Writer, e hub.Explanation) {
 		}
 	}
 	for _, g := range e.Grants {
-		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable(g.URI, 400), when(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
+		fmt.Fprintf(w, "  granted     %s%s, to %s, for this %s\n", printable.Escape(g.URI, 400), layout.When(g.File, " alone"), strings.Join(g.Roles, " and "), g.Lifetime)
 	}
 	if e.Question != "" {
 		fmt.Fprintf(w, "  a person would be asked:\n    %s\n", strings.ReplaceAll(e.Question, "\n", "\n    "))
@@ -134,11 +138,4 @@ func explain(w io.Writer, e hub.Explanation) {
 		}
 		fmt.Fprintf(w, "  %sthe client would read:\n    %s\n", when, strings.ReplaceAll(e.Refusal, "\n", "\n    "))
 	}
-}
-
-func suffix(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	"mcphub/internal/files"
+	"mcphub/internal/stdio"
 )
 
 func filesCommand() *cobra.Command {
@@ -22,10 +24,10 @@ func filesCommand() *cobra.Command {
 				return err
 			}
 			srv := files.New(files.Options{Dirs: dirs, Version: buildVersion(), Log: log})
-			in, out, restore := openStdio()
+			in, out, restore := stdio.Open()
 			defer restore()
 			if err := srv.Serve(cmd.Context(), in, out); err != nil && cmd.Context().Err() == nil {
-				return &exitError{exitFailure, err}
+				return &exit.Error{Code: exit.Failure, Err: err}
 			}
 			return nil
 		},

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"mcphub/internal/exit"
+	"mcphub/internal/printable"
+	"mcphub/internal/stdio"
 )
 
 // logFlags are the flags of every command that runs the hub.
@@ -22,8 +27,36 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 	}
 	level, err := zerolog.ParseLevel(f.level)
 	if err != nil {
-		return zerolog.Nop(), exitf(exitUsage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
+		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
-	return zerolog.New(logTo(w, ok && isTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
+	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), os.Getenv("NO_COLOR") != "")).Level(level).With().Timestamp().Logger(), nil
+}
+
+// logTo is where a log is written to: its lines as they are, or made for people.
+// What others wrote is clean in both.
+func logTo(w io.Writer, people, noColor bool) io.Writer {
+	if !people {
+		return printable.Writer(w) // JSON, in which control characters are escaped
+	}
+	return zerolog.ConsoleWriter{Out: w, NoColor: noColor, FormatPrepare: func(event map[string]any) error {
+		for name, v := range event {
+			event[name] = cleanValue(v)
+		}
+		return nil
+	}}
+}
+
+func cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return printable.Clean(v)
+	case nil, bool, json.Number:
+		return v
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(printable.Clean(string(raw)))
 }

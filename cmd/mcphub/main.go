@@ -2,64 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
+	"mcphub/internal/printable"
+	"mcphub/internal/stdio"
 )
-
-// Exit codes, as documented in the README.
-const (
-	exitOK        = 0
-	exitFailure   = 1
-	exitUsage     = 2
-	exitConfig    = 3
-	exitNotFound  = 5
-	exitToolError = 6
-	exitTimeout   = 8
-	exitNoHub     = 9
-	exitInterrupt = 130
-)
-
-// An exitError carries the exit code of a command that failed. An empty Err
-// means that everything has been said.
-type exitError struct {
-	Code int
-	Err  error
-}
-
-func (e *exitError) Error() string {
-	if e.Err == nil {
-		return ""
-	}
-	return e.Err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.Err }
-
-func exitf(code int, format string, args ...any) error {
-	return &exitError{code, fmt.Errorf(format, args...)}
-}
-
-// version is what this build calls itself: set by the linker in a release,
-// else what the Go toolchain recorded.
-var version = ""
-
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "0.1.0-dev"
-}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -67,26 +21,22 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pipe := make(chan os.Signal, 1)
-	ignoreBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
+	stdio.CatchBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return exitOK
+		return exit.OK
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "mcphub: interrupted")
-		return exitInterrupt
+		return exit.Interrupt
 	}
-	code := exitUsage // what cobra itself refuses is wrong usage
-	var ee *exitError
-	if errors.As(err, &ee) {
-		code = ee.Code
-	}
+	code := exit.Status(err)
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "mcphub: "+clean(text))
+		fmt.Fprintln(os.Stderr, "mcphub: "+printable.Clean(text))
 	}
-	if code == exitUsage {
+	if code == exit.Usage {
 		fmt.Fprintln(os.Stderr, "Run 'mcphub --help' to see what there is.")
 	}
 	return code

@@ -12,6 +12,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 )
 
@@ -26,7 +29,7 @@ type rootsFlags struct {
 }
 
 func rootsCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var f rootsFlags
 	cmd := &cobra.Command{
 		Use:   "roots",
@@ -38,7 +41,7 @@ func rootsCommand() *cobra.Command {
 		Example: "  mcphub roots --root . --contains ../x || echo outside\n  mcphub roots --why notes/link.txt --root .",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			snap, err := src.snapshot(f.roots)
+			snap, err := rootsWithoutClient(src, f.roots)
 			if err != nil {
 				return err
 			}
@@ -53,15 +56,15 @@ func rootsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.why, "why", "", "say where this path leads, and which root contains it")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.MarkFlagsMutuallyExclusive("count", "contains", "why")
-	src.register(cmd)
+	configFlags(cmd, src)
 	return cmd
 }
 
-// snapshot returns the roots that would hold without a client.
-func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
+// rootsWithoutClient are those that would hold without a client.
+func rootsWithoutClient(src *setup.Source, given []string) (*rootsmgr.Snapshot, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, exitf(exitFailure, "the working directory is gone: %w", err)
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
 	}
 	if len(given) > 0 {
 		uris, err := givenRoots(dir, given)
@@ -76,47 +79,10 @@ func (s *sources) snapshot(given []string) (*rootsmgr.Snapshot, error) {
 	if served, ok, err := servedRoots(); err != nil || ok {
 		return newRoots(rootsmgr.OriginEnvironment, served), err
 	}
-	file, err := s.load(os.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	fb, err := s.fallback(file, dir, zerolog.New(os.Stderr))
-	if err != nil {
-		return nil, err
-	}
-	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
-	judge, err := checker(file, home, nil)
-	if err != nil {
-		return nil, &exitError{exitConfig, policyErrors(file, err)}
-	}
-	return fb.Snapshot(rootsmgr.OS{}, 1, judge.Places()), nil
+	return src.FallbackRoots(os.Stderr, zerolog.New(os.Stderr))
 }
 
-func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
-	entries := make([]rootsmgr.Entry, 0, len(paths))
-	for _, p := range paths {
-		entries = append(entries, rootsmgr.Entry{URI: p})
-	}
-	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
-}
-
-// givenRoots makes the directories of --root absolute. An empty one is a
-// variable that was not set, and must not become the working directory.
-func givenRoots(dir string, given []string) ([]string, error) {
-	out := make([]string, 0, len(given))
-	for _, p := range given {
-		if p == "" {
-			return nil, exitf(exitUsage, "--root: the directory is empty")
-		}
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(dir, p)
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// servedRoots reads what the hub tells a child in its environment (C4).
+// servedRoots reads what the hub tells a child in its environment.
 func servedRoots() (paths []string, ok bool, err error) {
 	if text, ok := os.LookupEnv("MCP_ROOTS_PATHS"); ok {
 		return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), true, nil
@@ -131,7 +97,7 @@ func servedRoots() (paths []string, ok bool, err error) {
 		err = json.Unmarshal(raw, &roots)
 	}
 	if err != nil {
-		return nil, false, exitf(exitFailure, "MCP_ROOTS_FILE: %w", err)
+		return nil, false, exit.Errorf(exit.Failure, "MCP_ROOTS_FILE: %w", err)
 	}
 	for _, r := range roots {
 		paths = append(paths, r.Path)
@@ -146,20 +112,20 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		return nil
 	case f.asked:
 		if _, err := checkPath(snap, f.contains); err != nil {
-			return &exitError{Code: exitFailure}
+			return &exit.Error{Code: exit.Failure}
 		}
 		return nil
 	case f.explained:
 		return f.explain(w, snap)
 	case f.asJSON:
-		return printJSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
+		return layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
 	}
 	for _, r := range snap.Roots() {
 		file := ""
 		if r.File {
 			file = "  (a single file)"
 		}
-		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, suffix("  ", r.Name), suffix("  !", r.Flag))
+		fmt.Fprintf(w, "%s%s%s%s\n", r.Path, file, layout.Suffix("  ", r.Name), layout.Suffix("  !", r.Flag))
 	}
 	for _, sk := range snap.Skipped() {
 		fmt.Fprintf(os.Stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)
@@ -214,20 +180,20 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 	var escape *rootsmgr.EscapeError
 	if err != nil && !errors.As(err, &escape) {
 		if f.asJSON {
-			if e := printJSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
+			if e := layout.JSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
 				return e
 			}
 		} else {
 			fmt.Fprintf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
 		}
-		return &exitError{Code: exitFailure}
+		return &exit.Error{Code: exit.Failure}
 	}
 	if f.asJSON {
 		out := map[string]any{
 			"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
 			"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
 		}
-		if e := printJSON(w, out); e != nil {
+		if e := layout.JSON(w, out); e != nil {
 			return e
 		}
 	} else {
@@ -239,14 +205,7 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 		}
 	}
 	if err != nil {
-		return &exitError{Code: exitFailure}
+		return &exit.Error{Code: exit.Failure}
 	}
 	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

@@ -10,13 +10,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 )
 
 const mostProblems = 10 // of a file that was not taken, that are shown
@@ -32,14 +35,11 @@ func statusCommand() *cobra.Command {
 			"open. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := look(cmd.Context(), socketFolders(os.Getenv), pid)
-			if err != nil {
-				fmt.Fprintln(os.Stderr, "mcphub: "+printable(err.Error(), 500))
-			}
+			found := look(cmd.Context(), setup.SocketFolders(os.Getenv), pid)
 			out := cmd.OutOrStdout()
 			if asJSON {
 				if err := json.NewEncoder(out).Encode(found); err != nil {
-					return exitf(exitFailure, "%w", err)
+					return exit.Errorf(exit.Failure, "%w", err)
 				}
 			} else {
 				found.show(out, time.Now(), verbose)
@@ -64,12 +64,10 @@ type unreachable struct {
 	Error  string `json:"error"`
 }
 
-// look asks every hub, or the one with this process id. The error is for
-// folders that could not be looked into.
-func look(ctx context.Context, folders []string, pid int) (seen, error) {
+// look asks every hub, or the one with this process id.
+func look(ctx context.Context, folders []string, pid int) seen {
 	found := seen{Hubs: []admin.Report{}, Unreachable: []unreachable{}}
-	hubs, err := admin.Find(folders)
-	for _, h := range hubs {
+	for _, h := range findHubs(os.Stderr, folders) {
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
@@ -79,18 +77,15 @@ func look(ctx context.Context, folders []string, pid int) (seen, error) {
 		}
 	}
 	slices.SortFunc(found.Hubs, func(a, b admin.Report) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.PID, b.PID)) })
-	return found, err
+	return found
 }
 
 func (f seen) outcome(pid int) error {
 	switch {
-	case len(f.Hubs) == 0 && len(f.Unreachable) == 0 && pid != 0:
-		return exitf(exitNoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
-		return exitf(exitNoHub, "no hub is running: a client that has \"mcphub serve\" among its servers starts one (looked in %s)",
-			strings.Join(socketFolders(os.Getenv), ", "))
+		return noHub(pid)
 	case len(f.Unreachable) > 0:
-		return exitf(exitFailure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
+		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}
 	return nil
 }
@@ -104,7 +99,7 @@ func (f seen) show(w io.Writer, now time.Time, verbose bool) {
 		p.hub(r)
 	}
 	for _, u := range f.Unreachable {
-		fmt.Fprintf(w, "no answer from %s: %s\n", printable(u.Socket, 200), printable(u.Error, 300))
+		fmt.Fprintf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 	}
 }
 
@@ -117,27 +112,27 @@ type page struct {
 }
 
 func (p page) hub(r admin.Report) {
-	fmt.Fprintf(p.w, "hub %d, up %s, version %s", r.PID, span(p.now.Sub(r.Started)), printable(r.Version, 40))
+	fmt.Fprintf(p.w, "hub %d, up %s, version %s", r.PID, layout.Span(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
 	if r.Config.Path == "" {
 		fmt.Fprint(p.w, ", no hub.json\n")
 	} else {
-		fmt.Fprintf(p.w, "\n%s, read %s ago\n", printable(r.Config.Path, 200), p.ago(&r.Config.Loaded))
+		fmt.Fprintf(p.w, "\n%s, read %s ago\n", printable.Escape(r.Config.Path, 200), p.ago(&r.Config.Loaded))
 	}
 	if r.Config.Error != "" {
 		fmt.Fprintf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
 		for i, line := range problems[:min(len(problems), mostProblems)] {
-			fmt.Fprintf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable(line, 500))
+			fmt.Fprintf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
 		}
 		if n := len(problems) - mostProblems; n > 0 {
 			fmt.Fprintf(p.w, "  and %d more: mcphub validate\n", n)
 		}
 	}
 	if r.Config.Waiting != "" {
-		fmt.Fprintln(p.w, printable(r.Config.Waiting, 500))
+		fmt.Fprintln(p.w, printable.Escape(r.Config.Waiting, 500))
 	}
 	for _, key := range r.Config.AfterRestart {
-		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable(key, 100))
+		fmt.Fprintf(p.w, "%s: takes effect after a restart\n", printable.Escape(key, 100))
 	}
 	p.audit(r.Audit)
 	p.policy(r.Policy)
@@ -146,11 +141,11 @@ func (p page) hub(r admin.Report) {
 		p.details(c)
 	}
 	for _, n := range r.NotServed {
-		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable(n.Server, 60), printable(n.Reason, 500))
+		fmt.Fprintf(p.w, "\n%s is not served: %s\n", printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))
 	}
 	for _, d := range r.Redefined {
 		fmt.Fprintf(p.w, "\n%s: the tool %s is defined otherwise than when it was offered before (%s), seen %s ago\n",
-			printable(d.Server, 60), printable(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
+			printable.Escape(d.Server, 60), printable.Escape(d.Tool, 100), strings.Join(d.Parts, ", "), p.ago(&d.At))
 	}
 	p.sessions(r.Sessions)
 }
@@ -165,9 +160,9 @@ func (p page) audit(a hub.AuditStatus) {
 		if a.Required {
 			what = "calls are denied until it can"
 		}
-		fmt.Fprintf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable(a.Dir, 200), p.ago(a.Since), printable(a.Error, 300), what)
+		fmt.Fprintf(p.w, "AUDIT: %s CANNOT BE WRITTEN for %s: %s; %s\n", printable.Escape(a.Dir, 200), p.ago(a.Since), printable.Escape(a.Error, 300), what)
 	default:
-		fmt.Fprintf(p.w, "audit: %s%s\n", printable(a.Dir, 200), when(a.Required, ", required"))
+		fmt.Fprintf(p.w, "audit: %s%s\n", printable.Escape(a.Dir, 200), layout.When(a.Required, ", required"))
 	}
 	if a.Unrecorded > 0 {
 		fmt.Fprintf(p.w, "audit: %d decisions were not recorded when they were made\n", a.Unrecorded)
@@ -179,12 +174,12 @@ func (p page) policy(r *hub.PolicyReport) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), suffix(", sandbox ", printable(r.Sandbox, 200)))
+	fmt.Fprintf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.Suffix(", sandbox ", printable.Escape(r.Sandbox, 200)))
 	if !p.verbose {
 		return
 	}
 	for _, rule := range r.Rules {
-		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable(rule.Name, 60), rule.Then, printable(rule.If, 300), suffix(" -- ", rule.Note), suffix("  ", printable(rule.At, 200)))
+		fmt.Fprintf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.Suffix(" -- ", rule.Note), layout.Suffix("  ", printable.Escape(rule.At, 200)))
 	}
 }
 
@@ -195,8 +190,8 @@ func (p page) children(r admin.Report) {
 	}
 	several := len(r.Sessions) > 1
 	fmt.Fprintln(p.w)
-	t := table(p.w)
-	row(t, "SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", when(several, "FOR SESSION"))
+	t := layout.Table(p.w)
+	layout.Row(t, "SERVER", "STATE", "FOR", "PID", "RESTARTS", "TOOLS", "ROOTS", layout.When(several, "FOR SESSION"))
 	for _, c := range r.Children {
 		state := c.State
 		if c.CircuitOpen && state != "ready" {
@@ -205,8 +200,8 @@ func (p page) children(r admin.Report) {
 		if c.Era == "modern" && state == "ready" {
 			state += ", modern" // two instances may differ by nothing else
 		}
-		row(t, printable(c.Server, 22), printable(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
-			served(c), when(several, cmp.Or(printable(c.Instance[:min(8, len(c.Instance))], 8), "all")))
+		layout.Row(t, printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
+			served(c), layout.When(several, cmp.Or(printable.Escape(c.Instance[:min(8, len(c.Instance))], 8), "all")))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
 }
@@ -231,7 +226,7 @@ func (p page) details(c hub.ChildStatus) {
 	if !unwell && !p.verbose {
 		return
 	}
-	fmt.Fprintf(p.w, "\n%s: %s\n", printable(c.Server, 60), cmp.Or(printable(c.Error, 500), printable(c.State, 20)))
+	fmt.Fprintf(p.w, "\n%s: %s\n", printable.Escape(c.Server, 60), cmp.Or(printable.Escape(c.Error, 500), printable.Escape(c.State, 20)))
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(p.w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -239,21 +234,21 @@ func (p page) details(c hub.ChildStatus) {
 		line("next start", "%s", nextStart(c, p.now))
 	}
 	if c.LastFailure != "" && (p.verbose || !strings.Contains(c.Error, c.LastFailure)) {
-		line("last failure", "%s ago: %s", p.ago(c.FailedAt), printable(c.LastFailure, 500))
+		line("last failure", "%s ago: %s", p.ago(c.FailedAt), printable.Escape(c.LastFailure, 500))
 	}
 	if p.verbose {
-		line("command", "%s", printable(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
-		line("directory", "%s", printable(cmp.Or(c.Cwd, "-"), 500))
-		line("environment", "%s", printable(strings.Join(c.Environment, " "), 4000))
-		line("roots", "%s", printable(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
-		line("share", "%s", printable(c.Share, 20))
-		line("era", "%s", printable(cmp.Or(c.Era, "-"), 20))
+		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
+		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
+		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
+		line("roots", "%s", printable.Escape(cmp.Or(strings.Join(c.RootsServed, " "), "-"), 2000))
+		line("share", "%s", printable.Escape(c.Share, 20))
+		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
 	}
 	if c.Log != "" {
-		line("log", "%s", printable(c.Log, 500))
+		line("log", "%s", printable.Escape(c.Log, 500))
 	}
 	said := strings.Split(strings.TrimSpace(c.Stderr), "\n")
 	if !p.verbose {
@@ -261,7 +256,7 @@ func (p page) details(c hub.ChildStatus) {
 	}
 	for _, s := range said {
 		if s != "" {
-			fmt.Fprintf(p.w, "  | %s\n", printable(s, 300))
+			fmt.Fprintf(p.w, "  | %s\n", printable.Escape(s, 300))
 		}
 	}
 }
@@ -276,11 +271,11 @@ func nextStart(c hub.ChildStatus, now time.Time) string {
 	text := "with the next call"
 	switch {
 	case c.StartedBy == "hub" && wait >= time.Second:
-		text = "in " + span(wait)
+		text = "in " + layout.Span(wait)
 	case c.StartedBy == "hub":
 		text = "now"
 	case wait >= time.Second:
-		text += ", not before " + span(wait)
+		text += ", not before " + layout.Span(wait)
 	}
 	if c.Failures > 1 {
 		text += fmt.Sprintf("; %d failures in a row", c.Failures)
@@ -294,51 +289,34 @@ func (p page) sessions(all []hub.SessionStatus) {
 		return
 	}
 	fmt.Fprintln(p.w)
-	t := table(p.w)
-	row(t, "SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
+	t := layout.Table(p.w)
+	layout.Row(t, "SESSION", "CLIENT", "FOR", "PROTOCOL", "ROOTS", "", "CALLS")
 	for _, s := range all {
-		row(t, printable(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable(s.Protocol, 12), "-"),
-			fmt.Sprintf("%d %s", s.RootsCount, printable(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable(s.RootsOrigin, 12), s.Generation), calls(s))
+		layout.Row(t, printable.Escape(s.ID[:min(8, len(s.ID))], 8), cmp.Or(printable.Escape(s.Client, 24), "-"), p.ago(&s.Since), cmp.Or(printable.Escape(s.Protocol, 12), "-"),
+			fmt.Sprintf("%d %s", s.RootsCount, printable.Escape(s.RootsState, 12)), fmt.Sprintf("%s, #%d", printable.Escape(s.RootsOrigin, 12), s.Generation), calls(s))
 	}
 	_ = t.Flush()
 	for _, s := range all {
-		id := printable(s.ID[:min(8, len(s.ID))], 8)
+		id := printable.Escape(s.ID[:min(8, len(s.ID))], 8)
 		if s.RootsSkipped > 0 {
 			fmt.Fprintf(p.w, "%s: %d roots cannot be used; get-roots says why\n", id, s.RootsSkipped)
 		}
 		for _, g := range s.Grants {
-			fmt.Fprintf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable(g.Server, 60), strings.Join(g.Roles, " and "),
-				printable(g.URI, 300), when(g.File, " alone"), printable(g.Lifetime, 10), p.ago(&g.Since))
+			fmt.Fprintf(p.w, "%s: a person let %s %s %s%s, for this %s, %s ago\n", id, printable.Escape(g.Server, 60), strings.Join(g.Roles, " and "),
+				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.ago(&g.Since))
 		}
 		for _, q := range s.Questions {
-			fmt.Fprintf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable(q.What, 60), printable(q.Server, 60), printable(q.Asked, 10), p.ago(&q.Since))
+			fmt.Fprintf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 10), p.ago(&q.Since))
 		}
 		if s.RootsError != "" {
-			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable(s.RootsError, 300))
+			fmt.Fprintf(p.w, "%s: the client did not give its roots: %s\n", id, printable.Escape(s.RootsError, 300))
 		}
 	}
 }
 
 // calls are those that went on to servers, and those under way.
 func calls(s hub.SessionStatus) string {
-	return strconv.FormatUint(s.Passed, 10) + when(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
-}
-
-func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// row writes the cells; one that does not apply ends the row.
-func row(w io.Writer, cells ...string) {
-	if cells[len(cells)-1] == "" {
-		cells = cells[:len(cells)-1]
-	}
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
-}
-
-func when(holds bool, text string) string {
-	if !holds {
-		return ""
-	}
-	return text
+	return strconv.FormatUint(s.Passed, 10) + layout.When(s.Calls > 0, fmt.Sprintf(" (%d now)", s.Calls))
 }
 
 func number(n int) string {
@@ -352,18 +330,5 @@ func (p page) ago(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return span(p.now.Sub(*t))
-}
-
-// span is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	return layout.Span(p.now.Sub(*t))
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/internal/admin"
+	"mcphub/internal/exit"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -100,46 +99,14 @@ func TestStatusOutcome(t *testing.T) {
 		pid   int
 		code  int
 	}{
-		{seen{Hubs: one}, 0, exitOK}, {seen{}, 0, exitNoHub}, {seen{}, 3, exitNoHub}, {seen{Unreachable: lost}, 0, exitFailure},
-		{seen{Hubs: one, Unreachable: lost}, 0, exitFailure},
+		{seen{Hubs: one}, 0, exit.OK}, {seen{}, 0, exit.NoHub}, {seen{}, 3, exit.NoHub}, {seen{Unreachable: lost}, 0, exit.Failure},
+		{seen{Hubs: one, Unreachable: lost}, 0, exit.Failure},
 	} {
 		err := c.found.outcome(c.pid)
-		var e *exitError
-		if code := exitOK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
+		var e *exit.Error
+		if code := exit.OK; errors.As(err, &e) && e.Code != c.code || err == nil && code != c.code {
 			t.Errorf("%+v: %v, want %d", c.found, err, c.code)
 		}
-	}
-}
-
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 25 * time.Hour: "1d1h", 90 * time.Minute: "1h30m"} {
-		if got := span(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
-func TestOwnFolders(t *testing.T) {
-	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/7", "LOCALAPPDATA": `C:\u`}
-	t.Setenv("TMPDIR", "/tmp")
-	if stateFolder(func(string) string { return "" }) != "" {
-		t.Error("without a home there is a folder of state")
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("these are paths of Linux")
-	}
-	f := file(t, `{"mcpServers":{}}`)
-	all := ownFolders(f, "/home/u", func(n string) string { return env[n] })
-	if len(all) != 3 || all[0] != "/home/u/.local/state/mcphub" || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[2], "/tmp/mcphub-") {
-		t.Errorf("%q", all)
-	}
-	env["XDG_STATE_HOME"] = "/state"
-	all = ownFolders(file(t, `{"mcpServers":{},"logs":{"dir":"~/logs"}}`), "/home/u", func(n string) string { return env[n] })
-	if !slices.Contains(all, "/state/mcphub") || !slices.Contains(all, "/home/u/logs") {
-		t.Errorf("%q", all)
-	}
-	if dir := logFolder(file(t, `{"mcpServers":{},"logs":{"dir":"off"}}`), "/home/u", func(n string) string { return env[n] }); dir != "" {
-		t.Errorf("logs that are off go to %s", dir)
 	}
 }
 
@@ -161,6 +128,18 @@ func TestNextStartIsOneTruth(t *testing.T) {
 		st.StartedBy, st.NextStart, st.Failures = c.by, c.next, c.failures
 		if got := nextStart(st, noon); got != c.want {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
+func TestStatusShowsPolicy(t *testing.T) {
+	r := &hub.PolicyReport{Sandbox: "/box", Rules: []hub.RuleReport{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
+	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
+		var out bytes.Buffer
+		page{w: &out, verbose: verbose}.policy(r)
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "\x1b") || verbose != (strings.Count(out.String(), "\n") == 2) {
+			t.Errorf("verbose %t: %q", verbose, out.String())
 		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/exit"
 )
 
 var update = flag.Bool("update", false, "write what validate says into testdata/validate anew")
@@ -90,21 +93,17 @@ func validated(t *testing.T, a *txtar.Archive) string {
 	os.Unsetenv("MCPHUB_PROJECT_ROOT")
 	known(t, filepath.Join(dir, "cache", "mcphub", "definitions"))
 	var out, said bytes.Buffer
-	began := time.Now()
-	src := sources{config: "hub.json"}
-	err = src.validate(&out, &said)
-	if took := time.Since(began); took > time.Second {
+	start := time.Now()
+	src := newSource()
+	src.Config = "hub.json"
+	err = validateConfig(src, &out, &said)
+	if took := time.Since(start); took > time.Second {
 		t.Logf("it took %s", took)
 	}
-	status := exitOK
 	if err != nil {
-		var ee *exitError
-		if status = exitUsage; errors.As(err, &ee) {
-			status = ee.Code
-		}
 		fmt.Fprintf(&said, "mcphub: %s\n", err)
 	}
-	text := strings.ReplaceAll(fmt.Sprintf("%s%sexit status %d\n", &said, &out, status), dir, "$WORK")
+	text := strings.ReplaceAll(fmt.Sprintf("%s%sexit status %d\n", &said, &out, exit.Status(err)), dir, "$WORK")
 	return strings.ReplaceAll(text, " ($WORK/bin)", "") // where a program was looked for
 }
 
@@ -161,4 +160,33 @@ func TestExamples(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestShowPolicy: what mcphub validate prints.
+func TestShowPolicy(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, d := range []string{"Documents", "sandbox"} {
+		if err := os.Mkdir(filepath.Join(home, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := newSource()
+	src.Config = filepath.Join(home, "hub.json")
+	if err := os.WriteFile(src.Config, []byte(`{"mcpServers": {}, "policy": {"sandbox": "`+home+`/sandbox", "rules": [{"name": "docs", "then": "allow", "if": {"tools": ["read_*"], "paths": {"roles": ["read"], "within": "~/Documents"}}},
+		{"then": "escalate", "if": {"paths": {"within": "~/none", "outside": true}}}, {"name": "all", "then": "deny"}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, err := src.Read(io.Discard, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	showPolicy(&out, made.Hub.Checker)
+	for _, want := range []string{"inside every boundary: " + home + "/sandbox", "docs", "allow read of paths within " + home + "/Documents by tools read_*", "/hub.json:1", "rule 2", "outside the boundary -- the directory is not there", "deny every call"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+	showPolicy(io.Discard, nil)
 }

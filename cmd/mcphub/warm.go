@@ -8,19 +8,22 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/service"
 	"mcphub/rootsmgr"
 )
 
 func warmCommand() *cobra.Command {
-	var src sources
+	src := newSource()
 	var logs logFlags
 	var roots []string
 	cmd := &cobra.Command{
@@ -36,25 +39,25 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, err := src.hubConfig(os.Stderr, log)
+			made, err := src.Read(os.Stderr, log)
 			if err != nil {
 				return err
 			}
-			given, err := src.warmRoots(cfg, roots)
+			given, err := warmRoots(made.Hub, roots)
 			if err != nil {
 				return err
 			}
-			return warm(cmd.Context(), cmd.OutOrStdout(), cfg, given)
+			return warm(cmd.Context(), cmd.OutOrStdout(), made.Hub, given)
 		},
 	}
 	cmd.Flags().StringArrayVar(&roots, "root", nil, "a directory in scope while they start; may be repeated. Without one the fallbacks count")
-	src.register(cmd)
+	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
 }
 
 // warmRoots are the roots that servers are started with.
-func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
+func warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, error) {
 	if len(given) == 0 {
 		return cfg.Fallback.Snapshot(rootsmgr.OS{}, 1, cfg.Checker.Places()).Roots(), nil
 	}
@@ -64,7 +67,7 @@ func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, er
 	}
 	for i, p := range paths {
 		if _, err := os.Stat(p); err != nil {
-			return nil, exitf(exitUsage, "--root: %w", err)
+			return nil, exit.Errorf(exit.Usage, "--root: %w", err)
 		}
 		paths[i] = rootsmgr.FormatURI(p)
 	}
@@ -73,8 +76,8 @@ func (s *sources) warmRoots(cfg hub.Config, given []string) ([]rootsmgr.Root, er
 
 // warm starts every child once and says what became of it.
 func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.Root) error {
-	defer adopt(cfg.Log)()
-	started := &startTimes{took: map[string]time.Duration{}, began: map[string]time.Time{}}
+	defer service.Adopt(cfg.Log)()
+	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
 		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
@@ -116,27 +119,27 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 // reportWarm prints one line for each server of hub.json, and is an error
 // where one did not start.
 func reportWarm(out io.Writer, cfg hub.Config, became map[string]children.Status, started *startTimes) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := layout.Table(out)
 	failed := 0
 	for i := range cfg.Children {
 		name := cfg.Children[i].Spec.Name
 		st := became[name]
 		if st.Listed {
-			fmt.Fprintf(w, "%s\t%d tools\t%s\n", clean(name), st.Tools, started.of(name).Round(time.Millisecond))
+			fmt.Fprintf(w, "%s\t%d tools\t%s\n", printable.Clean(name), st.Tools, started.of(name).Round(time.Millisecond))
 			continue
 		}
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(name), warmReason(st))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(name), warmReason(st))
 	}
 	for _, b := range cfg.Broken {
 		failed++
-		fmt.Fprintf(w, "%s\tfailed\t%s\n", clean(b.Name), oneLine(b.Reason))
+		fmt.Fprintf(w, "%s\tfailed\t%s\n", printable.Clean(b.Name), oneLine(b.Reason))
 	}
 	if err := w.Flush(); err != nil {
-		return &exitError{exitFailure, err}
+		return &exit.Error{Code: exit.Failure, Err: err}
 	}
 	if failed > 0 {
-		return exitf(exitFailure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
+		return exit.Errorf(exit.Failure, "%d of %d servers did not start", failed, len(cfg.Children)+len(cfg.Broken))
 	}
 	return nil
 }
@@ -147,18 +150,18 @@ func warmReason(st children.Status) string {
 	reason := oneLine(cmp.Or(st.LastFailure, st.Err)) // it may be waiting for another try by now
 	tail := strings.TrimSpace(st.Stderr)
 	if last := tail[strings.LastIndexByte(tail, '\n')+1:]; last != "" && !strings.Contains(reason, oneLine(last)) {
-		reason += "; it last wrote: " + clean(last)
+		reason += "; it last wrote: " + printable.Clean(last)
 	}
 	return reason
 }
 
-func oneLine(text string) string { return clean(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return printable.Clean(strings.Join(strings.Fields(text), " ")) }
 
 // startTimes is the Observer of warm: it notes how long each child took from
 // its turn to being ready. Nobody serves what children ask.
 type startTimes struct {
 	mu    sync.Mutex
-	began map[string]time.Time
+	since map[string]time.Time
 	took  map[string]time.Duration
 }
 
@@ -167,10 +170,10 @@ func (s *startTimes) ChildChanged(st children.Status, _ *children.Offer) {
 	defer s.mu.Unlock()
 	switch st.State {
 	case children.Starting:
-		s.began[st.Child] = st.Since
+		s.since[st.Child] = st.Since
 	case children.Ready:
 		if _, known := s.took[st.Child]; !known {
-			s.took[st.Child] = st.Since.Sub(s.began[st.Child])
+			s.took[st.Child] = st.Since.Sub(s.since[st.Child])
 		}
 	}
 }

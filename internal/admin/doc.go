@@ -38,7 +38,7 @@
 // could trace the hub or edit hub.json. What there is to have is what [Report]
 // says, no secret among it but what stands in a child's arguments or stderr,
 // and a reload of the file as it is. The hub's own calls cannot be pointed
-// at the folder: it is protected whatever the policy says (see cmd/mcphub).
+// at the folder: it is protected whatever the policy says (see internal/setup).
 //
 // # Concurrency
 //

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/printable"
+)
+
+// auditRow is one decision as show --json and export give it; its shape is
+// stable.
+type auditRow struct {
+	Time       time.Time       `json:"time"`
+	Log        string          `json:"log"`
+	Line       uint64          `json:"n"`
+	Call       int             `json:"call,omitempty"` // of a line that tells of several, from 1
+	Kind       string          `json:"kind"`
+	Session    string          `json:"session"`
+	Request    json.RawMessage `json:"request,omitempty"`
+	Method     string          `json:"method"`
+	Child      string          `json:"child"`
+	Tool       string          `json:"tool,omitempty"`
+	Decision   string          `json:"decision"`
+	Code       string          `json:"code,omitempty"`
+	Rule       string          `json:"rule,omitempty"`
+	By         string          `json:"by,omitempty"`
+	Granted    any             `json:"granted,omitempty"`
+	Roots      string          `json:"roots,omitempty"`
+	Generation uint64          `json:"generation,omitempty"`
+	Stale      bool            `json:"stale,omitempty"`
+	Findings   any             `json:"findings,omitempty"`
+	More       uint64          `json:"more,omitempty"`
+	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	Outcome    string          `json:"outcome,omitempty"`
+	US         int64           `json:"us,omitempty"`
+}
+
+func rowOf(d *audit.Decision) auditRow {
+	r := auditRow{
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Request: d.Request, Method: methodOf(d), Child: d.Child, Tool: d.Tool,
+		Decision: d.Decision, Code: d.Code, Rule: d.Rule, By: d.By, Roots: d.Roots, Generation: d.Generation, Stale: d.Stale,
+		More: d.More, Arguments: d.Arguments, US: d.US,
+	}
+	if len(d.Findings) > 0 {
+		r.Findings = d.Findings
+	}
+	if len(d.Granted) > 0 {
+		r.Granted = d.Granted
+	}
+	if d.Outcome != nil {
+		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
+	}
+	return r
+}
+
+func methodOf(d *audit.Decision) string {
+	if d.Method == "" && d.Kind != audit.KindDefinition {
+		return "tools/call"
+	}
+	return d.Method
+}
+
+// auditPage writes decisions for people, or as JSON.
+type auditPage struct {
+	w    io.Writer
+	json bool
+}
+
+func (p *auditPage) decision(d *audit.Decision) error {
+	if p.json {
+		return json.NewEncoder(p.w).Encode(rowOf(d))
+	}
+	what := d.Tool
+	if d.Method != "" {
+		what = strings.TrimSpace(d.Method + " " + d.Tool)
+	}
+	text := d.Decision
+	for _, more := range []string{d.Code, d.Rule} {
+		if more != "" && !strings.Contains(text, more) {
+			text += ", " + more
+		}
+	}
+	switch d.Kind {
+	case audit.KindQuestion:
+		text = "asked: " + text
+	case audit.KindDefinition:
+		text = "defined otherwise than before: " + d.Code
+	}
+	if d.By != "" {
+		text += ", by " + d.By
+	}
+	if d.Stale {
+		text += ", roots stale"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), printable.Escape(d.Session[:min(8, len(d.Session))], 8),
+		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
+	if d.Outcome != nil {
+		fmt.Fprintf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
+	}
+	for i, f := range d.Findings {
+		if i == 8 {
+			fmt.Fprintf(&b, " and %d more", uint64(len(d.Findings)-i)+d.More)
+			break
+		}
+		where := "outside"
+		if f.Inside {
+			where = "inside"
+		}
+		fmt.Fprintf(&b, "\n    %s %s (%s) at %s", printable.Escape(cmp.Or(f.Role, "-"), 10), printable.Escape(cmp.Or(f.Path, "-"), 300), where, printable.Escape(f.At, 100))
+	}
+	for _, g := range d.Granted {
+		what, path := "file", g.File
+		if path == "" {
+			what, path = "directory", g.Directory
+		}
+		fmt.Fprintf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
+	}
+	_, err := fmt.Fprintln(p.w, b.String())
+	return err
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/exit"
+	"mcphub/internal/setup"
+)
+
+// auditSource says which folder is read.
+type auditSource struct {
+	src *setup.Source
+	dir string
+}
+
+func (a *auditSource) folder() (string, error) {
+	if a.dir != "" {
+		return a.dir, nil
+	}
+	dir, err := a.src.AuditFolder(os.Stderr)
+	if err != nil {
+		return "", err
+	}
+	if dir == "" {
+		return "", exit.Errorf(exit.Config, `no audit log is kept: audit.dir is "off", or this user has no state folder; --dir names another one`)
+	}
+	return dir, nil
+}
+
+// unread says why a folder could not be read.
+func unread(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
+	}
+	return exit.Errorf(exit.Failure, "%w", err)
+}
+
+func (a *auditSource) decisions(f *auditFilter) ([]audit.Decision, error) {
+	pick, err := f.filter(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	dir, err := a.folder()
+	if err != nil {
+		return nil, err
+	}
+	all, err := audit.Decisions(dir, pick)
+	if err != nil {
+		return nil, unread(dir, err)
+	}
+	return all, nil
+}
+
+// auditFilter are the flags that pick decisions.
+type auditFilter struct {
+	audit.Filter
+	since, until string
+}
+
+func (f *auditFilter) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Session, "session", "", "only this session; the beginning of its id will do")
+	cmd.Flags().StringVar(&f.Child, "child", "", "only this server")
+	cmd.Flags().StringVar(&f.Tool, "tool", "", "only this tool, by the server's own name for it")
+	cmd.Flags().BoolVar(&f.Denied, "denied", false, "only what was not let through")
+	cmd.Flags().StringVar(&f.since, "since", "", "not before: 2h, 3d, 2026-01-31, or a time as in RFC 3339")
+	cmd.Flags().StringVar(&f.until, "until", "", "before, in the same forms")
+}
+
+func (f *auditFilter) filter(now time.Time) (audit.Filter, error) {
+	var err error
+	if f.Since, err = moment(f.since, now); err != nil {
+		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)
+	}
+	if f.Until, err = moment(f.until, now); err != nil {
+		return f.Filter, exit.Errorf(exit.Usage, "--until: %w", err)
+	}
+	return f.Filter, nil
+}
+
+// moment reads a point in time: so long ago, a day, or RFC 3339.
+func moment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	var days int
+	if n, err := fmt.Sscanf(text, "%dd", &days); n == 1 && err == nil && fmt.Sprintf("%dd", days) == text && days >= 0 {
+		return now.AddDate(0, 0, -days), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is neither a duration (90m, 2h, 3d) nor a time (2026-01-31, 2026-01-31T15:04:05)", text)
+}

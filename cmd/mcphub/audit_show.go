@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/exit"
+)
+
+func auditShowCommand(from *auditSource) *cobra.Command {
+	var f auditFilter
+	var asJSON bool
+	var last int
+	cmd := &cobra.Command{
+		Use:     "show",
+		Short:   "Show recorded decisions and what became of them",
+		Example: "  mcphub audit show --denied --since 1d\n  mcphub audit show --child files --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := from.decisions(&f)
+			if err != nil {
+				return err
+			}
+			if last > 0 {
+				all = all[max(0, len(all)-last):]
+			}
+			out := auditPage{w: cmd.OutOrStdout(), json: asJSON}
+			for i := range all {
+				if err := out.decision(&all[i]); err != nil {
+					return exit.Errorf(exit.Failure, "%w", err)
+				}
+			}
+			return nil
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest")
+	return cmd
+}
+
+func auditTailCommand(from *auditSource) *cobra.Command {
+	var f auditFilter
+	var asJSON, follow bool
+	var last int
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Show the newest decisions, and with -f those that come",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := auditPage{w: cmd.OutOrStdout(), json: asJSON}
+			return from.tail(cmd.Context(), &f, &out, last, follow)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted; an outcome comes on a line of its own")
+	cmd.Flags().IntVarP(&last, "last", "n", 10, "how many of those that there are")
+	return cmd
+}
+
+func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, last int, follow bool) error {
+	pick, err := f.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	dir, err := a.folder()
+	if err != nil {
+		return err
+	}
+	var wrong error
+	keep := func(err error) { wrong = errors.Join(wrong, err) }
+	start := func() {
+		all, err := audit.Decisions(dir, pick)
+		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
+			keep(unread(dir, err))
+			return
+		}
+		for i := max(0, len(all)-last); i < len(all); i++ {
+			keep(out.decision(&all[i]))
+		}
+	}
+	if !follow {
+		start()
+		return wrong
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	shown := map[string]map[audit.Place]audit.Event{}
+	err = audit.Follow(ctx, dir, start, func(e audit.Event) {
+		for _, one := range e.Each() {
+			if !pick.Matches(&one) {
+				continue
+			}
+			if shown[e.LogID] == nil {
+				shown[e.LogID] = map[audit.Place]audit.Event{}
+			}
+			if one.Decision == "allow" {
+				shown[e.LogID][one.Place()] = one
+			}
+			keep(out.decision(&audit.Decision{Event: one}))
+		}
+		for _, r := range e.Results() {
+			if of, ok := shown[e.LogID][r.Place()]; ok {
+				delete(shown[e.LogID], r.Place())
+				keep(out.decision(&audit.Decision{Event: of, Outcome: &r}))
+			}
+		}
+		if wrong != nil {
+			stop() // whoever read this is gone
+		}
+	})
+	if err = errors.Join(wrong, err); err != nil {
+		return exit.Failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/exit"
+	"mcphub/internal/printable"
+)
+
+func auditVerifyCommand(from *auditSource) *cobra.Command {
+	var heads []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Prove that no line was changed, removed, inserted or moved",
+		Long: "Follows the chain of every log in the folder and names the first line of each that is\n" +
+			"not as it was written, or not where it was. The last line printed is the head of the\n" +
+			"folder: keep it elsewhere, and --head FILE proves later that nothing before it was\n" +
+			"rewritten, the whole folder included.",
+		Example: "  mcphub audit verify | tee ~/elsewhere/head.txt\n  mcphub audit verify --head ~/elsewhere/head.txt",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := from.folder()
+			if err != nil {
+				return err
+			}
+			kept, err := keptHeads(heads)
+			if err != nil {
+				return err
+			}
+			report, err := audit.Verify(dir, kept...)
+			if err != nil {
+				return unread(dir, err)
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				if err := json.NewEncoder(out).Encode(verified(dir, report)); err != nil {
+					return exit.Errorf(exit.Failure, "%w", err)
+				}
+			} else {
+				for _, p := range report.Problems {
+					p.File = filepath.Join(dir, p.File)
+					fmt.Fprintln(out, printable.Escape(p.String(), 2000))
+				}
+				fmt.Fprintf(out, "%d lines in %d logs, %d of them open, %d lines cut off by a crash and recognised\n", report.Lines, report.Logs, report.Open, report.Torn)
+				if report.OK() {
+					fmt.Fprintf(out, "whole; head %s\n", report.Head)
+				}
+			}
+			if !report.OK() {
+				return exit.Errorf(exit.Failure, "the record in %s is not whole", dir)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a file that holds what verify printed earlier; may be repeated")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// verified is the shape of verify --json.
+func verified(dir string, r *audit.Report) any {
+	type problem struct {
+		File string `json:"file"`
+		Line int    `json:"line,omitempty"`
+		Text string `json:"text"`
+	}
+	all := []problem{}
+	for _, p := range r.Problems {
+		all = append(all, problem{filepath.Join(dir, p.File), p.Line, p.Text})
+	}
+	return map[string]any{"whole": r.OK(), "logs": r.Logs, "lines": r.Lines, "open": r.Open, "torn": r.Torn, "head": r.Head, "problems": all}
+}
+
+var headPattern = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+
+// keptHeads reads the heads out of files; one without any proves nothing.
+func keptHeads(files []string) ([]string, error) {
+	var all []string
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, exit.Errorf(exit.Usage, "--head: %w", err)
+		}
+		found := headPattern.FindAllString(string(text), -1)
+		if len(found) == 0 {
+			return nil, exit.Errorf(exit.Usage, "--head: %s holds no head (64 hexadecimal digits), so it proves nothing", name)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/exit"
+	"mcphub/internal/setup"
+	"mcphub/rootsmgr"
+)
+
+// newSource is where a command finds the configuration of a hub.
+func newSource() *setup.Source { return &setup.Source{Version: buildVersion()} }
+
+// configFlags are the flags of every command that reads hub.json.
+func configFlags(cmd *cobra.Command, src *setup.Source) {
+	cmd.Flags().StringVarP(&src.Config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	cmd.Flags().StringVar(&src.Roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
+	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
+}
+
+// givenRoots makes the directories of --root absolute. An empty one is a
+// variable that was not set, and must not become the working directory.
+func givenRoots(dir string, given []string) ([]string, error) {
+	out := make([]string, 0, len(given))
+	for _, p := range given {
+		if p == "" {
+			return nil, exit.Errorf(exit.Usage, "--root: the directory is empty")
+		}
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func newRoots(origin rootsmgr.Origin, paths []string) *rootsmgr.Snapshot {
+	entries := make([]rootsmgr.Entry, 0, len(paths))
+	for _, p := range paths {
+		entries = append(entries, rootsmgr.Entry{URI: p})
+	}
+	return rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, origin, entries)
+}

@@ -1,0 +1,9 @@
+// Package client is a client of a Hub in the same process, for the commands
+// that make one call or judge it: they go the very way that serve goes.
+//
+// Concurrency: [With] runs the Hub, its front and the connection on goroutines
+// of its own, and returns when all have ended. A Client may be used by several
+// goroutines at a time.
+//
+// It refuses to decode results: they are shown as they came.
+package client

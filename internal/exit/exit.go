@@ -1,0 +1,62 @@
+package exit
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit statuses, as the README documents them.
+const (
+	OK        = 0
+	Failure   = 1
+	Usage     = 2
+	Config    = 3
+	NotFound  = 5
+	ToolError = 6
+	Timeout   = 8
+	NoHub     = 9
+	Interrupt = 130
+)
+
+// An Error carries the exit status of a command that failed. An empty Err
+// means that everything has been said.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf is fmt.Errorf with an exit status.
+func Errorf(code int, format string, args ...any) error {
+	return &Error{code, fmt.Errorf(format, args...)}
+}
+
+// Failed gives an error without an exit status that of a failure.
+func Failed(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &Error{Failure, err}
+}
+
+// Status is the exit status that an error carries. One without is wrong usage:
+// that is what the command line itself refuses.
+func Status(err error) int {
+	var e *Error
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return Usage
+}

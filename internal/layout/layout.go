@@ -1,0 +1,58 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Table is a table of columns two spaces apart. It is written by Flush.
+func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// Row writes the cells of a table. An empty last one is left out.
+func Row(w io.Writer, cells ...string) {
+	if cells[len(cells)-1] == "" {
+		cells = cells[:len(cells)-1]
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}
+
+// JSON writes a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Span is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
+func Span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// When is the text where a condition holds, else nothing.
+func When(holds bool, text string) string {
+	if !holds {
+		return ""
+	}
+	return text
+}
+
+// Suffix is a text behind what introduces it, or nothing where there is none.
+func Suffix(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

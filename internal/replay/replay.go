@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"mcphub/internal/audit"
+	"mcphub/validate"
+)
+
+// A Verdict is what another policy makes of a recorded decision.
+type Verdict struct {
+	Decision validate.Decision
+	By       string   // the rule that decides, or inside, boundary, no path
+	Open     []string // what the record does not tell
+}
+
+// hard are the codes of findings that no rule is asked about.
+var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedAbove: true, validate.CodeCeiling: true, validate.CodeOutsideResource: true}
+
+// Judge asks the rules about a record: the strictest of its findings
+// counts, and without any the first rule about calls.
+func Judge(p *validate.PolicyInfo, d *audit.Decision) Verdict {
+	tool := d.Tool
+	if d.Method != "" {
+		tool = d.Method // a rule names a request that is no call of a tool by its method
+	}
+	switch {
+	case hard[d.Code]:
+		out := Verdict{Decision: validate.Deny, By: d.Code}
+		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, validate.RoleWrite, d.Findings[0].Path) == "") {
+			out.Open = []string{"it was protected when it was recorded"}
+		}
+		return out
+	case d.Rule == validate.RuleUnresolvable, d.Rule == validate.RuleUnjudged, d.Code == validate.CodeBudget:
+		return Verdict{Decision: validate.Deny, By: d.Rule}
+	}
+	if len(d.Findings) == 0 {
+		for i := range p.Rules {
+			if r := &p.Rules[i]; r.Paths == nil && about(r, d.Child, tool) {
+				return Verdict{Decision: r.Then, By: r.Name}.asked(d)
+			}
+		}
+		return Verdict{Decision: validate.Allow, By: validate.RuleNoPath}
+	}
+	out := Verdict{Decision: validate.Allow, By: validate.RuleInside}
+	for i, f := range d.Findings {
+		role, err := validate.ParseRole(f.Role)
+		now := Verdict{Decision: validate.Deny, By: validate.RuleUnresolvable}
+		switch {
+		case f.Path == "" || strings.Contains(f.Path, audit.Redacted) || err != nil:
+			now.Open = []string{"where " + f.At + " led is not recorded"}
+			if d.Decision == "allow" {
+				now.Decision, now.By = validate.Allow, validate.RuleInside
+			}
+		default:
+			now = judgePath(p, d, tool, role, f.Path, f.Inside)
+			if f.Ways > 1 && asksWhere(p, d.Child, tool) {
+				now.Open = append(now.Open, fmt.Sprintf("%s may stand for %d places, links followed and not, of which one is recorded", f.At, f.Ways))
+			}
+		}
+		if i == 0 || now.Decision < out.Decision {
+			now.Open = append(out.Open, now.Open...)
+			out = now
+		} else {
+			out.Open = append(out.Open, now.Open...)
+		}
+	}
+	if d.More > 0 {
+		out.Open = append(out.Open, fmt.Sprintf("%d more paths were not recorded", d.More))
+	}
+	return out.asked(d)
+}
+
+// asked notes that the answer of a human is not known, where the one that was
+// given once does not stand for it.
+func (r Verdict) asked(d *audit.Decision) Verdict {
+	if r.Decision == validate.Escalate && d.Decision != validate.Escalate.String() {
+		r.Open = append(r.Open, "what a human would answer")
+		if d.By != "" { // they have answered
+			r.Decision, r.Open = validate.Allow, []string{"whether the human who allowed it would again"}
+		}
+	}
+	return r
+}
+
+// judgePath asks the rules about one path.
+func judgePath(p *validate.PolicyInfo, d *audit.Decision, tool string, role validate.Role, path string, inside bool) Verdict {
+	if code := protected(p, role, path); code != "" {
+		return Verdict{Decision: validate.Deny, By: code}
+	}
+	inside = inside || p.Sandbox != "" && below(p.Sandbox, path)
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !about(r, d.Child, tool) {
+			continue
+		}
+		along := takesAlong(r, role, path)
+		if r.Paths == nil || hasRole(r.Paths.Roles, role) && (r.Dir == "" || along || below(r.Dir, path)) && (!r.Paths.Outside || !inside) {
+			out := Verdict{Decision: r.Then, By: r.Name}
+			if r.Dir != "" && !r.Found {
+				out.Open = []string{r.Dir + " is not there now, so links in it are not followed"}
+			}
+			return out
+		}
+	}
+	switch {
+	case inside:
+		return Verdict{Decision: validate.Allow, By: validate.RuleInside}
+	case d.Decision == "allow" && d.Rule == validate.RuleNoBoundary:
+		return Verdict{Decision: validate.Allow, By: d.Rule}
+	}
+	return Verdict{Decision: validate.Deny, By: validate.RuleBoundary}
+}
+
+// takesAlong reports that a directory is removed or moved which holds that of a
+// rule that denies or escalates.
+func takesAlong(r *validate.RuleInfo, role validate.Role, path string) bool {
+	return role == validate.RoleDelete && r.Dir != "" && r.Then != validate.Allow && !r.Paths.Outside && below(path, r.Dir)
+}
+
+// protected says by which code a path is denied before any rule, or "".
+func protected(p *validate.PolicyInfo, role validate.Role, path string) string {
+	for _, own := range p.Protected {
+		switch {
+		case below(own, path):
+			return validate.CodeProtected
+		case role != validate.RoleRead && below(path, own):
+			return validate.CodeProtectedAbove
+		}
+	}
+	return ""
+}
+
+// asksWhere reports whether some rule about a tool depends on where paths lead.
+func asksWhere(p *validate.PolicyInfo, child, tool string) bool {
+	for i := range p.Rules {
+		if r := &p.Rules[i]; r.Paths != nil && (r.Dir != "" || r.Paths.Outside) && about(r, child, tool) {
+			return true
+		}
+	}
+	return false
+}
+
+// about reports whether a rule is about the tool of a server, as validate
+// matches names: patterns in which * is any text.
+func about(r *validate.RuleInfo, child, tool string) bool {
+	return matchesAny(r.Servers, child) && matchesAny(r.Tools, tool)
+}
+
+func matchesAny(patterns []string, name string) bool {
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
+	for _, g := range patterns {
+		if ok, err := doublestar.Match(flat(g), flat(name)); ok && err == nil {
+			return true
+		}
+	}
+	return len(patterns) == 0
+}
+
+func hasRole(roles []validate.Role, role validate.Role) bool {
+	for _, r := range roles {
+		if r == role {
+			return true
+		}
+	}
+	return len(roles) == 0
+}
+
+// below reports whether a canonical path is a directory or lies in it.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

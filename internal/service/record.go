@@ -1,0 +1,50 @@
+package service
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/audit"
+)
+
+// keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
+// Where that fails now it is tried again: the Hub decides what that means for
+// calls. run keeps the record until its context ends.
+func keepRecord(cfg *hub.Config, dir string, short bool) (run func(context.Context) error) {
+	if dir == "" {
+		return func(context.Context) error { return nil }
+	}
+	required := cfg.Audit.Required
+	o := audit.Options{Dir: dir, Program: "mcphub " + cfg.Version, Continue: short}
+	cfg.Audit.To = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
+	_ = cfg.Audit.To.Open() // told by the line above
+	return cfg.Audit.To.Run
+}
+
+// warnOfRecord says loudly that nothing is recorded, and that it is again.
+func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
+	switch {
+	case st.Error == "":
+		log.Warn().Str("dir", st.Dir).Uint64("unrecorded", st.Unrecorded).Msg("the audit log is written again")
+	case required:
+		log.Error().Str("dir", st.Dir).Str("error", st.Error).Msg("THE AUDIT LOG CANNOT BE WRITTEN: calls are denied until it can (audit.required)")
+	default:
+		log.Error().Str("dir", st.Dir).Str("error", st.Error).Uint64("unrecorded", st.Unrecorded).Msg("THE AUDIT LOG CANNOT BE WRITTEN: calls go on without a record (audit.required is false)")
+	}
+}
+
+// WithRecord has what the Hub of cfg decides recorded for as long as do does.
+// Such a run goes on with the log of those before it: a file for each would be
+// one for each call.
+func WithRecord(cfg *hub.Config, dir string, do func() error) error {
+	run := keepRecord(cfg, dir, true)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	err := do()
+	stop()
+	<-done // it has told what went wrong
+	return err
+}

@@ -1,0 +1,229 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/setup"
+)
+
+// reloader brings changes of hub.json to a Hub that runs: a change of the
+// file or a signal leads to load, check, wire, Hub.Apply. Run's goroutine owns
+// all of it; other goroutines may call Reload only.
+type reloader struct {
+	src     setup.Source
+	hub     *hub.Hub
+	log     zerolog.Logger
+	signals <-chan os.Signal // each forces a reload
+	asks    chan reloadAsk
+	ended   chan struct{} // closed when Run has returned
+
+	started *config.File // what cannot change while the hub runs is as in it
+	loaded  *config.File // what is in force
+	state   hub.ConfigState
+	waits   bool // a change was seen where a tool could have written it
+	watched *fileWatch
+}
+
+// reloadAsk is a reload that somebody waits for.
+type reloadAsk struct {
+	force  bool
+	answer chan error // capacity 1
+}
+
+// newReloader makes the reloader of a Hub that was made of file. It starts
+// nothing.
+func newReloader(src setup.Source, file *config.File, h *hub.Hub, signals <-chan os.Signal, log zerolog.Logger) *reloader {
+	r := &reloader{src: src, hub: h, log: log, signals: signals, asks: make(chan reloadAsk), ended: make(chan struct{}), started: file, loaded: file}
+	r.state = hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
+	h.SetConfigState(r.state)
+	return r
+}
+
+// Run reloads until ctx ends.
+func (r *reloader) Run(ctx context.Context) {
+	defer close(r.ended)
+	defer func() { r.watched.stop() }()
+	for {
+		r.watch(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-r.watched.changes():
+			r.changed(ctx, c)
+		case <-r.signals:
+			_ = r.reload(ctx, true) // told by log and status
+		case a := <-r.asks:
+			a.answer <- r.reload(ctx, a.force)
+		}
+	}
+}
+
+// during has Run run for as long as a front does.
+func (r *reloader) during(front func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer func() {
+			cancel()
+			<-r.ended
+		}()
+		go r.Run(ctx)
+		return front(ctx)
+	}
+}
+
+var errReloaderEnded = errors.New("the hub is stopping")
+
+// Reload reads hub.json again and waits until that has happened. The error says
+// why the former configuration goes on. Without force a file that lies inside a
+// boundary is not read.
+func (r *reloader) Reload(ctx context.Context, force bool) error {
+	a := reloadAsk{force, make(chan error, 1)}
+	select {
+	case r.asks <- a:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.ended:
+		return errReloaderEnded
+	}
+	select {
+	case err := <-a.answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// changed follows what the watcher saw.
+func (r *reloader) changed(ctx context.Context, c config.Change) {
+	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() {
+		r.waits = false // it is again what it was, or was read by force already
+		r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = "", nil, "" })
+		return
+	}
+	_ = r.reload(ctx, false) // told by log and status
+}
+
+// reload is one attempt. What it cannot do it says in the log, in the state,
+// and by the error; then everything is as it was.
+func (r *reloader) reload(ctx context.Context, force bool) error {
+	if text := r.mustWait(); text != "" && !force {
+		r.waits = true
+		r.log.Warn().Str("file", r.loaded.Path).Msg(text)
+		r.tell(func(s *hub.ConfigState) { s.Waiting = text })
+		return errors.New(text)
+	}
+	file, applied, err := r.attempt(ctx)
+	r.waits = false
+	if err != nil {
+		return r.refused(err)
+	}
+	r.loaded = file
+	event := r.log.Info().Str("file", file.Path).Uint64("generation", applied.Generation)
+	for i, list := range [][]string{applied.Added, applied.Replaced, applied.Removed} {
+		if len(list) > 0 {
+			event = event.Strs([]string{"added", "replaced", "removed"}[i], list)
+		}
+	}
+	event.Msg("configuration reloaded")
+	state := hub.ConfigState{File: file.Path, LoadedAt: time.Now()}
+	for _, p := range file.AfterRestart(r.started) {
+		r.log.Warn().Msg(p.String())
+		state.Restart = append(state.Restart, p.Key)
+	}
+	r.tell(func(s *hub.ConfigState) { *s = state })
+	return nil
+}
+
+// attempt loads, checks, wires and applies.
+func (r *reloader) attempt(ctx context.Context) (*config.File, hub.Applied, error) {
+	if fi, err := os.Stat(r.loaded.Path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		return nil, hub.Applied{}, fmt.Errorf("configuration %s is no regular file; what was read from it at the start stays in force", r.loaded.Path)
+	}
+	if r.loaded.Path != "" {
+		// The same file, also where it is gone: without one there would be another
+		// configuration, and a file that is lost must not make that one hold.
+		r.src.Config = r.loaded.Path
+	}
+	warnings := lineLog{r.log}
+	file, err := r.src.Load(warnings)
+	if err != nil {
+		return nil, hub.Applied{}, err
+	}
+	made, err := r.src.Build(file, warnings, r.log)
+	if err != nil {
+		return nil, hub.Applied{}, err
+	}
+	applied, err := r.hub.Apply(ctx, made.Hub)
+	return file, applied, err
+}
+
+// refused says that the former configuration goes on, and all that is wrong.
+func (r *reloader) refused(err error) error {
+	lines := []string{err.Error()}
+	var le *config.LoadError
+	if errors.As(err, &le) && len(le.Errors) > 0 {
+		lines = lines[:0]
+		for _, p := range le.Errors {
+			lines = append(lines, p.String())
+		}
+	}
+	for _, line := range lines {
+		r.log.Error().Str("error", line).Msg("hub.json was not taken; the former configuration stays in force")
+	}
+	now, text := time.Now(), strings.Join(lines, "\n")
+	r.tell(func(s *hub.ConfigState) { s.LastError, s.ErrorAt, s.Waiting = text, &now, "" })
+	return errors.New(text)
+}
+
+func (r *reloader) tell(change func(s *hub.ConfigState)) {
+	change(&r.state)
+	r.hub.SetConfigState(r.state)
+}
+
+// mustWait says why a change may not be read unless a person asks for it: the
+// file, a link to it, or what it leads to lies where tools may write. A change
+// that was seen there stays suspect when the boundary moves.
+func (r *reloader) mustWait() string {
+	if r.loaded.Path == "" {
+		return ""
+	}
+	trail, err := config.Follow(r.loaded.Path)
+	root, inside := "", err != nil
+	if err == nil {
+		root, inside = r.hub.Inside(slices.Concat(trail.Names, trail.Links)...)
+	}
+	const cure = "hub.json may have changed and is not read: %s; send SIGHUP to the hub or run mcphub reload where the change is yours"
+	switch {
+	case root != "":
+		return fmt.Sprintf(cure, "it lies inside the root "+root+", where a tool could have written it")
+	case inside:
+		return fmt.Sprintf(cure, "it cannot be told whether it lies inside a root, where a tool could have written it")
+	case r.waits:
+		return fmt.Sprintf(cure, "it was changed while it lay inside a root, where a tool could have written it")
+	}
+	return ""
+}
+
+// lineLog makes each line that is written a warning of the log.
+type lineLog struct{ log zerolog.Logger }
+
+var _ io.Writer = lineLog{}
+
+func (l lineLog) Write(b []byte) (int, error) {
+	for line := range bytes.Lines(b) {
+		l.log.Warn().Msg(string(bytes.TrimRight(line, "\n")))
+	}
+	return len(b), nil
+}

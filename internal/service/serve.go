@@ -1,0 +1,50 @@
+package service
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/exit"
+	"mcphub/internal/guardian"
+	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
+)
+
+// Serve serves one client over standard input and output or, with an address,
+// any number over HTTP, until ctx ends.
+func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address string) error {
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP) // before anybody can mean this hub: it would end by one
+	defer signal.Stop(hangUps)
+	made, err := src.Read(os.Stderr, log)
+	if err != nil {
+		return err
+	}
+	side := openSidecar(&made)
+	defer side.stop()
+	h, err := hub.New(made.Hub)
+	if err != nil {
+		return exit.Errorf(exit.Config, "%w", err)
+	}
+	reload := newReloader(*src, made.File, h, hangUps, log)
+	side.reload = reload.Reload
+	if address == "" {
+		side.client = guardian.Client() // what it starts may not approve calls in its place
+	}
+	side.start(h)
+	defer tuneCollector()()
+	if address != "" {
+		return serveHTTP(ctx, h, made.File, log, address, reload)
+	}
+	in, out, restore := stdio.Open()
+	defer restore()
+	return Run(ctx, h, log, reload.during(func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) }))
+}
+
+// listenConfigured is the value of --http that means http.listen. It is no address.
+const listenConfigured = "config"

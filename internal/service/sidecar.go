@@ -1,0 +1,105 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/admin"
+	"mcphub/internal/childlog"
+	"mcphub/internal/setup"
+)
+
+// A sidecar is what serve keeps beside the Hub: the audit log, the children's
+// logs and the socket of mcphub status. The Hub runs as well without the last two.
+type sidecar struct {
+	log     zerolog.Logger
+	version string                                      // of this program
+	record  func(context.Context) error                 // keeps the audit log
+	book    *childlog.Book                              // nil: no logs are kept
+	reload  func(ctx context.Context, force bool) error // nil: not served
+	client  int                                         // process that is served over stdio; 0: none
+	wg      sync.WaitGroup
+	cancel  context.CancelFunc
+}
+
+// openSidecar opens the audit log and the children's logs where they are to be, and has
+// the Hub say what is to go there.
+func openSidecar(made *setup.Result) *sidecar {
+	cfg := &made.Hub
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false)}
+	if made.Logs == "" {
+		return a
+	}
+	book, err := childlog.Open(made.Logs, cfg.Log)
+	if err != nil {
+		a.log.Warn().Err(err).Msg("what the servers write to stderr is kept in no file")
+		return a
+	}
+	a.book = book
+	cfg.Said = func(k children.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
+	return a
+}
+
+// start runs all of it until stop is called.
+func (a *sidecar) start(h *hub.Hub) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	a.wg.Go(func() {
+		if err := a.record(ctx); err != nil {
+			a.log.Error().Err(err).Msg("the audit log was not closed as it should be; the next hub does that")
+		}
+	})
+	if a.book != nil {
+		a.wg.Go(func() { _ = a.book.Run(ctx) })
+	}
+	server := admin.New(admin.Config{
+		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
+		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
+		Approvals: h, Client: a.client,
+	})
+	a.wg.Go(func() {
+		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			a.log.Warn().Err(err).Msg("mcphub status will not see this hub")
+		}
+	})
+}
+
+// stop ends all of it. It is called once the Hub has ended: the last words of the
+// children are kept too.
+func (a *sidecar) stop() {
+	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = a.record(ctx)
+		if a.book != nil {
+			_ = a.book.Run(ctx)
+		}
+		return
+	}
+	a.cancel()
+	a.wg.Wait()
+}
+
+func (a *sidecar) status(h *hub.Hub) hub.Status {
+	st := h.Status()
+	for i := range st.Children {
+		if a.book != nil {
+			st.Children[i].Log = a.book.File(st.Children[i].Server)
+		}
+	}
+	return st
+}
+
+// configReport is how the Hub stands to its hub.json, as status tells it.
+func configReport(c *hub.ConfigState) admin.ConfigReport {
+	if c == nil {
+		return admin.ConfigReport{}
+	}
+	return admin.ConfigReport{Path: c.File, Loaded: c.LoadedAt, Error: c.LastError, ErrorAt: c.ErrorAt, Waiting: c.Waiting, AfterRestart: c.Restart}
+}

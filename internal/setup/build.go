@@ -1,0 +1,104 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/rootsmgr"
+)
+
+// A Result is what one reading of hub.json came to.
+type Result struct {
+	Hub   hub.Config
+	File  *config.File
+	Logs  string // folder where the children's stderr is kept; "" where it is not
+	Audit string // folder where decisions are recorded; "" where they are not
+}
+
+// Read reads the configuration and builds everything a Hub needs. What is
+// wrong with the file is printed to w; the error is for what cannot go on.
+func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
+	file, err := s.Load(w)
+	if err != nil {
+		return Result{}, printed(w, err)
+	}
+	r, err := s.Build(file, w, log)
+	return r, printed(w, err)
+}
+
+// Build turns a configuration that was read into what a Hub is made of.
+func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Result, error) {
+	for _, p := range withoutEffect(file) {
+		s.tell(w, p)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		log.Warn().Err(err).Msg("the home folder is unknown; paths that start with ~ are refused")
+	}
+	r := Result{File: file, Logs: logFolder(file, home, os.Getenv), Audit: auditFolder(file, home, os.Getenv)}
+	r.Hub = s.settings(file, log)
+	cfg := &r.Hub
+	if err := entries(file, cfg); err != nil {
+		return r, err
+	}
+	var wrong [3]error // one reading tells everything
+	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
+	cfg.Fallback, wrong[1] = s.fallback(file, cfg.Dir, log)
+	var own []string // the hub's folders, which no call may touch
+	if cfg.Cache != "" {
+		own = append(own, filepath.Dir(cfg.Cache))
+	}
+	for _, p := range doubtful(file, cfg) {
+		s.tell(w, p)
+	}
+	if cfg.Checker, err = checker(file, home, own); err != nil {
+		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+	}
+	return r, errors.Join(wrong[:]...)
+}
+
+// settings are those that need no look at the machine.
+func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
+	return hub.Config{
+		Version: s.Version,
+		Names:   hub.Names{Separator: file.Names.Separator, Max: file.Names.Max},
+		Roots: rootsmgr.Settings{
+			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
+			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
+		},
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
+		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
+		Log:      log,
+	}
+}
+
+// auditSettings is the audit block of hub.json, without what writes it.
+func auditSettings(f *config.File, dir string) (hub.Audit, error) {
+	if f.Audit.Required && dir == "" {
+		p := f.At("audit", "required")
+		p.Text = `there is no folder for the audit log, so no call could be made; name one in audit.dir (it is "off", or this user has no state folder)`
+		return hub.Audit{}, &exit.Error{Code: exit.Config, Err: p}
+	}
+	return hub.Audit{Required: f.Audit.Required, Arguments: f.Audit.Arguments}, nil
+}
+
+// printed writes all errors of a configuration but the first, which the error
+// itself says.
+func printed(w io.Writer, err error) error {
+	var le *config.LoadError
+	if errors.As(err, &le) && len(le.Errors) > 1 {
+		for _, p := range le.Errors[1:] {
+			fmt.Fprintln(w, p.String())
+		}
+	}
+	return err
+}

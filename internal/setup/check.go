@@ -1,0 +1,83 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/config"
+)
+
+// A Checked is what Check has found.
+type Checked struct {
+	Result                    // what would be served
+	Whole    bool             // all of the configuration could be read, so there is a Result
+	Problems []config.Problem // in the order of the file
+	Bad      map[string]bool  // servers that cannot be served
+}
+
+// Check reads the configuration and looks, without starting anything, for all
+// that is wrong with it. The error is for what is no problem of the file.
+func (s *Source) Check(w io.Writer) (Checked, error) {
+	c := Checked{Bad: map[string]bool{}}
+	all := *s
+	all.problem = func(p config.Problem) { c.Problems = append(c.Problems, p) }
+	var err error
+	c.Result, err = all.readable(w)
+	c.Whole = err == nil
+	left := all.take(err)
+	for _, b := range c.Hub.Broken {
+		c.Bad[b.Name] = true
+	}
+	if c.File != nil {
+		found, bad := lint(c.File, &c.Hub)
+		c.Problems = append(c.Problems, found...)
+		maps.Copy(c.Bad, bad)
+	}
+	slices.SortStableFunc(c.Problems, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	return c, left
+}
+
+// readable reads the configuration. Beside an error there may be what could be
+// read of the file all the same.
+func (s *Source) readable(w io.Writer) (Result, error) {
+	file, err := s.Load(w)
+	if err == nil {
+		return s.Build(file, w, zerolog.Nop())
+	}
+	var le *config.LoadError
+	if !errors.As(err, &le) || le.Sound == nil {
+		return Result{}, err
+	}
+	r := Result{File: le.Sound}
+	err = errors.Join(err, entries(le.Sound, &r.Hub))
+	return r, err
+}
+
+// take reports the problems that an error consists of, and returns what is none.
+func (s *Source) take(err error) error {
+	var le *config.LoadError
+	var p config.Problem
+	joined, many := err.(interface{ Unwrap() []error }) // this very level
+	switch {
+	case many:
+		var left []error
+		for _, e := range joined.Unwrap() {
+			left = append(left, s.take(e))
+		}
+		return errors.Join(left...)
+	case errors.As(err, &le) && len(le.Errors) > 0:
+		for _, p := range le.Errors {
+			s.problem(p)
+		}
+		return nil
+	case errors.As(err, &p):
+		s.problem(p)
+		return nil
+	}
+	return err
+}

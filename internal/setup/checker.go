@@ -1,0 +1,52 @@
+package setup
+
+import (
+	"errors"
+	"os"
+
+	"mcphub/internal/config"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// checker builds the judge of all calls; own are the hub's own folders.
+func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
+	cfg := validate.Config{
+		FS: rootsmgr.OS{}, Home: home, Depth: f.Limits.Depth,
+		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
+	}
+	var wrong error
+	cfg.Policy, wrong = policy(f, home)
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
+		if s.Paths.Mode != "" {
+			mode, err := validate.ParseMode(s.Paths.Mode)
+			if err != nil {
+				return nil, err
+			}
+			c.Mode, c.ModeSet = mode, true
+		}
+		for tool, rules := range s.Paths.Args {
+			c.Args[tool] = map[string]validate.ArgRule{}
+			for pointer, r := range rules {
+				role, err := validate.ParseRole(r.Role)
+				if err != nil {
+					return nil, err
+				}
+				c.Args[tool][pointer] = validate.ArgRule{Role: role, Base: r.Base}
+			}
+		}
+		cfg.Children = append(cfg.Children, c)
+	}
+	cfg.Protected = append(own, ownFolders(f, home, os.Getenv)...)
+	cfg.Protected = append(cfg.Protected, f.Trail.Names...)
+	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
+		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
+	}
+	c, err := validate.NewChecker(cfg)
+	if err = errors.Join(wrong, err); err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,93 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/config"
+)
+
+// fromFile makes a path of hub.json absolute: relative ones start at its
+// folder, ~ is the home folder. A bare command name is looked up later, and a
+// path that begins with a placeholder is complete once that is expanded.
+func fromFile(f *config.File, path, home string, command bool) string {
+	switch {
+	case path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${"):
+		return path
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return filepath.Join(home, strings.TrimPrefix(path, "~"))
+	case command && !strings.ContainsAny(path, `/\`):
+		return path
+	}
+	return filepath.Join(f.Dir(), path)
+}
+
+// stateFolder is where the hub keeps what it writes for itself: mcphub in the
+// XDG state folder, on Windows below LOCALAPPDATA. "" where the user has none.
+func stateFolder(env func(string) string) string {
+	if runtime.GOOS == "windows" {
+		if base := env("LOCALAPPDATA"); filepath.IsAbs(base) {
+			return filepath.Join(base, "mcphub")
+		}
+		return ""
+	}
+	if base := env("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "mcphub")
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "mcphub")
+	}
+	return ""
+}
+
+// SocketFolders is where the sockets of running hubs may lie.
+func SocketFolders(env func(string) string) []string {
+	p := admin.Places{State: stateFolder(env), Temp: os.TempDir()}
+	if runtime.GOOS != "windows" {
+		p.Runtime = env("XDG_RUNTIME_DIR")
+	}
+	return admin.Folders(p)
+}
+
+// logFolder is where the children's stderr is kept; "" where it is not.
+func logFolder(f *config.File, home string, env func(string) string) string {
+	switch state := stateFolder(env); {
+	case f.Logs.Off():
+		return ""
+	case f.Logs.Dir != "":
+		return fromFile(f, f.Logs.Dir, home, false)
+	case state != "":
+		return filepath.Join(state, "logs")
+	}
+	return ""
+}
+
+// auditFolder is where decisions are recorded; "" where they are not.
+func auditFolder(f *config.File, home string, env func(string) string) string {
+	switch state := stateFolder(env); {
+	case f.Audit.Off():
+		return ""
+	case f.Audit.Dir != "":
+		return fromFile(f, f.Audit.Dir, home, false)
+	case state != "":
+		return filepath.Join(state, "audit")
+	}
+	return ""
+}
+
+// ownFolders is what belongs to the hub and to no tool, whatever is in scope:
+// what it keeps, and the sockets by which it is looked at and reloaded.
+func ownFolders(f *config.File, home string, env func(string) string) []string {
+	var all []string
+	for _, dir := range append([]string{stateFolder(env), logFolder(f, home, env)}, SocketFolders(env)...) {
+		within := func(of string) bool { return strings.HasPrefix(dir, of+string(filepath.Separator)) || dir == of }
+		if dir != "" && !slices.ContainsFunc(all, within) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package setup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/rootsmgr"
+)
+
+// HTTPOptions turns the http block of hub.json into values.
+func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+	if key := f.HTTP.StateKey; key != (config.Secret{}) {
+		at := f.At("http", "stateKey")
+		secret, err := readSecret(f, "the key of requestState", key, home, env)
+		if err == nil && len(secret) < shortestKey {
+			err = fmt.Errorf("the key of requestState has %d characters, fewer than %d; `openssl rand -base64 32` prints one", len(secret), shortestKey)
+		}
+		if err != nil {
+			at.Text = err.Error()
+			return o, &exit.Error{Code: exit.Config, Err: at}
+		}
+		o.StateKey = []byte(secret)
+	}
+	for i, t := range f.HTTP.Tokens {
+		at := f.At("http", "tokens", fmt.Sprint(i))
+		secret, err := readSecret(f, fmt.Sprintf("the token of %q", t.Name), config.Secret{Env: t.Env, File: t.File}, home, env)
+		if err != nil {
+			at.Text = err.Error()
+			return o, &exit.Error{Code: exit.Config, Err: at}
+		}
+		for _, other := range o.Tokens {
+			if other.Secret == secret {
+				at.Text = fmt.Sprintf("%q and %q have one secret, so whose a request is could not be told; give each its own", other.Name, t.Name)
+				return o, &exit.Error{Code: exit.Config, Err: at}
+			}
+		}
+		token := hub.Token{Name: t.Name, Secret: secret}
+		for j, dir := range t.Roots {
+			entry := rootsmgr.SettingEntry(rootsmgr.OS{}, dir, f.Dir())
+			token.Roots = append(token.Roots, entry)
+			for _, sk := range unopened(entry) {
+				p := f.At("http", "tokens", fmt.Sprint(i), "roots", fmt.Sprint(j))
+				log.Warn().Str("at", fmt.Sprintf("%s:%d", p.File, p.Line)).Str("token", t.Name).Str("root", dir).Str("reason", sk.Reason).Msg("a directory of a token opens nothing")
+			}
+		}
+		o.Tokens = append(o.Tokens, token)
+	}
+	return o, nil
+}
+
+// unopened says why a directory of a token opens nothing.
+func unopened(dir rootsmgr.Entry) []rootsmgr.Skipped {
+	seen := rootsmgr.NewSnapshot(rootsmgr.OS{}, 0, rootsmgr.OriginCeiling, []rootsmgr.Entry{dir})
+	if seen.Len() > 0 {
+		return nil // a pattern of which something else matches: get-roots shows the rest
+	}
+	return seen.Skipped()
+}
+
+const (
+	// mostToken bounds the file of a secret: what is longer is another file.
+	mostToken = 16 << 10
+	// shortestKey is the least length of http.stateKey.
+	shortestKey = 32
+)
+
+// readSecret reads a secret from where hub.json says that it is; what names it.
+func readSecret(f *config.File, what string, at config.Secret, home string, env func(string) (string, bool)) (string, error) {
+	if at.File == "" {
+		secret, _ := env(at.Env)
+		if secret = strings.TrimSpace(secret); secret == "" {
+			return "", fmt.Errorf("the variable %s is not set in the hub's environment; it must hold %s", at.Env, what)
+		}
+		return secret, nil
+	}
+	path := fromFile(f, at.File, home, false)
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
+		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s holds %s and others may read or change it (mode %04o); chmod 600 it", path, what, info.Mode().Perm())
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
+	}
+	defer func() { _ = in.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(in, mostToken+1))
+	secret := strings.TrimSpace(string(raw))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s cannot be read: %w", what, err)
+	case secret == "" || len(raw) > mostToken || strings.ContainsAny(secret, "\r\n"):
+		return "", fmt.Errorf("%s must hold %s alone, on one line", path, what)
+	}
+	return secret, nil
+}

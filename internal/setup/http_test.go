@@ -1,0 +1,102 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/config"
+	"mcphub/rootsmgr"
+)
+
+// H5: tokens come from the environment or from a file that is its owner's
+// alone, and carry the directories that their client never leaves.
+func TestTokens(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good", "s3cret\n", 0o600)
+	write("readable", "s3cret\n", 0o640)
+	write("empty", "\n", 0o600)
+	write("two", "a\nb\n", 0o600)
+	write("long", strings.Repeat("x", mostToken+1), 0o600)
+	for name, tc := range map[string]struct{ token, secret, wrong string }{
+		"variable":       {`"env": "SET"`, "from-env", ""},
+		"unset variable": {`"env": "UNSET"`, "", "UNSET"},
+		"file":           {`"file": "good"`, "s3cret", ""},
+		"no file":        {`"file": "gone"`, "", "cannot be read"},
+		"folder":         {`"file": "."`, "", "no regular file"},
+		"open file":      {`"file": "readable"`, "", "chmod 600"},
+		"empty file":     {`"file": "empty"`, "", "alone, on one line"},
+		"two lines":      {`"file": "two"`, "", "alone, on one line"},
+		"long file":      {`"file": "long"`, "", "alone, on one line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "open file" && runtime.GOOS == "windows" {
+				t.Skip("modes mean nothing there")
+			}
+			f, problems, err := config.Parse(filepath.Join(dir, "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}},
+				"http": {"tokens": [{"name": "alice", `+tc.token+`, "roots": ["sub", "/srv/alice", "w/*"]}]}}`), nil)
+			if err != nil {
+				t.Fatal(problems, err)
+			}
+			env := func(name string) (string, bool) {
+				return map[string]string{"SET": "from-env"}[name], name == "SET"
+			}
+			o, err := HTTPOptions(f, env, zerolog.Nop())
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) || !strings.Contains(err.Error(), "hub.json:2") || strings.Contains(err.Error(), "s3cret") {
+					t.Errorf("%v, want %q at hub.json:2", err, tc.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Tokens[0]; got.Name != "alice" || got.Secret != tc.secret || !slices.Equal(got.Roots, []rootsmgr.Entry{{URI: filepath.Join(dir, "sub")}, {URI: "/srv/alice"}, {URI: filepath.Join(dir, "w/*"), Pattern: "*"}}) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// The key of requestState comes the same way, and is never short.
+func TestStateKey(t *testing.T) {
+	long := strings.Repeat("k", shortestKey)
+	for name, tc := range map[string]struct{ key, secret, wrong string }{
+		"long":    {`{"env": "KEY"}`, long, ""},
+		"short":   {`{"env": "KEY"}`, long[1:], "fewer than"},
+		"not set": {`{"env": "OTHER"}`, long, "OTHER"},
+		"no file": {`{"file": "gone"}`, "", "cannot be read"},
+	} {
+		f, problems, err := config.Parse(filepath.Join(t.TempDir(), "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}},
+			"http": {"stateKey": `+tc.key+`}}`), nil)
+		if err != nil {
+			t.Fatal(problems, err)
+		}
+		o, err := HTTPOptions(f, func(name string) (string, bool) {
+			return map[string]string{"KEY": tc.secret}[name], name == "KEY"
+		}, zerolog.Nop())
+		switch {
+		case tc.wrong == "" && (err != nil || string(o.StateKey) != tc.secret):
+			t.Errorf("%s: %q, %v", name, o.StateKey, err)
+		case tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong) || !strings.Contains(err.Error(), "hub.json:2") || strings.Contains(err.Error(), "kkk")):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, problems, err := config.Parse("hub.json", []byte(`{"mcpServers":{},"http":{"stateKey":{"env":"A","file":"b"}}}`), nil); err == nil {
+		t.Errorf("both at once: %v", problems)
+	}
+}

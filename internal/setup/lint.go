@@ -1,0 +1,203 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/rootsmgr"
+)
+
+// lint lists what is wrong with a configuration that can be read, as far as it
+// shows without starting anything. An error is what will not work as it is
+// written; a warning is very likely a mistake. bad are the servers with errors.
+func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[string]bool) {
+	l := linter{file: f, cfg: cfg, tools: map[string][]string{}, bad: map[string]bool{}}
+	for i := range cfg.Children {
+		spec := cfg.Children[i].Spec
+		l.tools[spec.Name] = children.KnownTools(cfg.Cache, spec)
+	}
+	for i := range cfg.Children {
+		l.entry(&cfg.Children[i])
+	}
+	l.prefixes()
+	l.rules()
+	l.roots()
+	l.http()
+	return l.found, l.bad
+}
+
+type linter struct {
+	file  *config.File
+	cfg   *hub.Config
+	tools map[string][]string // what is known of each server; nil: nothing
+	found []config.Problem
+	bad   map[string]bool
+}
+
+func (l *linter) report(sev config.Severity, text, hint string, path ...string) {
+	p := l.file.At(path...)
+	p.Severity, p.Text, p.Hint = sev, text, hint
+	if path[0] == "mcpServers" && sev == config.SeverityError {
+		l.bad[path[1]] = true
+	}
+	l.found = append(l.found, p)
+}
+
+// entry finds what a server lacks, and tools that it is not known to have.
+func (l *linter) entry(c *hub.Child) {
+	name := c.Spec.Name
+	for _, lack := range children.Lacks(c.Spec, children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}) {
+		l.report(config.SeverityError, lack.Text, "", append([]string{"mcpServers", name}, lack.Key...)...)
+	}
+	if doubt := c.Spec.Doubt(); doubt != "" {
+		l.report(config.SeverityWarning, doubt, "", "mcpServers", name, "command")
+	}
+	for k, patterns := range [][]string{c.Include, c.Exclude} {
+		key := []string{"include", "exclude"}[k]
+		for i, pattern := range patterns {
+			l.known([]string{name}, pattern, "mcpServers", name, "tools", key, strconv.Itoa(i))
+		}
+	}
+	if s := l.file.Server(name); s != nil {
+		for tool := range s.Paths.Args {
+			l.known([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
+		}
+	}
+}
+
+// known warns of a pattern that no tool of these servers is called like, where
+// the tools of all of them are known.
+func (l *linter) known(servers []string, pattern string, path ...string) {
+	var all []string
+	for _, name := range servers {
+		if l.tools[name] == nil {
+			return
+		}
+		all = append(all, l.tools[name]...)
+	}
+	flat := strings.NewReplacer("/", "\u2215").Replace
+	if len(all) == 0 || slices.ContainsFunc(all, func(tool string) bool {
+		ok, err := doublestar.Match(flat(pattern), flat(tool))
+		return ok || err != nil
+	}) {
+		return
+	}
+	hint := ""
+	if best := config.Suggest(pattern, all); best != "" {
+		hint = fmt.Sprintf("did you mean %q?", best)
+	}
+	whose := "no server that this is about has"
+	if len(servers) == 1 {
+		whose = servers[0] + " has not offered"
+	}
+	l.report(config.SeverityWarning, fmt.Sprintf("%s a tool called %q so far", whose, pattern), hint, path...)
+}
+
+// prefixes warns of two servers whose tools begin alike. Without any prefix
+// every server says so itself.
+func (l *linter) prefixes() {
+	first := map[string]string{}
+	for i := range l.cfg.Children {
+		c := &l.cfg.Children[i]
+		prefix := strings.ToLower(c.Prefix)
+		if prefix == "" {
+			continue
+		}
+		if other, again := first[prefix]; again {
+			path := []string{"mcpServers", c.Spec.Name}
+			if s := l.file.Server(c.Spec.Name); s != nil && s.Prefix != nil {
+				path = append(path, "prefix")
+			}
+			l.report(config.SeverityWarning, fmt.Sprintf("the tools of %q begin with %q too, so nobody can tell them apart by that", other, c.Prefix), `give one of them another "prefix"`, path...)
+			continue
+		}
+		first[prefix] = c.Spec.Name
+	}
+}
+
+// methods are what rules know requests other than calls of tools by.
+var methods = []string{"prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete"}
+
+// rules warns of rules for tools that none of their servers has. That there is
+// no such server config has said.
+func (l *linter) rules() {
+	for i := range l.file.Policy.Rules {
+		r := &l.file.Policy.Rules[i]
+		var servers []string
+		for k := range l.cfg.Children {
+			name := l.cfg.Children[k].Spec.Name
+			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { ok, err := doublestar.Match(p, name); return ok && err == nil }) {
+				servers = append(servers, name)
+			}
+		}
+		for k, pattern := range r.If.Tools {
+			if len(servers) == 0 || slices.ContainsFunc(methods, func(m string) bool { ok, _ := doublestar.Match(pattern, m); return ok }) {
+				continue
+			}
+			l.known(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
+		}
+	}
+}
+
+// roots warns of directories that are not there.
+func (l *linter) roots() {
+	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: rootsmgr.OS{}}
+	for i, r := range l.file.Roots.Fallback {
+		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
+		_, skipped, err := rootsmgr.BuildFallback(in)
+		for _, sk := range skipped {
+			l.report(config.SeverityWarning, "it is no root: "+sk.Reason, "", "roots", "fallback", strconv.Itoa(i))
+		}
+		if err != nil {
+			l.report(config.SeverityWarning, err.Error(), "", "roots", "fallback", strconv.Itoa(i))
+		}
+	}
+}
+
+// http finds what serve --http would refuse to begin with, where the file has
+// an http block at all.
+func (l *linter) http() {
+	if len(l.file.HTTP.Tokens) == 0 && !isLocalAddress(l.file.HTTP.Listen) {
+		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
+			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
+	}
+	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())
+	var p config.Problem
+	if errors.As(err, &p) { // it may be said otherwise where serve runs
+		p.Severity, p.Text = config.SeverityWarning, "serve --http would not start: "+p.Text
+		l.found = append(l.found, p)
+	}
+	for i, t := range l.file.HTTP.Tokens {
+		for k, dir := range t.Roots {
+			for _, sk := range unopened(rootsmgr.SettingEntry(rootsmgr.OS{}, dir, l.file.Dir())) {
+				l.report(config.SeverityWarning, "it opens nothing: "+sk.Reason, "", "http", "tokens", strconv.Itoa(i), "roots", strconv.Itoa(k))
+			}
+		}
+	}
+}
+
+// isLocalAddress reports whether only this machine reaches an address. A name
+// other than localhost is not looked up: it counts as local until it is bound.
+func isLocalAddress(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return true // config has said what is wrong with it
+	}
+	if host == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || ip.Unmap().IsLoopback()
+}

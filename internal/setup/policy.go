@@ -1,0 +1,130 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mcphub/internal/config"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+var decisions = map[string]validate.Decision{config.ThenAllow: validate.Allow, config.ThenDeny: validate.Deny, config.ThenEscalate: validate.Escalate}
+
+// policy translates; relative directories start at the folder of hub.json.
+func policy(f *config.File, home string) (validate.Policy, error) {
+	p := validate.Policy{Sandbox: policyDir(f, f.Policy.Sandbox, home)}
+	for _, path := range f.Policy.Protected {
+		p.Protected = append(p.Protected, policyDir(f, path, home))
+	}
+	var errs []error
+	for i := range f.Policy.Rules {
+		from := &f.Policy.Rules[i]
+		at := f.At("policy", "rules", strconv.Itoa(i))
+		then, ok := decisions[from.Then]
+		if !ok {
+			errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"})
+		}
+		r := validate.Rule{Name: from.Name, Then: then, Serve: from.Serve, Servers: from.If.Servers, Tools: from.If.Tools}
+		if at.Line > 0 {
+			r.At = fmt.Sprintf("%s:%d", at.File, at.Line)
+		}
+		if paths := from.If.Paths; paths != nil {
+			r.Paths = &validate.PathRule{Within: policyDir(f, paths.Within, home), Outside: paths.Outside}
+			for k, word := range paths.Roles {
+				role, err := validate.ParseRole(word)
+				if err != nil {
+					errs = append(errs, &validate.PolicyError{Rule: i, Key: []string{"if", "paths", "roles", strconv.Itoa(k)}, Text: err.Error()})
+					continue
+				}
+				r.Paths.Roles = append(r.Paths.Roles, role)
+			}
+		}
+		p.Rules = append(p.Rules, r)
+	}
+	return p, errors.Join(errs...)
+}
+
+// policyDir makes a path of the policy absolute. A URI stays as it is, and so
+// does what looks like a variable or somebody's home: it is refused as that.
+func policyDir(f *config.File, dir, home string) string {
+	own := dir == "~" || strings.HasPrefix(dir, "~/")
+	if rootsmgr.IsFileURI(dir) || strings.HasPrefix(dir, "$") || strings.HasPrefix(dir, "~") && (!own || home == "") {
+		return dir
+	}
+	return fromFile(f, dir, home, false)
+}
+
+// alsoWrong adds to the errors of a file that is unusable what is wrong with its
+// policy beyond that: one reading tells everything.
+func alsoWrong(err error, home string) error {
+	var le *config.LoadError
+	if !errors.As(err, &le) || le.Sound == nil {
+		return err
+	}
+	f := le.Sound
+	p, wrong := policy(f, home)
+	for i := range p.Rules {
+		if p.Rules[i].Name == "" {
+			p.Rules[i].Name = fmt.Sprintf("rule %d", i+1) // said already
+		}
+	}
+	_, more := validate.NewChecker(validate.Config{FS: rootsmgr.OS{}, Home: home, Policy: p})
+	var also *config.LoadError
+	if !errors.As(policyErrors(f, errors.Join(wrong, more)), &also) {
+		return err
+	}
+	for _, p := range also.Errors {
+		if !slices.ContainsFunc(le.Errors, func(had config.Problem) bool { return said(had.Key, p.Key) }) {
+			le.Errors = append(le.Errors, p)
+		}
+	}
+	slices.SortStableFunc(le.Errors, func(a, b config.Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	return err
+}
+
+// said reports that what is wrong with a key was told under another one: of a
+// part of it, or of a rule that lacks it.
+func said(had, key string) bool {
+	return had == key || strings.HasPrefix(had, key+"[") || strings.HasPrefix(had, key+".") || had+".then" == key
+}
+
+// policyErrors says of everything that is wrong with a policy where it stands.
+// Other errors come back as they are.
+func policyErrors(f *config.File, err error) error {
+	var list []config.Problem
+	var other []error
+	var walk func(error)
+	walk = func(err error) {
+		var p *validate.PolicyError
+		joined, many := err.(interface{ Unwrap() []error }) // this very level
+		switch {
+		case many:
+			for _, e := range joined.Unwrap() {
+				walk(e)
+			}
+		case errors.As(err, &p):
+			path := []string{"policy"}
+			if p.Rule >= 0 {
+				path = append(path, "rules", strconv.Itoa(p.Rule))
+			}
+			problem := f.At(append(path, p.Key...)...)
+			problem.Text, problem.Hint = p.Text, p.Hint
+			list = append(list, problem)
+		default:
+			other = append(other, err)
+		}
+	}
+	walk(err)
+	if len(list) == 0 {
+		return err
+	}
+	for _, e := range other {
+		list = append(list, config.Problem{File: f.Path, Text: e.Error()})
+	}
+	return &config.LoadError{Path: f.Path, Errors: list}
+}

@@ -1,0 +1,95 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/launch"
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/validate"
+)
+
+// entries makes the children of the entries of a file, and what they are started in.
+func entries(file *config.File, cfg *hub.Config) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+	}
+	cfg.Environ, cfg.Dir = os.Environ(), dir
+	cfg.Home, _ = os.UserHomeDir() // who calls has said where it is unknown
+	if cache := launch.NewMachine(cfg.Environ, cfg.Home, "").CacheFolder(); cache != "" {
+		cfg.Cache = filepath.Join(cache, "catalogue")
+	}
+	for i := range file.Servers {
+		if err := addServer(cfg, file, &file.Servers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addServer turns one entry into a child, or into a broken one with a reason.
+func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
+	prefix := s.Name + file.Names.Separator
+	if s.Prefix != nil {
+		prefix = *s.Prefix
+	}
+	broken := func(format string, args ...any) {
+		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Prefix: prefix, Reason: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case s.Disabled:
+		cfg.Disabled = append(cfg.Disabled, s.Name)
+		return nil
+	case s.Err != nil:
+		broken("%s", s.Err.String())
+		return nil
+	}
+	spec := children.Spec{
+		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
+		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
+		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
+		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
+		URL: s.URL, Headers: s.Headers,
+	}
+	if s.URL != "" {
+		spec.Transport = children.Transport(s.Type)
+	}
+	if s.Builtin != "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return exit.Errorf(exit.Failure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
+		}
+		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+		spec.Directories = true
+		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
+	}
+	switch {
+	case s.Timeout.Idle != nil:
+		spec.IdleTimeout = *s.Timeout.Idle
+	case spec.Share != children.ShareSession:
+		spec.IdleTimeout = sharedIdle
+	}
+	if profile, ok := validate.ProfileFor("", s.Command, s.Args); ok {
+		spec.Probe = profile.RootsProbe
+	}
+	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
+	return nil
+}
+
+// sharedIdle is how long a shared server may be idle unless hub.json says
+// otherwise; a session's own is never stopped, its state is the user's.
+const sharedIdle = 15 * time.Minute
+
+// rootsModes, shares, starts and eras translate hub.json's words; config has refused others.
+var (
+	rootsModes = map[string]children.RootsMode{"args": children.RootsArgs, "list": children.RootsList, "none": children.RootsNone}
+	shares     = map[string]children.Share{"roots": children.ShareRoots, "all": children.ShareAll}
+	starts     = map[string]children.StartMode{"eager": children.StartEager}
+	eras       = map[string]children.Era{"legacy": children.EraLegacy, "modern": children.EraModern}
+)

@@ -1,0 +1,57 @@
+package setup
+
+import (
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub"
+	"mcphub/internal/config"
+)
+
+func file(t *testing.T, text string) *config.File {
+	t.Helper()
+	f, problems, err := config.Parse("/hub.json", []byte(text), nil)
+	if err != nil {
+		t.Fatal(problems, err)
+	}
+	return f
+}
+
+// C6: a session's own server is never stopped for being idle, a shared one
+// after a quarter of an hour, and either as hub.json says.
+func TestTimeouts(t *testing.T) {
+	f := file(t, `{"mcpServers":{
+		"own":      {"command": "x"},
+		"all":      {"command": "x", "share": "all"},
+		"roots":    {"command": "x", "share": "roots"},
+		"for-ever": {"command": "x", "share": "all", "timeout": {"idle": "0"}},
+		"own-idle": {"command": "x", "timeout": {"idle": "1h", "start": "5s", "call": "7s", "stop": "1s"}},
+		"off":      {"command": "x", "disabled": true}}}`)
+	var cfg hub.Config
+	for i := range f.Servers {
+		if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle := map[string]time.Duration{"own": 0, "all": 15 * time.Minute, "roots": 15 * time.Minute, "for-ever": 0, "own-idle": time.Hour}
+	specs := map[string]children.Spec{}
+	for _, c := range cfg.Children {
+		specs[c.Spec.Name] = c.Spec
+		if want, ok := idle[c.Spec.Name]; !ok || c.Spec.IdleTimeout != want {
+			t.Errorf("%s: idle %s, want %s", c.Spec.Name, c.Spec.IdleTimeout, want)
+		}
+	}
+	if len(specs) != len(idle) || len(cfg.Broken) != 0 {
+		t.Errorf("%d servers, broken: %v", len(specs), cfg.Broken)
+	}
+	if s := specs["own-idle"]; s.StartTimeout != 5*time.Second || s.CallTimeout != 7*time.Second || s.StopTimeout != time.Second {
+		t.Errorf("own-idle: %+v", s)
+	}
+	if s := specs["own"]; s.StartTimeout != time.Minute || s.CallTimeout != 10*time.Minute || s.StopTimeout != 2500*time.Millisecond {
+		t.Errorf("own: %+v", s)
+	}
+	if len(cfg.Disabled) != 1 || cfg.Disabled[0] != "off" {
+		t.Errorf("disabled: %q", cfg.Disabled)
+	}
+}

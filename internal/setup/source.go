@@ -1,0 +1,69 @@
+package setup
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+)
+
+// A Source says where the configuration of a hub comes from.
+type Source struct {
+	Version     string      // of this program
+	Config      string      // --config: the file to read; "" for the one that is found
+	Roots       string      // --roots: directories separated by commas
+	RootsGiven  func() bool // --roots was on the command line, empty or not
+	BuiltinOnly bool        // the embedded server alone, whatever files there are
+
+	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
+}
+
+// Load reads hub.json, or gives the default where there is none.
+func (s *Source) Load(w io.Writer) (*config.File, error) {
+	if s.BuiltinOnly {
+		return config.Default(), nil
+	}
+	path, unused := config.Find(s.Config, os.LookupEnv, exists)
+	if unused != "" {
+		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
+	}
+	if path == "" {
+		return config.Default(), nil
+	}
+	file, problems, err := config.Load(path, os.LookupEnv)
+	for _, p := range problems {
+		if err == nil || p.Severity != config.SeverityError { // the error says the others
+			s.tell(w, p)
+		}
+	}
+	if err != nil {
+		home, _ := os.UserHomeDir() // without it nothing starts there
+		return nil, &exit.Error{Code: exit.Config, Err: alsoWrong(err, home)}
+	}
+	return file, nil
+}
+
+func (s *Source) tell(w io.Writer, p config.Problem) {
+	if s.problem != nil {
+		s.problem(p)
+		return
+	}
+	fmt.Fprintln(w, p.String())
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// AuditFolder reads hub.json for the folder of the audit log; "" where none is kept.
+func (s *Source) AuditFolder(w io.Writer) (string, error) {
+	file, err := s.Load(w)
+	if err != nil {
+		return "", err
+	}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
+	return auditFolder(file, home, os.Getenv), nil
+}

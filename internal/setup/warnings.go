@@ -1,0 +1,59 @@
+package setup
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"mcphub/hub"
+	"mcphub/internal/config"
+)
+
+// withoutEffect lists settings that are read and change nothing in this
+// version, and whose loss opens nothing.
+func withoutEffect(f *config.File) []config.Problem {
+	var out []config.Problem
+	for i := range f.Policy.Rules {
+		r := &f.Policy.Rules[i]
+		if r.Serve && r.Then == config.ThenEscalate && (r.If.Paths == nil || r.If.Paths.Within == "") {
+			p := f.At("policy", "rules", strconv.Itoa(i), "serve")
+			p.Severity, p.Text, p.Hint = config.SeverityWarning, "has no effect: the rule names no directory", `name one under "within"`
+			out = append(out, p)
+		}
+	}
+	note := func(text string, path ...string) {
+		p := f.At(path...)
+		p.Severity, p.Text = config.SeverityWarning, text+" in this version: the setting has no effect"
+		out = append(out, p)
+	}
+	def := config.Default()
+	if f.Expose != def.Expose {
+		note("every tool is listed", "expose")
+	}
+	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
+		note("mcphub approve needs a terminal of Unix", "approval", "local")
+	}
+	return out
+}
+
+// doubtful lists what is very likely a mistake in a policy: rules about tools
+// by the names that the client sees, which no rule is asked by.
+func doubtful(f *config.File, cfg *hub.Config) []config.Problem {
+	var out []config.Problem
+	for i := range f.Policy.Rules {
+		for k, pattern := range f.Policy.Rules[i].If.Tools {
+			for _, c := range cfg.Children {
+				if c.Prefix != "" && strings.HasPrefix(pattern, c.Prefix) {
+					p := f.At("policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))
+					p.Severity = config.SeverityWarning
+					p.Text = fmt.Sprintf("rules know tools by the names that their servers give them; %q begins with a prefix of the hub's", pattern)
+					p.Hint = fmt.Sprintf("write %q, and %q under servers", strings.TrimPrefix(pattern, c.Prefix), c.Spec.Name)
+					out = append(out, p)
+					break
+				}
+			}
+		}
+	}
+	return out
+}

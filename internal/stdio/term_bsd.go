@@ -1,0 +1,13 @@
+//go:build unix && !linux
+
+package stdio
+
+import "golang.org/x/sys/unix"
+
+const ioctlGetTermios = unix.TIOCGETA
+
+// flushInput drops what was typed and not read yet.
+func flushInput(fd int) error {
+	const read = 1 // FREAD of sys/fcntl.h
+	return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, read)
+}
