@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // ArgRule is what an operator or a profile says about one argument.
@@ -32,10 +34,10 @@ type ruleNode struct {
 
 func (n *ruleNode) add(pointer string, r *boundRule) error {
 	if pointer != "" && pointer[0] != '/' {
-		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", quoteForMessage(pointer), pointer)
+		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", chars.Quote(pointer), pointer)
 	}
 	if r.Base != "" && r.Base[0] != '/' {
-		return fmt.Errorf("base %s of argument %s does not begin with a slash", quoteForMessage(r.Base), quoteForMessage(pointer))
+		return fmt.Errorf("base %s of argument %s does not begin with a slash", chars.Quote(r.Base), chars.Quote(pointer))
 	}
 	at := n
 	for rest := pointer; rest != ""; {
@@ -55,7 +57,7 @@ func (n *ruleNode) add(pointer string, r *boundRule) error {
 		if next == nil {
 			next = &ruleNode{}
 			at.kids[token] = next
-			at.folded[foldName(token)] = next
+			at.folded[chars.FoldName(token)] = next
 		}
 		at = next
 	}
@@ -79,7 +81,7 @@ func step(at []position, token string) []position {
 		if kid := p.node.kids[token]; kid != nil {
 			next = append(next, position{kid, p.folded})
 		} else if p.node.folded != nil {
-			if kid := p.node.folded[foldName(token)]; kid != nil {
+			if kid := p.node.folded[chars.FoldName(token)]; kid != nil {
 				next = append(next, position{kid, true})
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // Limits of one strict walk. They bound what a hostile caller can make the walk cost; no honest call comes near them.
@@ -33,7 +36,7 @@ func (e *ArgumentsError) Error() string {
 	if e.Pointer == "" {
 		return "arguments: " + e.Message
 	}
-	return "arguments at " + quoteForMessage(e.Pointer) + ": " + e.Message
+	return "arguments at " + chars.Quote(e.Pointer) + ": " + e.Message
 }
 
 type kind uint8
@@ -78,8 +81,8 @@ type tree struct {
 	buf     bytes.Buffer
 	depth   int // limit
 	room    wordRoom
-	work    budget   // of the call
-	view    callView // likewise
+	work    budget.Budget // of the call
+	view    callView      // likewise
 }
 
 var trees = sync.Pool{New: func() any { return new(tree) }}
@@ -91,8 +94,8 @@ func newTree(depth int) *tree {
 }
 
 // budget is that of a call with arguments of some length.
-func (t *tree) budget(size int) *budget {
-	t.work = *newBudget(size)
+func (t *tree) budget(size int) *budget.Budget {
+	t.work = *budget.New(size)
 	return &t.work
 }
 
@@ -102,7 +105,7 @@ func (t *tree) free() {
 		return
 	}
 	clear(t.docs)
-	t.view, t.work = callView{}, budget{}
+	t.view, t.work = callView{}, budget.Budget{}
 	t.docs, t.nodes, t.buf = t.docs[:0], t.nodes[:0], bytes.Buffer{}
 	t.dec.Reset(&t.buf) // it would keep the arguments alive
 	trees.Put(t)

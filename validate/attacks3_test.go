@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/validate/budget"
 )
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
@@ -143,7 +145,8 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), work: &budget{left: 40 * entrySteps}}
+	j := &judge{c: c, w: w.where(), v: w.view(), work: budget.New(0)}
+	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {

@@ -14,6 +14,8 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // ChildConfig is what hub.json says about one child and its paths.
@@ -109,7 +111,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
 		if c.children[cc.Name] != nil {
-			err = errors.Join(err, fmt.Errorf("server %s: configured twice", quoteForMessage(cc.Name)))
+			err = errors.Join(err, fmt.Errorf("server %s: configured twice", chars.Quote(cc.Name)))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -143,7 +145,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 			}
 		}
 		if hint != "" {
-			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: quoteForMessage(p) + text, Hint: hint})
+			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
 		protect(dir)
@@ -172,19 +174,19 @@ func newChild(cc ChildConfig) (*child, error) {
 	}
 	var errs []error
 	if ch.mode > ModeOff {
-		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", quoteForMessage(cc.Name)))
+		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", chars.Quote(cc.Name)))
 	}
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
 			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
 			if bad == nil && rule.Role > RoleDelete {
-				bad = fmt.Errorf("argument %s has no known role", quoteForMessage(pointer))
+				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
 			}
 			if bad == nil && rule.Role == RoleNone && rule.Base != "" {
-				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", quoteForMessage(pointer))
+				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
 			}
 			if bad != nil {
-				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", quoteForMessage(cc.Name), quoteForMessage(tool), bad))
+				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", chars.Quote(cc.Name), chars.Quote(tool), bad))
 			}
 		}
 	}
@@ -215,7 +217,7 @@ func (c *Checker) shield(p string) (shielded, error) {
 		p = c.home + p[1:]
 	}
 	if !c.platform.IsAbs(p) {
-		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", quoteForMessage(given))
+		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
 	var s shielded
 	add := func(spelling string) {
@@ -241,8 +243,8 @@ type Scan struct {
 	findings  []Finding
 	resources []Finding // URIs of bound schemes; where byClient holds, of any
 	byClient  bool
-	work      budget // what judging it may cost
-	value     any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	work      budget.Budget // what judging it may cost
+	value     any           // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -292,7 +294,7 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	return s, err
 }
 
-func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
+func (c *Checker) search(t *Tool, tr *tree, work *budget.Budget) (*Scan, error) {
 	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
 	if err := d.run(); err != nil {
 		return nil, err
@@ -377,7 +379,7 @@ func (j *judge) watch() {
 // all judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) all(findings []Finding) []Judged {
 	list := j.readings(findings)
-	if j.work.spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
+	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
 	}
 	if j.ruling != nil {
@@ -396,7 +398,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
-		if j.work.spent() {
+		if j.work.Spent() {
 			return append(list, j.overspent(&findings[i]))
 		}
 		f := &findings[i]
@@ -407,7 +409,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 			}
 			continue
 		}
-		j.work.spend(judgeSteps)
+		j.work.Spend(budget.JudgeSteps)
 		list = append(list, out)
 		if elsewhere {
 			again = append(again, len(list)-1)
@@ -450,7 +452,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 // count so far.
 func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
 	for i, at := range again {
-		if j.work.spent() {
+		if j.work.Spent() {
 			return append(list, j.overspent(&findings[0]))
 		}
 		if at < 0 {
@@ -499,7 +501,7 @@ func (j *judge) keepDir(f *Finding, dir string) {
 func (j *judge) keepDirs(out *Judged) {
 	for _, r := range out.Readings {
 		dir := r.Path
-		if !climbs(dir) {
+		if !chars.Climbs(dir) {
 			dir = j.c.platform.Clean(dir)
 		}
 		if r.dir && !slices.Contains(j.own, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"mcphub/validate/chars"
 )
 
 // smallStack makes recursion that is not bounded end a test at once: the stack of a goroutine may not grow beyond what the
@@ -151,7 +153,7 @@ func FuzzDeepArguments(f *testing.F) {
 		defer tr.free()
 		if werr := tr.walk([]byte(text), -1, 1, lenient...); werr != nil {
 			var e *ArgumentsError
-			if errors.As(werr, &e) && e.Code == CodeArgsTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && classOf(key) == keyOther && foldName(key) == key {
+			if errors.As(werr, &e) && e.Code == CodeArgsTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && classOf(key) == keyOther && chars.FoldName(key) == key {
 				t.Fatalf("under %q a text that nests too deeply passes: %.100q", key, text)
 			}
 		}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const (
@@ -17,7 +20,7 @@ type detector struct {
 	t         *tree
 	c         *Checker
 	tool      *Tool
-	work      *budget // of the call
+	work      *budget.Budget // of the call
 	findings  []Finding
 	roleKey   int32 // memo of role
 	roleSeen  Role
@@ -73,7 +76,7 @@ func (d *detector) overflow() error {
 	if d.refused != nil {
 		return d.refused
 	}
-	if d.work.spent() {
+	if d.work.Spent() {
 		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
 	}
 	return nil
@@ -205,7 +208,7 @@ func (d *detector) segments(id int32, p place) {
 	}
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
-		if d.link(d.t.nodes[id].first, joined, p, false); climbs(joined) {
+		if d.link(d.t.nodes[id].first, joined, p, false); chars.Climbs(joined) {
 			d.add(Finding{Value: joined, How: HowClimbs, seat: d.t.nodes[id].first}, p)
 		}
 	}
@@ -231,7 +234,7 @@ func (d *detector) judgeTwins(a, b int32, p place) error {
 		return nil
 	}
 	return &ArgumentsError{Code: CodeArgsFolded, Pointer: d.t.pointer(b),
-		Message: "its name differs from that of " + quoteForMessage(d.t.name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
+		Message: "its name differs from that of " + chars.Quote(d.t.name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
 }
 
 // plainName reports a name that looks like an argument's, not like a file's.
@@ -253,7 +256,7 @@ func (d *detector) classOf(id int32) keyClass {
 		return class
 	}
 	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
-	folded := foldName(name)
+	folded := chars.FoldName(name)
 	switch declared := d.tool.folded[folded]; declared {
 	case keyOther, keyContent, keyQuery, keyEdit:
 	default:
@@ -272,7 +275,7 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
-	if !d.work.spend(wordSteps) {
+	if !d.work.Spend(wordSteps) {
 		return
 	}
 	name := d.t.name(id)
@@ -293,7 +296,7 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 	}
 	q := p
 	q.key = id
-	if p.names && trimEdges(name) != "" {
+	if p.names && chars.TrimEdges(name) != "" {
 		d.asPath(id, name, q, HowMember, true)
 		return
 	}
@@ -332,7 +335,7 @@ func (d *detector) str(id int32, p place) error {
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
 		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
-			if !d.work.spend(len(raw)/byteSteps + findSteps) {
+			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
 			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
@@ -372,7 +375,7 @@ func looksNested(raw []byte) bool {
 }
 
 // isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
-func isStripped(r rune) bool { return isEdge(r) && !strings.ContainsRune("\"'`<>", r) }
+func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
 // value judges one string by what governs it.
 func (d *detector) value(id int32, s string, p place) {
@@ -393,7 +396,7 @@ func (d *detector) value(id int32, s string, p place) {
 		return
 	}
 	if d.tool.pathFormats && p.class != keyPath {
-		if !d.work.spend(findSteps) {
+		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
 		if how := d.tool.schema.pathAt(d.t, id); how != "" && !d.tool.schema.hintsAt(d.t, id).enum {
@@ -429,14 +432,14 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(chars.TrimEdges(s)) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && lastWord(d.t, p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
 		}
-		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
+		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
@@ -449,7 +452,7 @@ func (d *detector) value(id int32, s string, p place) {
 
 // isFlagged reports a string that begins with an option and goes on, by a blank or as code.
 func isFlagged(s string) bool {
-	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && (hasBlank(s) || strings.ContainsAny(s, "'\"("))
+	return len(s) > 2 && s[0] == '-' && (chars.IsLetter(s[1]) || s[1] == '-' && chars.IsLetter(s[2])) && (chars.HasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
@@ -24,7 +26,7 @@ func (r Role) String() string { return nameOf(roleNames, int(r)) }
 func ParseRole(s string) (Role, error) {
 	i := slices.Index(roleNames, s)
 	if i < 0 {
-		return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", quoteForMessage(s))
+		return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", chars.Quote(s))
 	}
 	return Role(i), nil
 }
@@ -54,7 +56,7 @@ func (m Mode) String() string { return nameOf(modeNames, int(m)) }
 func ParseMode(s string) (Mode, error) {
 	i := slices.Index(modeNames, s)
 	if i < 0 {
-		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", quoteForMessage(s))
+		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", chars.Quote(s))
 	}
 	return Mode(i), nil
 }

@@ -3,6 +3,9 @@ package validate
 import (
 	"regexp"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const maxBraces = 64
@@ -165,15 +168,15 @@ func shortRange(s string) string {
 
 // patterns judges what a value stands for as a glob: its alternatives, written out.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
-	if hasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
+	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
 		return
 	}
-	if !d.work.spend(2*len(s)/byteSteps + findSteps) {
+	if !d.work.Spend(2*len(s)/budget.ByteSteps + budget.FindSteps) {
 		return
 	}
 	alternatives, ok := writtenOut(s)
 	if !ok {
-		if climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
+		if chars.Climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
 			d.add(Finding{Value: s, How: HowClimbs, Member: member, seat: id}, p)
 		}
 		return

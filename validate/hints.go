@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/chars"
 )
 
 // pathFormats are the formats by which a schema declares a string to be a path on the child's machine, in lower case and
 // without what stands between their words.
-var pathFormats = wordSet("path paths filepath filepaths file files filename directory directorypath directoryname dir dirpath dirname folder folderpath " +
+var pathFormats = chars.WordSet("path paths filepath filepaths file files filename directory directorypath directoryname dir dirpath dirname folder folderpath " +
 	"foldername fileuri fileurl fileordirectory absolutepath abspath relativepath relpath localpath ospath fspath systempath filesystempath posixpath " +
 	"workspacepath newpath pathlike")
 
@@ -20,7 +22,7 @@ func isPathFormat(format string) bool {
 		if r == '-' || r == '_' || r == ' ' || r == '.' {
 			return -1
 		}
-		return foldRune(r)
+		return chars.FoldRune(r)
 	}, format)]
 }
 
@@ -347,7 +349,7 @@ var (
 	pathWords2 = regexp.MustCompile(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)
 	fileWords  = regexp.MustCompile(`(?i)\b(?:files?|director(?:y|ies)|folders?|workspace|disk|filesystem)\b`)
 	otherWords = regexp.MustCompile(`(?i)\b(?:urls?|uris?|endpoint|routes?|http|https|api|propert(?:y|ies)|fields?|keys?|bucket|vault|repo|repository|branch|element|node|section|heading|request)\b`)
-	matchers   = wordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
+	matchers   = chars.WordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
 )
 
 // describesPath reports a description whose first sentence begins by calling its argument the path of a file or directory.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c         *Checker
-	work      *budget // of the call
+	work      *budget.Budget // of the call
 	view      callView
 	w         Where
 	v         rootsmgr.View
@@ -112,7 +114,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			return
 		}
 		var u unit
-		if !j.work.spend(readSteps) {
+		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
 		r, d, counts := j.reading(f, s, &u)
@@ -150,7 +152,7 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
-	if strings.Contains(f.Value, "${") && !j.work.spend(4*dollarWork(f.Value)) {
+	if strings.Contains(f.Value, "${") && !j.work.Spend(4*dollarWork(f.Value)) {
 		return
 	}
 	texts, all := j.c.variants(f)
@@ -170,12 +172,12 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
 		return false
 	}
-	whole, part := trimEdges(f.Raw), f.Value
+	whole, part := chars.TrimEdges(f.Raw), f.Value
 	if f.form == formText {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.c.platform.IsAbs(part) || isSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.c.platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"mcphub/validate/chars"
 )
 
 // Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
@@ -48,7 +50,7 @@ func ReadContainer(command string, args []string) *Container {
 // volume reads HOST:CONTAINER[:OPTIONS].
 func (c *Container) volume(spec string) {
 	from := 0
-	if isDrive(spec) {
+	if chars.IsDrive(spec) {
 		from = 2
 	}
 	i := strings.IndexByte(spec[from:], ':')
@@ -105,7 +107,7 @@ func (c *Container) toHost(p, cwd string) (string, bool) {
 		}
 		bestLen = len(m.Container)
 		host = m.Host
-		if !strings.HasPrefix(host, "/") && !isDrive(host) {
+		if !strings.HasPrefix(host, "/") && !chars.IsDrive(host) {
 			host = strings.TrimSuffix(cwd, "/") + "/" + host
 		}
 		if rest != "" {
@@ -123,7 +125,7 @@ func below(dir, clean string) (rest string, ok bool) {
 	if dir == "/" && strings.HasPrefix(clean, "/") {
 		return clean[1:], true
 	}
-	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && isSlash(clean[len(dir)]) {
+	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && chars.IsSlash(clean[len(dir)]) {
 		return clean[len(dir)+1:], true
 	}
 	return "", false
@@ -168,7 +170,7 @@ func (u use) local(text string) (s string, ok bool) {
 			return file, file != ""
 		}
 	case useShell:
-		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
+		return text, !chars.HasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
 	}
 	return text, true
 }
@@ -198,7 +200,7 @@ var (
 // hostOf is what HOST:CONTAINER says of this machine.
 func hostOf(spec string) string {
 	from := 0
-	if isDrive(spec) {
+	if chars.IsDrive(spec) {
 		from = 2
 	} else if _, _, n := dollarName(spec); n > 0 {
 		from = n // ${A:-x} has a colon of its own

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/chars"
 )
 
 // A root may be called [x], $HOME, %41 or {a,b}: names that some child reads as a pattern, a variable or an escape. Every
@@ -144,13 +145,13 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 	if o := j.oddRootOf(text); o != nil {
 		return o.dir, text[len(o.dir):], true
 	}
-	for _, whole := range []string{f.Raw, trimEdges(f.Raw)} {
+	for _, whole := range []string{f.Raw, chars.TrimEdges(f.Raw)} {
 		if whole == text || f.form != formPath {
 			continue
 		}
 		if o := j.oddRootOf(whole); o != nil {
 			for _, other := range o.others {
-				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || isSlash(rest[0])) {
+				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || chars.IsSlash(rest[0])) {
 					return o.dir, rest, true
 				}
 			}
@@ -162,7 +163,7 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 // withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
 // of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
 func (j *judge) withinRootName(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || climbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
@@ -183,7 +184,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 // quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
 // sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
 func (j *judge) quotedRoot(f *Finding) bool {
-	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || climbs(f.Value) {
+	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -206,7 +207,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 func (j *judge) firstRoot(text string, at int) (dir string) {
 	for _, r := range j.v.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
-			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || isSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || chars.IsSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
 				return d
 			}
 		}
@@ -229,7 +230,7 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
 			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue
 		}
-		if !isSlash(text[0]) {
+		if !chars.IsSlash(text[0]) {
 			text = "/" + text
 		}
 		j.absolute(dir+text, dir+text, "", yield)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/chars"
 )
 
 // ScanURI searches the URI of resources/read and of a subscription (V7). templates are the child's own URI templates:
@@ -253,7 +255,7 @@ func matchTemplate(template, uri string) (map[string]string, bool) {
 		if m := re.FindStringSubmatch(uri); m != nil {
 			vars := make(map[string]string, len(names))
 			for i, name := range names {
-				vars[name] = decodePercent(m[i+1])
+				vars[name] = chars.DecodePercent(m[i+1])
 			}
 			return vars, true
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"mcphub/validate/chars"
 )
 
 // Profile is what is known of a well-known server: which of its arguments are paths, in which role, and how it needs
@@ -194,7 +196,7 @@ func profileByCommand(command string, args []string) *Profile {
 				return p
 			}
 			for _, name := range p.Match.Packages {
-				if strings.Contains(slashed(token), "/node_modules/"+name+"/") {
+				if strings.Contains(chars.Slashed(token), "/node_modules/"+name+"/") {
 					return p
 				}
 			}
@@ -204,15 +206,15 @@ func profileByCommand(command string, args []string) *Profile {
 }
 
 // launchers run the program that their first plain argument names.
-var launchers = wordSet("npx bunx pnpx uvx uv pipx npm pnpm yarn bun deno node nodejs tsx python python3 py docker podman nerdctl env cmd sudo")
+var launchers = chars.WordSet("npx bunx pnpx uvx uv pipx npm pnpm yarn bun deno node nodejs tsx python python3 py docker podman nerdctl env cmd sudo")
 
 // launcherVerbs stand between a launcher and the program.
-var launcherVerbs = wordSet("run dlx exec tool x -y --yes container /c")
+var launcherVerbs = chars.WordSet("run dlx exec tool x -y --yes container /c")
 
 // packageFlags name the package; valueFlags take a value that is none.
 var (
-	packageFlags = wordSet("-p --package --from -m")
-	valueFlags   = wordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
+	packageFlags = chars.WordSet("-p --package --from -m")
+	valueFlags   = chars.WordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
 )
 
 // programTokens are the words of a command line that may name the server's program or package: the command itself and,

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // programsText is the one table of what known programs make of their words; its head explains how it is written.
@@ -424,5 +426,5 @@ func (c *commandLine) settle() {
 // isAssignment reports NAME=VALUE.
 func isAssignment(w string) bool {
 	i := strings.IndexByte(w, '=')
-	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) < 0
+	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !chars.IsLetter(byte(r)) && !chars.IsDigit(byte(r)) && r != '_' }) < 0
 }

@@ -3,6 +3,8 @@ package validate
 import (
 	"regexp"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // This file is rule 5: what free text holds that is a path all the same.
@@ -10,7 +12,7 @@ import (
 // prose judges a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
 func (d *detector) prose(id int32, s string, p place) {
-	v := trimEdges(s)
+	v := chars.TrimEdges(s)
 	if v == "" {
 		return
 	}
@@ -18,7 +20,7 @@ func (d *detector) prose(id int32, s string, p place) {
 		d.patch(id, s, p)
 		return
 	}
-	if len(v) > maxValue || hasBlank(v) {
+	if len(v) > maxValue || chars.HasBlank(v) {
 		return
 	}
 	if kind, texts := readScheme(v); kind == schemeFile {
@@ -110,7 +112,7 @@ func (d *detector) patch(id int32, s string, p place) {
 	before, after := 0, 0 // lines of the hunk that are still to come
 	held := ""            // a line that is a header where the next one is
 	for line := range strings.Lines(s) {
-		if d.work.spent() {
+		if d.work.Spent() {
 			return
 		}
 		line = strings.TrimRight(line, "\r\n")
@@ -172,12 +174,12 @@ func count(digits string) int {
 // header keeps the path of a header, as it is and without the directory that git puts before it.
 func (d *detector) header(id int32, v string, p place) {
 	v, _, _ = strings.Cut(v, "\t") // a date
-	v = unescaped(trimEdges(v))
+	v = unescaped(chars.TrimEdges(v))
 	if v == "" || v == "/dev/null" {
 		return
 	}
 	d.add(Finding{Value: v, How: HowHeader, seat: id}, p)
-	if len(v) > 2 && v[1] == '/' && isLetter(v[0]) {
+	if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
 		d.add(Finding{Value: v[2:], How: HowHeader, seat: id}, p)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/chars"
 )
 
 // watched is a protected path, and what is there now.
@@ -59,10 +60,10 @@ func (c *Checker) below(dir, p string) bool {
 		return false
 	}
 	if c.folds {
-		dir, p = foldName(dir), foldName(p)
+		dir, p = chars.FoldName(dir), chars.FoldName(p)
 	}
 	if c.windows {
-		dir, p = slashed(dir), slashed(p)
+		dir, p = chars.Slashed(dir), chars.Slashed(p)
 	}
 	_, ok := below(dir, p)
 	return ok

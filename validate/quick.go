@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/chars"
 )
 
 // Most arguments are objects of plain values and fit their schema. To see that they do takes no copy of them: a quick
@@ -61,7 +63,7 @@ type member struct {
 var kindOfType = map[string]kind{"null": kNull, "boolean": kBool, "object": kObject, "array": kArray, "number": kNumber, "integer": kNumber, "string": kString}
 
 // quickReads are the fields of a schema that a quick one is made of, and those that refuse nothing.
-var quickReads = wordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
+var quickReads = chars.WordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
 	"Minimum Maximum ExclusiveMinimum ExclusiveMaximum DraftVersion Location ID Format Title Description Default Comment ReadOnly WriteOnly Examples Deprecated")
 
 // quickOf reads a compiled schema; nil where it lets anything pass.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/validate/budget"
 )
 
 // quickSchema draws schemas of the keywords that a quick schema knows, and of some that it does not.
@@ -100,7 +102,7 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			quick := s.plainly(tr)
-			err := s.validate(tr.value(0), newBudget(0))
+			err := s.validate(tr.value(0), budget.New(0))
 			tr.free()
 			raw, _ := json.Marshal(doc)
 			switch {

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const (
@@ -38,29 +40,29 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 	decodes := 0
 	for i := 0; i < len(list); i++ {
 		s := list[i]
-		add(trimEdges(s))
+		add(chars.TrimEdges(s))
 		if !c.windows && strings.IndexByte(s, '\\') >= 0 {
-			add(slashed(s))
+			add(chars.Slashed(s))
 		}
 		if hasMeta(s) {
 			add(plainText(s))
 		}
 		if decodes < maxDecodes*4 {
-			if d := decodePercent(s); d != s {
+			if d := chars.DecodePercent(s); d != s {
 				decodes++
 				add(d)
 			}
-		} else if decodePercent(s) != s {
+		} else if chars.DecodePercent(s) != s {
 			more = true
 		}
-		add(compatible(s))
+		add(chars.Compatible(s))
 		if t, ok := stripped(s); ok {
 			add(t)
 		}
 		for _, e := range c.expand(s) {
 			add(e)
 		}
-		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
+		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || chars.Climbs(e) && !chars.Climbs(s)) {
 			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
 		more = more || unread(s)
@@ -69,7 +71,9 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 }
 
 // dollarWork is what writing out the variables of s costs: each looks for the end of its braces.
-func dollarWork(s string) int { return len(s)/byteSteps + strings.Count(s, "${")*(maxDollar/100) }
+func dollarWork(s string) int {
+	return len(s)/budget.ByteSteps + strings.Count(s, "${")*(maxDollar/100)
+}
 
 // unread reports a variable with more in its braces than is read.
 func unread(s string) bool {
@@ -165,7 +169,7 @@ func dollarName(s string) (name, fallback string, n int) {
 			i = 5
 		}
 		end := i
-		for end < len(s) && (isLetter(s[end]) || s[end] == '_' || end > i && isDigit(s[end])) {
+		for end < len(s) && (chars.IsLetter(s[end]) || s[end] == '_' || end > i && chars.IsDigit(s[end])) {
 			end++
 		}
 		if end == i {
@@ -189,7 +193,7 @@ func dollarName(s string) (name, fallback string, n int) {
 	}
 	body := s[2:end]
 	i := 0
-	for i < len(body) && (isLetter(body[i]) || body[i] == '_' || isDigit(body[i])) {
+	for i < len(body) && (chars.IsLetter(body[i]) || body[i] == '_' || chars.IsDigit(body[i])) {
 		i++
 	}
 	name = body[:i]
@@ -221,7 +225,7 @@ type spelled struct {
 func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 	c := j.c
 	if home, rest, ok := c.userHome(text); ok {
-		yield(spelled{text: text, path: home + slashed(rest)})
+		yield(spelled{text: text, path: home + chars.Slashed(rest)})
 	}
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
@@ -240,11 +244,11 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 		return
 	}
 	switch {
-	case !c.windows && (isDrive(text) || isUNC(text)):
+	case !c.windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(spelled{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
 	case c.platform.IsAbs(text):
 		j.absolute(text, text, "", yield)
-	case c.windows && isSlash(text[0]) && len(j.w.Cwd) > 1 && isLetter(j.w.Cwd[0]):
+	case c.windows && chars.IsSlash(text[0]) && len(j.w.Cwd) > 1 && chars.IsLetter(j.w.Cwd[0]):
 		yield(spelled{text: text, path: j.w.Cwd[:2] + text})
 	default:
 		j.relative(f, text, yield)
@@ -313,7 +317,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 // fromBelow yields what a climbing text means to who starts from some directory below a base: the rest of it, in every
 // directory above the base that it can climb to.
 func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(spelled)) {
-	rest := path.Clean(slashed(text))
+	rest := path.Clean(chars.Slashed(text))
 	ups := 0
 	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
 		rest = strings.TrimPrefix(rest[2:], "/")
@@ -321,7 +325,7 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(sp
 	for _, dir := range bases {
 		for n := 1; n < ups; n++ {
 			above := j.c.parent(dir)
-			if above == dir || !j.work.spend(readSteps) {
+			if above == dir || !j.work.Spend(budget.ReadSteps) {
 				break
 			}
 			dir = above
@@ -395,7 +399,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 // declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary
 // directories count as well.
 func (j *judge) declaredBase(value string) ([]string, bool) {
-	v := trimEdges(value)
+	v := chars.TrimEdges(value)
 	if kind, texts := readScheme(v); kind == schemeFile {
 		paths, err := j.c.platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
@@ -444,7 +448,7 @@ func (j *judge) globsBelow(f *Finding, dir, text string, yield func(spelled)) {
 		if !hasMeta(alt) {
 			continue
 		}
-		if globClimbs(slashed(alt)) {
+		if globClimbs(chars.Slashed(alt)) {
 			yield(spelled{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
@@ -15,7 +17,7 @@ import (
 
 // uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
 // findingsDoc prints it.
-var uriWords = wordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
+var uriWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
 
@@ -34,7 +36,7 @@ func (c *Checker) bind(cfg Config) error {
 	set, bad := resource.New(cfg.Resources)
 	for i, err := range bad {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", quoteForMessage(cfg.Resources[i]), err))
+			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", chars.Quote(cfg.Resources[i]), err))
 		}
 	}
 	c.resources, c.clientResources = set, cfg.ClientResources
@@ -64,13 +66,13 @@ func (d *detector) resources() (list []Finding, err error) {
 		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
 			continue
 		}
-		if !d.work.spend(findSteps) {
+		if !d.work.Spend(budget.FindSteps) {
 			return nil, &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.t.pointer(id), Message: "more URIs in one call than are judged; split it"}
 		}
 		if key == 0 {
 			key = -1
 		}
-		list = append(list, Finding{Pointer: d.t.pointer(id), Raw: clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
+		list = append(list, Finding{Pointer: d.t.pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
 	}
 	return list, nil
 }
@@ -143,7 +145,7 @@ func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Ju
 			out.Decision, out.Code, out.Outside, out.Hint = Deny, CodeOutsideResource, true, resourceHint(r.Grant)
 			out.bounds = set.List(r.Scheme)
 		}
-		out.Readings = []Reading{{Text: clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
+		out.Readings = []Reading{{Text: chars.Clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
 		list = append(list, out)
 	}
 	return list

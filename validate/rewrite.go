@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
@@ -48,7 +51,7 @@ func parseRewrite(words []string) (respelling, error) {
 		case RewriteResolvedRoot:
 			set |= resolvedRoots
 		default:
-			return 0, fmt.Errorf("rewrite %s is none of %s, %s", quoteForMessage(w), RewriteFileURI, RewriteResolvedRoot)
+			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
 		}
 	}
 	return set, nil
@@ -139,7 +142,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 }
 
 // misfit holds the call with these strings in it against the tool's schema.
-func (s *Scan) misfit(list []respelled, work *budget) error {
+func (s *Scan) misfit(list []respelled, work *budget.Budget) error {
 	if s.value == nil {
 		return nil
 	}
@@ -262,7 +265,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 			return ""
 		}
 	}
-	if rest != "" && isSlash(root[len(root)-1]) {
+	if rest != "" && chars.IsSlash(root[len(root)-1]) {
 		rest = rest[1:]
 	}
 	to := root + rest
@@ -280,7 +283,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 // cutDir takes a directory off the front of a path; rest keeps its separator.
 func cutDir(dir, text string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(text, dir)
-	return rest, ok && dir != "" && (rest == "" || isSlash(rest[0]))
+	return rest, ok && dir != "" && (rest == "" || chars.IsSlash(rest[0]))
 }
 
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
@@ -289,10 +292,10 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	c := j.c
 	fold := func(s string) string {
 		if c.windows {
-			s = slashed(s)
+			s = chars.Slashed(s)
 		}
 		if c.folds {
-			s = foldName(s)
+			s = chars.FoldName(s)
 		}
 		return s
 	}

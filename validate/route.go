@@ -1,10 +1,14 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+)
 
 var (
-	patchOps    = wordSet("add remove replace move copy test")
-	httpMethods = wordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
+	patchOps    = chars.WordSet("add remove replace move copy test")
+	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
 
 // isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
@@ -15,7 +19,7 @@ func (d *detector) isRoute(id int32) bool {
 	if t.nodes[id].kind != kString || d.tool.child.container != nil || t.name(id) != "path" && t.name(id) != "from" {
 		return false
 	}
-	if s := t.str(id); len(s) > maxTail || !strings.HasPrefix(s, "/") || climbs(s) || d.c.firstExists(s) {
+	if s := t.str(id); len(s) > maxTail || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.c.firstExists(s) {
 		return false
 	}
 	at := t.child(t.nodes[id].parent, "op")

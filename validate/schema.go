@@ -15,6 +15,9 @@ import (
 	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
@@ -36,7 +39,7 @@ type SchemaError struct {
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("argument %s: %s", quoteForMessage(e.Pointer), e.Message)
+	return fmt.Sprintf("argument %s: %s", chars.Quote(e.Pointer), e.Message)
 }
 
 var errBudget = errors.New("budget spent")
@@ -44,13 +47,13 @@ var errBudget = errors.New("budget spent")
 // meter is what one validation may still spend: steps of the call's budget, and time of regular expressions, which
 // nobody can count the work of. It belongs to one instance.
 type meter struct {
-	work  *budget
+	work  *budget.Budget
 	regex time.Duration
 	steps int
 	spent bool
 }
 
-func (m *meter) reset(work *budget) {
+func (m *meter) reset(work *budget.Budget) {
 	*m = meter{work: work, regex: regexBudget}
 }
 
@@ -59,7 +62,7 @@ func (m *meter) reset(work *budget) {
 func (m *meter) step(steps int) error {
 	m.steps++
 	deep := m.steps&0xff == 0 && runtime.Callers(schemaFrames, make([]uintptr, 1)) > 0
-	if m.spent || deep || !m.work.spend(steps) {
+	if m.spent || deep || !m.work.Spend(steps) {
 		m.spent = true
 		panic(errBudget)
 	}
@@ -140,7 +143,7 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 	if err := t.walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
 		var e *ArgumentsError
 		if errors.As(err, &e) {
-			return nil, fmt.Errorf("inputSchema at %s: %s", quoteForMessage(e.Pointer), e.Message)
+			return nil, fmt.Errorf("inputSchema at %s: %s", chars.Quote(e.Pointer), e.Message)
 		}
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 }
 
 // cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.
-var cheap = wordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
+var cheap = chars.WordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
 	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
 
 var schemaFields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
@@ -178,7 +181,7 @@ func says(s *jsonschema.Schema, is func(field string) bool) bool {
 type refuseLoader struct{}
 
 func (refuseLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", quoteForMessage(url))
+	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", chars.Quote(url))
 }
 
 // schemaURL is the base of relative references: a name that nothing can be loaded from.
@@ -285,7 +288,7 @@ func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 }
 
 // validate judges decoded arguments.
-func (s *schema) validate(v any, work *budget) error {
+func (s *schema) validate(v any, work *budget.Budget) error {
 	if s == nil {
 		return nil
 	}
@@ -330,7 +333,7 @@ func runSchema(in *instance, v any) (err error) {
 	}
 	var ve *jsonschema.ValidationError
 	if !errors.As(bad, &ve) {
-		return &SchemaError{Code: CodeSchemaViolation, Message: clip(bad.Error(), 500)}
+		return &SchemaError{Code: CodeSchemaViolation, Message: chars.Clip(bad.Error(), 500)}
 	}
 	return describe(ve)
 }
@@ -371,7 +374,7 @@ func describe(ve *jsonschema.ValidationError) *SchemaError {
 		p.WriteByte('/')
 		p.WriteString(escapeToken(token))
 	}
-	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
+	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
@@ -385,7 +388,7 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 	case *jskind.Type:
 		return "got " + k.Got + ", want " + strings.Join(k.Want, " or ")
 	case *jskind.Pattern:
-		return "does not match the pattern " + quoteForMessage(k.Want)
+		return "does not match the pattern " + chars.Quote(k.Want)
 	}
 	return e.ErrorKind.LocalizedString(p)
 }
@@ -397,14 +400,7 @@ func quoteList(names []string) string {
 			q = append(q, fmt.Sprintf("and %d more", len(names)-i))
 			break
 		}
-		q = append(q, quoteForMessage(n))
+		q = append(q, chars.Quote(n))
 	}
 	return strings.Join(q, ", ")
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
 }

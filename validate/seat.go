@@ -1,6 +1,11 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+)
 
 // seen is what two findings of one string are the same by.
 type seen struct {
@@ -22,7 +27,7 @@ func (d *detector) add(f Finding, p place) {
 	if again && (before || f.relative()) {
 		return
 	}
-	if !d.work.spend(findSteps) {
+	if !d.work.Spend(budget.FindSteps) {
 		return
 	}
 	if d.at.seen == nil {
@@ -96,7 +101,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
+	d.at = seat{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
 }
 
 func (d *detector) role(key int32) Role {

@@ -4,6 +4,9 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 func lastWord(t *tree, key int32) string {
@@ -110,7 +113,7 @@ func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
 			if text == item.text { // what stands behind an option or a sign is not written out
 				d.shellGlob(id, item.pattern, p)
 			}
-			if hasBlank(text) {
+			if chars.HasBlank(text) {
 				d.words(id, text, false, p)
 			} else {
 				d.wordPieces(id, text, p)
@@ -124,11 +127,11 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind == schemeOther {
 		return
 	}
-	if !d.work.spend(dollarWork(s)) {
+	if !d.work.Spend(dollarWork(s)) {
 		return
 	}
 	eachPiece(s, func(w string) {
-		if w != s && d.work.spend(wordSteps/2) {
+		if w != s && d.work.Spend(wordSteps/2) {
 			d.word(id, w, seatPlain, p, HowShell)
 		}
 	})
@@ -140,8 +143,8 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 	if code {
 		d.word(id, s, seatPlain, p, HowShell)
 	}
-	for token := range strings.FieldsFuncSeq(s, isBlank) {
-		if !d.work.spend(wordSteps + len(token)/byteSteps) {
+	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+		if !d.work.Spend(wordSteps + len(token)/budget.ByteSteps) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}
@@ -174,11 +177,11 @@ func (d *detector) sedFiles(id int32, s string, p place) {
 		line = strings.TrimRight(line, "\n")
 		for i := 0; i+1 < len(line) && len(line) <= maxTail; i++ {
 			before := strings.TrimRight(line[:i], " \t")
-			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && isLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
+			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && chars.IsLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
 				continue
 			}
 			file := strings.TrimLeft(line[i+1:], " \t")
-			if !d.work.spend(wordSteps + len(file)/byteSteps) {
+			if !d.work.Spend(wordSteps + len(file)/budget.ByteSteps) {
 				d.refuse(id, "more words than can be judged")
 				return
 			}
@@ -217,7 +220,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	written := at == seatWritten
 	if len(w) > maxRaw {
-		if w = trimEdges(w); len(w) > maxRaw {
+		if w = chars.TrimEdges(w); len(w) > maxRaw {
 			d.longWord(id, w, p, how)
 			return
 		}
@@ -238,7 +241,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		}
 		return
 	case schemeFile:
-		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !isSlash(rest[0]) {
+		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
 				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
@@ -308,7 +311,7 @@ func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
 	}
 	d.writes = at == seatWritten
 	defer func() { d.writes = false }()
-	if hasBlank(w) {
+	if chars.HasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
 			d.link(id, w, p, false)
 		}
@@ -324,7 +327,7 @@ func (d *detector) isProgramWord(w string, at wordSeat) bool {
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
-	if strings.IndexByte(w, '$') >= 0 && !d.work.spend(wordSteps+dollarWork(w)) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(wordSteps+dollarWork(w)) {
 		return
 	}
 	if dotted := dotVariables(w); dotted != w {
@@ -353,7 +356,7 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 		return
 	}
 	head, _, _ := strings.Cut(w, "?")
-	if up := path.Clean(head); climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
 		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
 	}
 	d.urlLink(id, w, p, false)
@@ -361,7 +364,7 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.
 func (d *detector) longWord(id int32, w string, p place, how string) {
-	if hasBlank(w) {
+	if chars.HasBlank(w) {
 		return // a text; its words are looked at by themselves
 	}
 	if _, ok := d.look(w, false); ok {

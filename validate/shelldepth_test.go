@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/budget"
 )
 
 // deepShapes are texts by which a reader of shell strings can be made to call itself: head, n times over, then tail.
@@ -34,7 +36,7 @@ var insideShapes = []struct{ begin, head, end string }{
 // stand too deep in each other are refused. Without the bound this test does not fail, it ends.
 func TestShellDepth(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(2*maxNesting + 4<<20)) // a stack grows by doubling
-	read := func(s string) string { return readShell(s, DefaultDepth, newBudget(len(s))).fault }
+	read := func(s string) string { return readShell(s, DefaultDepth, budget.New(len(s))).fault }
 	for _, n := range []int{20, 200, 4095, 32_000, 131_000} {
 		for _, shape := range deepShapes {
 			if n*len(shape.head) > maxScript {
@@ -113,7 +115,7 @@ func FuzzShellDepth(f *testing.F) {
 		if len(begin)+len(middle)+int(n)*(len(head)+len(tail)) > maxScript {
 			return
 		}
-		readShell(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), DefaultDepth, newBudget(maxScript))
+		readShell(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), DefaultDepth, budget.New(maxScript))
 	})
 }
 
@@ -135,8 +137,8 @@ func FuzzShell(f *testing.F) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	f.Fuzz(func(t *testing.T, s string) {
-		r := readShell(s, DefaultDepth, newBudget(len(s)))
-		if most := newBudget(len(s)).left / wordSteps; len(r.items) > most {
+		r := readShell(s, DefaultDepth, budget.New(len(s)))
+		if most := budget.CallSteps * max(len(s), budget.CallBytes) / budget.CallBytes / wordSteps; len(r.items) > most {
 			t.Errorf("%d words, the budget is for %d", len(r.items), most)
 		}
 		args := []byte(`{"command":` + string(quoteJSON(s)) + `}`)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/budget"
 )
 
 // A shell writes its globs out before the program sees them, so that a pattern may be the name of a symlink. The word
@@ -135,7 +137,7 @@ type globber struct {
 // where there is more than can be looked at.
 func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !hasMeta(parts[0]) {
-		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
 		if part := unhide.Replace(parts[0]); part != "" && part != "." {
@@ -145,7 +147,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		parts = parts[1:]
 	}
 	if len(parts) == 0 {
-		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
 		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
@@ -160,7 +162,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	if err != nil {
 		return !errors.Is(err, errBudget)
 	}
-	if !g.j.work.spend(entrySteps * len(entries)) {
+	if !g.j.work.Spend(entrySteps * len(entries)) {
 		return false
 	}
 	pattern := matchable(parts[0])
@@ -232,7 +234,7 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if l, ok := j.lists[dir]; ok {
 		return l, nil
 	}
-	if !j.work.spend(lookSteps) {
+	if !j.work.Spend(budget.LookSteps) {
 		return nil, errBudget
 	}
 	entries, err := j.c.list(dir)
@@ -242,7 +244,7 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
-	if !j.work.spend(entrySteps * len(entries)) {
+	if !j.work.Spend(entrySteps * len(entries)) {
 		return nil, errBudget
 	}
 	list := make([]listed, 0, len(entries))

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const (
@@ -31,7 +34,7 @@ func nesting(s string) int {
 		case '-', '+', '!', '~', '=', '*', '&', '|', '<':
 			n += chainStack
 		default:
-			if i == 0 || !isLetter(s[i-1]) {
+			if i == 0 || !chars.IsLetter(s[i-1]) {
 				for _, word := range openingWords {
 					if strings.HasPrefix(s[i:], word) {
 						n += bracketStack
@@ -67,7 +70,7 @@ type shellReader struct {
 	odd   bool // a command, or cd, may not be what its name says
 	reads bool // something may run, or take for names, what is in a file
 	roams bool // something may work in a directory that nobody can tell: cd "$x", a program that is told to
-	work  *budget
+	work  *budget.Budget
 	depth int             // how deep the commands stand in each other
 	most  int             // limits.depth
 	given map[string]bool // names that the string may give a value to
@@ -79,7 +82,7 @@ type shellReader struct {
 type scope struct{ captured, filed, maybe, timed bool }
 
 // readShell reads a shell string: by the grammar of bash, or crudely and by the strictest reading where it has none.
-func readShell(s string, depth int, work *budget) *shellReader {
+func readShell(s string, depth int, work *budget.Budget) *shellReader {
 	r := &shellReader{work: work, most: depth, only: true, given: variablesOf(s).names}
 	r.text(s, scope{})
 	for i := range r.items {
@@ -118,7 +121,7 @@ func (r *shellReader) text(s string, in scope) {
 
 // spend takes the cost of some bytes off the budget.
 func (r *shellReader) spend(n int) bool {
-	if r.fault == "" && !r.work.spend(wordSteps+n/byteSteps) {
+	if r.fault == "" && !r.work.Spend(wordSteps+n/budget.ByteSteps) {
 		r.fault = "more words than can be judged"
 	}
 	return r.fault == ""
@@ -128,7 +131,7 @@ func (r *shellReader) spend(n int) bool {
 func (r *shellReader) crude(s string) {
 	r.odd = true
 	last := ""
-	for token := range strings.FieldsFuncSeq(s, isBlank) {
+	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
 		bare := unquote(token)
 		if last == "cd" || last == "pushd" || last == "-C" {
 			r.where.move(bare, sureNot)
@@ -144,7 +147,7 @@ func (r *shellReader) crude(s string) {
 	for _, quote := range []string{"'", `"`, "`"} {
 		parts := strings.Split(s, quote)
 		for _, part := range parts[1:] {
-			if len(part) <= maxTail && hasBlank(part) && strings.IndexByte(part, '/') >= 0 {
+			if len(part) <= maxTail && chars.HasBlank(part) && strings.IndexByte(part, '/') >= 0 {
 				r.add(shellItem{shellWord: shellWord{text: part}, whole: true})
 			}
 		}
@@ -159,7 +162,7 @@ func unquote(s string) string {
 		return s
 	}
 	if strings.Contains(s, "$'") {
-		s = ansi(s)
+		s = chars.Ansi(s)
 	}
 	return quoteMarks.Replace(s)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/chars"
 )
 
 // A shellPart is a text that is being read, of which nodes are parts.
@@ -90,7 +92,7 @@ func intoFile(red *syntax.Redirect) bool {
 }
 
 // outputs are no files.
-var outputs = wordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
+var outputs = chars.WordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
 
 // redirect reads the target of a redirection, or what a program is given to read.
 func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {

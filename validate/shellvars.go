@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/chars"
 )
 
 // emptied gives a variable no value.
@@ -25,15 +27,15 @@ func variablesOf(text string) *shellVariables {
 	text = emptied.ReplaceAllString(text, " ")
 	v.names = make(map[string]bool)
 	for i := 0; i < len(text); {
-		if !isLetter(text[i]) && text[i] != '_' {
+		if !chars.IsLetter(text[i]) && text[i] != '_' {
 			i++
 			continue
 		}
 		end := i
-		for end < len(text) && (isLetter(text[end]) || isDigit(text[end]) || text[end] == '_') {
+		for end < len(text) && (chars.IsLetter(text[end]) || chars.IsDigit(text[end]) || text[end] == '_') {
 			end++
 		}
-		if end-i <= 255 && (i == 0 || !isDigit(text[i-1]) && strings.IndexByte("${#!", text[i-1]) < 0) {
+		if end-i <= 255 && (i == 0 || !chars.IsDigit(text[i-1]) && strings.IndexByte("${#!", text[i-1]) < 0) {
 			v.names[text[i:end]] = true
 		}
 		i = end
@@ -51,7 +53,7 @@ func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, 
 	lower, some, given := false, false, false
 	for i := 0; i < len(w); {
 		name, fallback, n := dollarName(w[i:])
-		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
+		if n == 0 && w[i] == '$' && i+1 < len(w) && (chars.IsDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
 			if w[i+1] == '0' {
 				return "", false
 			}
@@ -114,7 +116,7 @@ func dotVariables(w string) string {
 	var b strings.Builder
 	for i := 0; i < len(w); {
 		_, _, n := dollarName(w[i:])
-		if n == 0 && w[i] == '$' && i+1 < len(w) && (isDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
+		if n == 0 && w[i] == '$' && i+1 < len(w) && (chars.IsDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
 			n = 2
 		}
 		if n > 0 && (i == 0 || w[i-1] == '/') && i+n < len(w) && w[i+n] == '/' {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/chars"
 )
 
 // wordSeat is where a word of a shell string stands.
@@ -108,7 +110,7 @@ func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
 			b.literal(p.Value, quoted)
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				b.put(ansi(p.Value), true)
+				b.put(chars.Ansi(p.Value), true)
 			} else {
 				b.put(p.Value, true)
 			}
@@ -243,32 +245,6 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.unknown(text, quoted)
 }
 
-// ansi decodes the text of $'...', or all such texts of a word. What is no escape stands for itself.
-func ansi(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		r, n := escapeSequence(s[i:])
-		if at := strings.IndexByte("abefnrtvE", s[i]); at >= 0 {
-			b.WriteByte("\a\b\x1b\f\n\r\t\v\x1b"[at])
-		} else if n == 0 {
-			b.WriteByte(s[i])
-		} else {
-			if s[i]|0x20 == 'u' {
-				b.WriteRune(r)
-			} else {
-				b.WriteByte(byte(r))
-			}
-			i += n - 1
-		}
-	}
-	return b.String()
-}
-
 // pieceEnds end a path for some program. A ${...} stays whole.
 const pieceEnds = "'\"`<>()=;|&,{}[]%"
 
@@ -300,7 +276,7 @@ func eachPiece(token string, yield func(string)) {
 
 // isEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.
 func isEscape(w string) bool {
-	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !isLetter(w[1]) && !isUNC(w))
+	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !chars.IsLetter(w[1]) && !chars.IsUNC(w))
 }
 
 // isSubstitution reports s|x|y| of sed that neither reads nor writes.
@@ -312,7 +288,7 @@ func isSubstitution(s string) bool {
 // sedWrites reads s|x|y|w FILE of sed.
 func sedWrites(s string) (file string, ok bool) {
 	s = strings.TrimLeft(s, "0123456789,$")
-	if len(s) < 4 || s[0] != 's' || isLetter(s[1]) || isDigit(s[1]) || isBlank(rune(s[1])) {
+	if len(s) < 4 || s[0] != 's' || chars.IsLetter(s[1]) || chars.IsDigit(s[1]) || chars.IsBlank(rune(s[1])) {
 		return "", false
 	}
 	parts := strings.SplitN(s[2:], s[1:2], 3)

@@ -3,6 +3,9 @@ package validate
 import (
 	"slices"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // A server is handed the URI of a resource as it was sent, but few servers match that: an SDK parses it first (the URL
@@ -17,7 +20,7 @@ func uriSpellings(uri string) []string {
 			list = append(list, s)
 		}
 	}
-	for _, s := range []string{uri, decodePercent(uri)} {
+	for _, s := range []string{uri, chars.DecodePercent(uri)} {
 		add(s)
 		clean := cleanURI(s)
 		add(clean)
@@ -62,7 +65,7 @@ func cleanURI(s string) string {
 	}
 	host, p, slash := strings.Cut(host, "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
-	host = strings.ToLower(decodePercent(host))
+	host = strings.ToLower(chars.DecodePercent(host))
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {
 		if n := strings.TrimLeft(host[i+1:], "0"); n == "" || n == port {
 			host = host[:i]
@@ -132,14 +135,14 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		}
 		rest = strings.TrimPrefix(rest, "//")
 		begin := 0
-		for n := 0; d.work.spend(findSteps); n++ {
+		for n := 0; d.work.Spend(budget.FindSteps); n++ {
 			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
 				if _, err := d.c.fs.Lstat("/" + rest[begin:]); err == nil {
 					d.slice(id, "/"+rest[begin:], p)
 				}
 			}
 			// What climbs within the path is part of the slices before it; behind the host it is not.
-			if n < 2 || !strings.HasPrefix(decodePercent(rest[begin:]), "..") {
+			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
 				d.slice(id, rest[begin:], p)
 			}
 			next := strings.IndexByte(rest[begin:], '/')
@@ -163,7 +166,7 @@ func (d *detector) slice(id int32, s string, p place) {
 			} else if s[0] != '/' {
 				d.name(id, s, p, false)
 			}
-			decoded := decodePercent(s)
+			decoded := chars.DecodePercent(s)
 			if decoded == s {
 				break
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/chars"
 )
 
 // Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
@@ -55,7 +57,7 @@ type definition struct {
 // it. An error means that the tool must not be offered, and says why (V2).
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
-		return nil, fmt.Errorf("no server %s is configured", quoteForMessage(child))
+		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
 	}
 	d, err := readDefinition(def, c.depth)
 	if err != nil {
@@ -99,13 +101,13 @@ func (t *Tool) compile(s *schema) error {
 		}
 		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
 		if class != keyOther {
-			t.folded[foldName(p)] = class
+			t.folded[chars.FoldName(p)] = class
 		}
 	}
 	t.takeDefaults(s)
 	eachSchema(s.hints, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
-			if folded := foldName(p); t.folded[folded] == keyOther {
+			if folded := chars.FoldName(p); t.folded[folded] == keyOther {
 				t.folded[folded] = classOf(p)
 			}
 		}

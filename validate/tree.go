@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/chars"
 )
 
 // unquote decodes the raw string at off:end of a document.
@@ -193,29 +194,6 @@ func cutToken(pointer string) (token, rest string, ok bool) {
 	return token, rest, true
 }
 
-// foldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case where there is one:
-// K (Kelvin) and k, ſ and s.
-func foldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}
-	low := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if f < low {
-			low = f
-		}
-	}
-	if 'A' <= low && low <= 'Z' {
-		low += 'a' - 'A'
-	}
-	return low
-}
-
-func foldName(s string) string { return strings.Map(foldRune, s) }
-
 func foldHash(b []byte) uint32 {
 	h := uint32(2166136261)
 	for i := 0; i < len(b); {
@@ -223,7 +201,7 @@ func foldHash(b []byte) uint32 {
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRune(b[i:])
 		}
-		h = (h ^ uint32(foldRune(r))) * 16777619
+		h = (h ^ uint32(chars.FoldRune(r))) * 16777619
 		i += n
 	}
 	return h
@@ -255,7 +233,7 @@ func (t *tree) twins(id int32, yield func(a, b int32) bool) {
 	}
 	seen := make(map[string]int32)
 	for b := first; b > 0; b = t.nodes[b].next {
-		folded := foldName(t.name(b))
+		folded := chars.FoldName(t.name(b))
 		a, ok := seen[folded]
 		if !ok {
 			seen[folded] = b
@@ -263,19 +241,6 @@ func (t *tree) twins(id int32, yield func(a, b int32) bool) {
 			return
 		}
 	}
-}
-
-// quoteForMessage prints untrusted text in a message: quoted, control characters escaped, clipped.
-func quoteForMessage(s string) string {
-	const most = 200
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		return strconv.Quote(s[:cut]) + "..."
-	}
-	return strconv.Quote(s)
 }
 
 func trimJSONSpace(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }

@@ -1,6 +1,10 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+)
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
@@ -14,7 +18,7 @@ func (d *detector) vector(id int32, s string, p place) {
 	}
 	d.vectorNames(id, s, p)
 	switch {
-	case hasBlank(s):
+	case chars.HasBlank(s):
 		d.shell(id, s, p)
 	default:
 		d.wordPieces(id, s, p)
@@ -55,11 +59,11 @@ func (d *detector) readVector(array int32, p place) vector {
 		if n := &d.t.nodes[c]; n.kind == kString && n.end-n.off <= maxTail {
 			text = d.t.str(c)
 		}
-		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.spend(wordSteps) {
+		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.Spend(wordSteps) {
 			return v
 		}
 	}
-	if len(words) == 0 || p.class == keyShell && (hasBlank(words[0].text) || p.key >= 0 && severalWords[lastWord(d.t, p.key)]) {
+	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].text) || p.key >= 0 && severalWords[lastWord(d.t, p.key)]) {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
@@ -79,10 +83,10 @@ func (d *detector) readVector(array int32, p place) vector {
 }
 
 // operators, as words of their own, begin another command, or a redirection.
-var operators = wordSet("; & && | || > >> < 2> &>")
+var operators = chars.WordSet("; & && | || > >> < 2> &>")
 
 // severalWords are keys of several shell strings.
-var severalWords = wordSet("commands cmds scripts lines")
+var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element judges a word of a command line that is given as an array.
 func (d *detector) element(id int32, s string, u use, p place) {
@@ -97,7 +101,7 @@ func (d *detector) element(id int32, s string, u use, p place) {
 		}
 	}
 	rest, isSpec := strings.CutPrefix(s, "file:")
-	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
+	if isSpec = isSpec && rest != "" && !chars.IsSlash(rest[0]); isSpec {
 		d.link(id, s, p, false)
 		if i := strings.IndexAny(rest, "?#"); i > 0 {
 			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
@@ -107,7 +111,7 @@ func (d *detector) element(id int32, s string, u use, p place) {
 		d.uris(id, s, p, false)
 	}
 	local, ok := u.local(s)
-	if u.kind == useShell && hasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+	if u.kind == useShell && chars.HasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)
 		return
 	}
@@ -132,7 +136,7 @@ func (d *detector) element(id int32, s string, u use, p place) {
 		d.shellGlob(id, local, p)
 	}
 	switch {
-	case hasBlank(local):
+	case chars.HasBlank(local):
 		d.words(id, local, u.kind == useCode || u.kind == useSed, p)
 	default:
 		d.wordPieces(id, local, p)
@@ -148,7 +152,7 @@ const (
 )
 
 // codeFlags say that the next element of an array is a program.
-var codeFlags = wordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
+var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
 // after reads the element before one.
 func (d *detector) after(id int32) elementAfter {
@@ -167,7 +171,7 @@ func (d *detector) programBeside(p place) string {
 		if c == p.key || !programWords[lastWord(d.t, c)] || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
 			continue
 		}
-		if name := d.t.str(c); name != "" && !hasBlank(name) {
+		if name := d.t.str(c); name != "" && !chars.HasBlank(name) {
 			return name
 		}
 	}
@@ -177,8 +181,8 @@ func (d *detector) programBeside(p place) string {
 // vectorNames keeps the relative names that an element of an argument vector, or a word of a command, may mean: itself,
 // what stands behind a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
-	v := trimEdges(s)
-	if len(v) > maxRaw || hasBlank(v) {
+	v := chars.TrimEdges(s)
+	if len(v) > maxRaw || chars.HasBlank(v) {
 		return
 	}
 	d.name(id, v, p, false)

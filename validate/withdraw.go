@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
 )
 
 // Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
@@ -18,7 +19,7 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	j := &judge{c: c, work: newBudget(0), ruling: c.policy.ruling(child, tool)}
+	j := &judge{c: c, work: budget.New(0), ruling: c.policy.ruling(child, tool)}
 	if j.ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}

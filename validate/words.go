@@ -1,9 +1,10 @@
 package validate
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mcphub/validate/chars"
 )
 
 // keyClass is what the name of an argument says about the strings under it (3.1).
@@ -30,55 +31,47 @@ var pathWords = []string{
 }
 
 // notPathWords end like a path word and mean something else.
-var notPathWords = wordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
+var notPathWords = chars.WordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
 	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
 
 // contentWords, codeWords and matchWords, as the last word of a key, make its strings free text: prose, code, and what
 // text is matched by.
 var (
-	contentWords = wordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
+	contentWords = chars.WordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
 		"note notes reason reasons thought thoughts observation observations prompt prompts description descriptions instruction instructions " +
 		"question questions keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
-	codeWords  = wordSet("code function javascript js css latex")
-	matchWords = wordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
+	codeWords  = chars.WordSet("code function javascript js css latex")
+	matchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
 )
 
 // queryWords, as the last word of a key, say that a string is of some language that asks for data.
-var queryWords = wordSet("query queries q search sql statement statements expression expressions expr filter filters")
+var queryWords = chars.WordSet("query queries q search sql statement statements expression expressions expr filter filters")
 
 // patchWords are the keys of content whose headers name files.
-var patchWords = wordSet("diff patch")
+var patchWords = chars.WordSet("diff patch")
 
 // stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
-var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
+var stopWords = chars.WordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
 	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
 	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
 	"url urls uri uris href link links pattern patterns glob globs color colour owner permission permissions " +
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
-	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
-	shellTails     = wordSet("line lines string str text content code body value") // commandLine, scriptContent
-	vectorWords    = wordSet("args argv flags arguments")
-	innerPaths     = wordSet("key json x property field attribute element")
-	programWords   = wordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
-	separatorWords = wordSet("sep separator separators delimiter delimiters delim op operator char character")
-	programKeys    = wordSet("shell interpreter executable program")
-	cellWords      = wordSet("cell code notebook new old")
-	segmentWords   = wordSet("segments parts components")
-	editWords      = wordSet("old new search find replace replacement") // before "string"
-	replacedWords  = wordSet("search old")                              // beside newWords
-	newWords       = wordSet("replace replacement new")
-	editKeys       = wordSet("search old new")
+	shellWords     = chars.WordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
+	shellTails     = chars.WordSet("line lines string str text content code body value") // commandLine, scriptContent
+	vectorWords    = chars.WordSet("args argv flags arguments")
+	innerPaths     = chars.WordSet("key json x property field attribute element")
+	programWords   = chars.WordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
+	separatorWords = chars.WordSet("sep separator separators delimiter delimiters delim op operator char character")
+	programKeys    = chars.WordSet("shell interpreter executable program")
+	cellWords      = chars.WordSet("cell code notebook new old")
+	segmentWords   = chars.WordSet("segments parts components")
+	editWords      = chars.WordSet("old new search find replace replacement") // before "string"
+	replacedWords  = chars.WordSet("search old")                              // beside newWords
+	newWords       = chars.WordSet("replace replacement new")
+	editKeys       = chars.WordSet("search old new")
 )
-
-func wordSet(list string) map[string]bool {
-	set := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
 
 const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is nobody's argument name
 
@@ -193,7 +186,7 @@ func (room *wordRoom) split(key string) [][]byte {
 		if now == upper && (was == lower || was == upper && lowerFollows(key[i+1:])) {
 			flush()
 		}
-		folded = utf8.AppendRune(folded, foldRune(r))
+		folded = utf8.AppendRune(folded, chars.FoldRune(r))
 		was = now
 	}
 	flush()
@@ -207,15 +200,15 @@ func lowerFollows(rest string) bool {
 }
 
 var (
-	deleteVerbs = wordSet("delete remove rm rmdir unlink trash purge destroy erase del clean drop wipe")
-	moveVerbs   = wordSet("move rename mv")
-	copyVerbs   = wordSet("copy cp duplicate")
-	readVerbs   = wordSet("read get list ls search find show view stat info describe cat head tail grep inspect check diff status " +
+	deleteVerbs = chars.WordSet("delete remove rm rmdir unlink trash purge destroy erase del clean drop wipe")
+	moveVerbs   = chars.WordSet("move rename mv")
+	copyVerbs   = chars.WordSet("copy cp duplicate")
+	readVerbs   = chars.WordSet("read get list ls search find show view stat info describe cat head tail grep inspect check diff status " +
 		"log blame tree lookup query exists preview parse analyze analyse explain count open browse load directory")
-	writeVerbs = wordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
+	writeVerbs = chars.WordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
 		"export convert download commit checkout reset init apply install build run execute exec start pack clone record upload init")
-	fromWords = wordSet("source sources src srcs from old origin")
-	toWords   = wordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
+	fromWords = chars.WordSet("source sources src srcs from old origin")
+	toWords   = chars.WordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
 )
 
 // toolTraits are what a tool's name and annotations say about what it does with paths.

@@ -19,7 +19,7 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
-	"validate":           {"rootsmgr", "internal/resource"},
+	"validate":           {"rootsmgr", "internal/resource", "validate/chars", "validate/budget"},
 	"internal/guardian":  {"internal/proctree"},
 	"internal/jsonrpc":   {"internal/rawio", "internal/printable"},
 	"internal/audit":     {"internal/rawio", "internal/nesting"},
