@@ -2,10 +2,10 @@ package validate
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // ArgRule is what an operator or a profile says about one argument.
@@ -42,7 +42,7 @@ func (n *ruleNode) add(pointer string, r *boundRule) error {
 	at := n
 	for rest := pointer; rest != ""; {
 		var token string
-		token, rest, _ = cutToken(rest)
+		token, rest, _ = strictjson.CutToken(rest)
 		if token == "*" {
 			if at.star == nil {
 				at.star = &ruleNode{}
@@ -126,17 +126,15 @@ func baseFor(base, pointer string) string {
 	for base != "" {
 		var token, own string
 		var ok bool
-		if token, base, ok = cutToken(base); !ok {
+		if token, base, ok = strictjson.CutToken(base); !ok {
 			return ""
 		}
-		own, pointer, _ = cutToken(pointer)
+		own, pointer, _ = strictjson.CutToken(pointer)
 		if token == "*" {
 			token = own
 		}
 		b.WriteByte('/')
-		b.WriteString(escapeToken(token))
+		b.WriteString(strictjson.EscapeToken(token))
 	}
 	return b.String()
 }
-
-func indexToken(i int32) string { return strconv.Itoa(int(i)) }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/validate/strictjson"
 )
 
 // linked adds links to a world: dangling is there already, sub/sl leads to a file outside.
@@ -169,8 +171,8 @@ func TestTooLongForALook(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	for _, key := range []string{"zz", "path", "args"} {
 		_, err := c.Scan(tool, []byte(`{"`+key+`":"`+strings.Repeat("a b", maxCheap/2)+`,/etc/passwd"}`))
-		var e *ArgumentsError
-		if !errors.As(err, &e) || e.Code != CodeArgsTooLarge {
+		var e *strictjson.Error
+		if !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/strictjson"
 )
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
@@ -369,10 +370,10 @@ func TestBelowDeclared(t *testing.T) {
 		}
 	}
 	for args, code := range map[string]string{
-		`{"opts":{"outFile":"a","OUTFILE":"flink"}}`: CodeArgsFolded, `{"list":[{"to":"a","To":"flink"}]}`: CodeArgsFolded,
-		`{"opts":{"outFile\u0000":"flink"}}`: CodeArgsName, `{"opts":"{\"outFile\\u0000\":\"flink\"}"}`: CodeArgsName,
+		`{"opts":{"outFile":"a","OUTFILE":"flink"}}`: strictjson.CodeFolded, `{"list":[{"to":"a","To":"flink"}]}`: strictjson.CodeFolded,
+		`{"opts":{"outFile\u0000":"flink"}}`: strictjson.CodeName, `{"opts":"{\"outFile\\u0000\":\"flink\"}"}`: strictjson.CodeName,
 	} {
-		var e *ArgumentsError
+		var e *strictjson.Error
 		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%s: %v", args, err)
 		}

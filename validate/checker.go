@@ -16,6 +16,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // ChildConfig is what hub.json says about one child and its paths.
@@ -90,8 +91,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 		home:     cfg.Home,
 		getenv:   cfg.Getenv,
 		users:    lookupUser,
-		depth:    cmp.Or(cfg.Depth, DefaultDepth),
-		size:     min(cmp.Or(cfg.Size, DefaultSize), 1<<30),
+		depth:    cmp.Or(cfg.Depth, strictjson.DefaultDepth),
+		size:     min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30),
 	}
 	if c.fs == nil {
 		c.fs = rootsmgr.OS{}
@@ -267,35 +268,37 @@ func (s *Scan) Certain() bool {
 }
 
 // Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
-// is an *ArgumentsError or a *SchemaError.
+// is an *Error or a *SchemaError.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
-		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no tool to check them against"}
+		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
-	tr := newTree(c.depth)
-	defer tr.free()
-	if err := tr.parse(args, c.size); err != nil {
+	tr := strictjson.New(c.depth)
+	defer tr.Free()
+	if err := tr.Parse(args, c.size); err != nil {
 		return nil, err
 	}
 	t, err := t.ready()
 	if err != nil {
 		return nil, err
 	}
-	work := tr.budget(len(tr.docs[0]))
+	m := newMemory()
+	defer m.free()
+	work := m.budget(tr.Len())
 	if t.schema != nil && !t.schema.plainly(tr) {
-		if err := t.schema.validate(tr.value(0), work); err != nil {
+		if err := t.schema.validate(tr.Value(0), work); err != nil {
 			return nil, err
 		}
 	}
-	s, err := c.search(t, tr, work)
+	s, err := c.search(t, tr, m)
 	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
-		s.value = tr.value(0)
+		s.value = tr.Value(0)
 	}
 	return s, err
 }
 
-func (c *Checker) search(t *Tool, tr *tree, work *budget.Budget) (*Scan, error) {
-	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
+func (c *Checker) search(t *Tool, tr *strictjson.Tree, m *memory) (*Scan, error) {
+	d := m.detector(tr, c, t, &m.work)
 	if err := d.run(); err != nil {
 		return nil, err
 	}

@@ -1,18 +1,13 @@
 package validate
 
-// Codes of findings and refusals. They are stable: audit lines, explain and docs/findings.md use them, where each is
-// explained.
-const (
-	CodeArgsSyntax    = "arguments-syntax"
-	CodeArgsNotObject = "arguments-not-object"
-	CodeArgsDuplicate = "arguments-duplicate-name"
-	CodeArgsFolded    = "arguments-folded-name"
-	CodeArgsName      = "arguments-bad-name"
-	CodeArgsText      = "arguments-bad-text"
-	CodeArgsTooDeep   = "arguments-too-deep"
-	CodeArgsTooLarge  = "arguments-too-large"
-	CodeArgsNumber    = "arguments-bad-number"
+import "mcphub/validate/strictjson"
 
+// ArgumentsError says why arguments were refused before anything looked at their meaning (V1).
+type ArgumentsError = strictjson.Error
+
+// Codes of findings and of refusals beside those of an [ArgumentsError]. They are stable: audit lines, explain and
+// docs/findings.md use them, where each is explained.
+const (
 	CodeSchemaViolation = "schema-violation"
 	CodeSchemaBudget    = "schema-budget"
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/strictjson"
 )
 
 // A server takes the default of its schema for an argument that is absent, so a default that is a path is judged like
@@ -49,7 +51,7 @@ func defaultOf(sub *jsonschema.Schema) any {
 func (d *detector) missing() error {
 	left := map[string]any{}
 	for name, value := range d.tool.defaults {
-		if d.t.child(0, name) <= 0 {
+		if d.t.Child(0, name) <= 0 {
 			left[name] = value
 		}
 	}
@@ -60,12 +62,12 @@ func (d *detector) missing() error {
 	if err != nil {
 		return err
 	}
-	t := newTree(d.c.depth)
-	defer t.free()
-	if err := t.parse(raw, d.c.size); err != nil {
+	t := strictjson.New(d.c.depth)
+	defer t.Free()
+	if err := t.Parse(raw, d.c.size); err != nil {
 		return err
 	}
-	in := detector{t: t, c: d.c, tool: d.tool, roleKey: -1, work: d.work}
+	in := detector{t: t, c: d.c, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}
 	if err := in.run(); err != nil {
 		return err
 	}

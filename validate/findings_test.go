@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/validate/strictjson"
 )
 
 // This file is docs/findings.md: what every code, every way to recognise a path and every rewriting means to a person.
@@ -25,15 +27,15 @@ type codeInfo struct {
 
 // codes is every code there is, in the order of the stages.
 var codes = []codeInfo{
-	{CodeArgsSyntax, "arguments", "The arguments are not one JSON value.", `{"path": "a",}`, "Send well-formed JSON: no comments, no trailing commas, nothing after the object."},
-	{CodeArgsNotObject, "arguments", "The arguments are JSON, but no object of named arguments.", `["a.txt"]`, "Send an object, or leave the arguments out."},
-	{CodeArgsDuplicate, "arguments", "A member name occurs twice in one object. Parsers disagree on which one counts, so what was judged might not be what is read.", `{"path": "a", "path": "/etc/passwd"}`, "Send each name once."},
-	{CodeArgsFolded, "arguments", "Two member names differ in letter case only, and the tool declares one of them. A parser that ignores case would take them for one.", `{"path": "a", "Path": "b"}`, "Send the declared spelling alone."},
-	{CodeArgsName, "arguments", "A member name holds a NUL character, at which some parsers cut it.", `{"path\u0000": "a"}`, "Leave the character out."},
-	{CodeArgsText, "arguments", "A string is not valid Unicode: invalid UTF-8, or half a surrogate pair.", `{"path": "\ud800"}`, "Send valid Unicode."},
-	{CodeArgsTooDeep, "arguments", "Objects and arrays are nested too deeply, counting JSON inside strings (limits.depth in hub.json).", `{"a": {"a": {"a": ... }}}`, "Send flatter arguments, or raise limits.depth."},
-	{CodeArgsTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
-	{CodeArgsNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
+	{strictjson.CodeSyntax, "arguments", "The arguments are not one JSON value.", `{"path": "a",}`, "Send well-formed JSON: no comments, no trailing commas, nothing after the object."},
+	{strictjson.CodeNotObject, "arguments", "The arguments are JSON, but no object of named arguments.", `["a.txt"]`, "Send an object, or leave the arguments out."},
+	{strictjson.CodeDuplicate, "arguments", "A member name occurs twice in one object. Parsers disagree on which one counts, so what was judged might not be what is read.", `{"path": "a", "path": "/etc/passwd"}`, "Send each name once."},
+	{strictjson.CodeFolded, "arguments", "Two member names differ in letter case only, and the tool declares one of them. A parser that ignores case would take them for one.", `{"path": "a", "Path": "b"}`, "Send the declared spelling alone."},
+	{strictjson.CodeName, "arguments", "A member name holds a NUL character, at which some parsers cut it.", `{"path\u0000": "a"}`, "Leave the character out."},
+	{strictjson.CodeText, "arguments", "A string is not valid Unicode: invalid UTF-8, or half a surrogate pair.", `{"path": "\ud800"}`, "Send valid Unicode."},
+	{strictjson.CodeTooDeep, "arguments", "Objects and arrays are nested too deeply, counting JSON inside strings (limits.depth in hub.json).", `{"a": {"a": {"a": ... }}}`, "Send flatter arguments, or raise limits.depth."},
+	{strictjson.CodeTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
+	{strictjson.CodeNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
 	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
 	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},

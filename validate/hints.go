@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // pathFormats are the formats by which a schema declares a string to be a path on the child's machine, in lower case and
@@ -62,7 +63,7 @@ type hint struct {
 
 // hintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
 // value a path counts.
-func (s *schema) hintsAt(t *tree, id int32) hint {
+func (s *schema) hintsAt(t *strictjson.Tree, id int32) hint {
 	at, declared, all := s.at(t, id, true)
 	if len(at) == 0 || !all {
 		return hint{}
@@ -190,7 +191,7 @@ func admitsObject(s *jsonschema.Schema, steps *int) bool {
 
 // pathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
 // applies a schema to it (rule 10). Where there is more to look at than anybody looks at, it is one.
-func (s *schema) pathAt(t *tree, id int32) (how string) {
+func (s *schema) pathAt(t *strictjson.Tree, id int32) (how string) {
 	at, all := s.applied(t, id)
 	if !all {
 		return HowFormat
@@ -204,7 +205,7 @@ func (s *schema) pathAt(t *tree, id int32) (how string) {
 }
 
 // uriAt reports whether the schema declares a value to be a URI.
-func (s *schema) uriAt(t *tree, id int32) bool {
+func (s *schema) uriAt(t *strictjson.Tree, id int32) bool {
 	at, all := s.applied(t, id)
 	for sub := range at {
 		all = all && !uriFormats[strings.ToLower(s.formats[sub])]
@@ -213,20 +214,20 @@ func (s *schema) uriAt(t *tree, id int32) bool {
 }
 
 // applied are the schemas that may apply to a value; all is false where they are too many.
-func (s *schema) applied(t *tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+func (s *schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
 	at, _, all = s.at(t, id, false)
 	return at, all && everywhere(at, false)
 }
 
 // at are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
 // there are too many on the way. declared says that one of them names it; sure leaves out what may not apply.
-func (s *schema) at(t *tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
+func (s *schema) at(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	if s == nil {
 		return nil, false, true
 	}
 	var tokens []int32
-	for n := id; n > 0; n = t.nodes[n].parent {
-		if t.nodes[n].doc != 0 {
+	for n := id; n > 0; n = t.Nodes[n].Parent {
+		if t.InString(n) {
 			return nil, false, true // inside a string the schema is silent
 		}
 		tokens = append(tokens, n)
@@ -311,14 +312,14 @@ func everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 
 // governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
 // it.
-func governs(t *tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
+func governs(t *strictjson.Tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
 	one := func(v any) {
 		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
 			yield(sub)
 		}
 	}
-	if t.nodes[id].kend > 0 {
-		sub := s.Properties[t.name(id)]
+	if t.IsMember(id) {
+		sub := s.Properties[t.Name(id)]
 		one(sub)
 		if sub == nil {
 			one(s.AdditionalProperties)
@@ -331,7 +332,7 @@ func governs(t *tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jso
 		}
 		return sub != nil
 	}
-	for _, in := range itemSchemas(s, int(t.nodes[id].index)) {
+	for _, in := range itemSchemas(s, int(t.Nodes[id].Index)) {
 		one(in)
 	}
 	if !sure {

@@ -18,7 +18,7 @@ func (d *detector) literals(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind != schemeNone && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
-	if p.key >= 0 && urlWords[lastWord(d.t, p.key)] && dataURI.MatchString(s) {
+	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
 		return // likewise; under any other key it might be code that begins with a label
 	}
 	d.quotedSpans(id, s, p)

@@ -285,7 +285,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 				d.add(Finding{Value: head, How: HowClimbs, Member: member, seat: id}, p)
 			}
 		}
-		if p.key < 0 || member || !urlWords[lastWord(d.t, p.key)] {
+		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
 		}
 		return

@@ -127,8 +127,8 @@ func TestTraits(t *testing.T) {
 		{"copy_file", false, false, "source", RoleRead},
 		{"copy_file", false, false, "destination", RoleWrite},
 	} {
-		var room wordRoom
-		if got := traitsOf(e.tool, e.readOnly, e.destructive).roleOf(&room, e.key); got != e.want {
+		var b keyBuffer
+		if got := traitsOf(e.tool, e.readOnly, e.destructive).roleOf(&b, e.key); got != e.want {
 			t.Errorf("%s %v %v %s: %v, want %v", e.tool, e.readOnly, e.destructive, e.key, got, e.want)
 		}
 	}

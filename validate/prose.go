@@ -16,7 +16,7 @@ func (d *detector) prose(id int32, s string, p place) {
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[lastWord(d.t, p.key)] || isPatch(s)) {
+	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[d.lastWord(p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
@@ -68,8 +68,8 @@ const (
 func (d *detector) editClass(object, c int32, known *edited) keyClass {
 	if *known == editUnknown {
 		var from, to bool
-		for m := d.t.nodes[object].first; m > 0; m = d.t.nodes[m].next {
-			w := lastWord(d.t, m)
+		for m := d.t.Nodes[object].First; m > 0; m = d.t.Nodes[m].Next {
+			w := d.lastWord(m)
 			from, to = from || replacedWords[w], to || newWords[w]
 		}
 		if *known = editNone; from && to && !d.tool.traits.move && !d.tool.traits.copy {
@@ -79,7 +79,7 @@ func (d *detector) editClass(object, c int32, known *edited) keyClass {
 	switch {
 	case *known == editPair:
 		return keyContent
-	case queryWords[lastWord(d.t, c)]:
+	case queryWords[d.lastWord(c)]:
 		return keyQuery
 	}
 	return keyOther

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/strictjson"
 )
 
 // quickSchema draws schemas of the keywords that a quick schema knows, and of some that it does not.
@@ -97,13 +98,13 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 		}
 		for range 4 {
 			args := quickObject(t, 3)
-			tr := newTree(100)
-			if err := tr.parse([]byte(args), 1<<20); err != nil {
+			tr := strictjson.New(100)
+			if err := tr.Parse([]byte(args), 1<<20); err != nil {
 				t.Fatal(err)
 			}
 			quick := s.plainly(tr)
-			err := s.validate(tr.value(0), budget.New(0))
-			tr.free()
+			err := s.validate(tr.Value(0), budget.New(0))
+			tr.Free()
 			raw, _ := json.Marshal(doc)
 			switch {
 			case quick && err != nil:
@@ -125,7 +126,7 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 func TestQuickKnowsEverydayCalls(t *testing.T) {
 	doc := `{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","properties":{"path":{"type":"string"},"mode":{"type":"string","enum":["r","w"]},
 		"head":{"type":"number"},"lines":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"deep":{"type":["string","null"]}},"additionalProperties":false}},"required":["path"],"additionalProperties":false}`
-	v, err := readSchema([]byte(doc), DefaultDepth)
+	v, err := readSchema([]byte(doc), strictjson.DefaultDepth)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +138,13 @@ func TestQuickKnowsEverydayCalls(t *testing.T) {
 		`{"path":"/x\ny","mode":"r","head":1.5,"lines":[1,2],"o":{"deep":null}}`: true,
 		`{"path":5}`: false, `{}`: false, `{"path":"x","more":1}`: false, `{"path":"x","mode":"z"}`: false, `{"path":"x","lines":[1.5]}`: false, `{"path":"x","o":{"x":1}}`: false,
 	} {
-		tr := newTree(100)
-		if err := tr.parse([]byte(args), 1<<20); err != nil {
+		tr := strictjson.New(100)
+		if err := tr.Parse([]byte(args), 1<<20); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.plainly(tr); got != want {
 			t.Errorf("%s: %v", args, got)
 		}
-		tr.free()
+		tr.Free()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
@@ -50,39 +51,39 @@ func (d *detector) resources() (list []Finding, err error) {
 		return nil, nil
 	}
 	formats := d.tool.schema.declaresURIs()
-	for id := range int32(len(d.t.nodes)) {
-		n := &d.t.nodes[id]
-		if n.kind != kString || n.flags&fNested != 0 {
+	for id := range int32(len(d.t.Nodes)) {
+		n := &d.t.Nodes[id]
+		if n.Kind != strictjson.String || d.t.IsNested(int32(id)) {
 			continue
 		}
 		key := id
-		for key > 0 && d.t.nodes[key].kend == 0 {
-			key = d.t.nodes[key].parent // the element of a list stands under the list's name
+		for key > 0 && !d.t.IsMember(key) {
+			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
 		}
 		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.uriAt(d.t, id)) {
 			continue
 		}
-		s := d.t.str(id)
+		s := d.t.Str(id)
 		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
 			continue
 		}
 		if !d.work.Spend(budget.FindSteps) {
-			return nil, &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.t.pointer(id), Message: "more URIs in one call than are judged; split it"}
+			return nil, &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.t.Pointer(id), Message: "more URIs in one call than are judged; split it"}
 		}
 		if key == 0 {
 			key = -1
 		}
-		list = append(list, Finding{Pointer: d.t.pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
+		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
 	}
 	return list, nil
 }
 
 func (d *detector) namesURI(key int32) bool {
-	name := d.t.name(key)
+	name := d.t.Name(key)
 	if len(name) > maxKey {
 		name = name[len(name)-maxKey:]
 	}
-	return slices.ContainsFunc(d.t.room.split(name), func(w []byte) bool {
+	return slices.ContainsFunc(d.keys.split(name), func(w []byte) bool {
 		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
 	})
 }

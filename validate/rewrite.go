@@ -11,6 +11,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
@@ -65,13 +66,13 @@ type spot struct {
 }
 
 func (d *detector) spotOf(id int32, how string, member bool) spot {
-	n := &d.t.nodes[id]
-	if d.tool.rewrite == 0 || member || n.doc != 0 {
+	if d.tool.rewrite == 0 || member || d.t.InString(id) {
 		return spot{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
-		return spot{start: n.off, end: n.end}
+		start, end := d.t.Span(id)
+		return spot{start: start, end: end}
 	}
 	return spot{}
 }
@@ -155,7 +156,7 @@ func (s *Scan) misfit(list []respelled, work *budget.Budget) error {
 
 // replaced is v with another string at pointer; v itself stays as it is.
 func replaced(v any, pointer, to string) any {
-	token, rest, ok := cutToken(pointer)
+	token, rest, ok := strictjson.CutToken(pointer)
 	if !ok {
 		return to
 	}
@@ -363,17 +364,19 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 
 // findAgain searches the new text of a string the way the old one was.
 func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
-	tr := newTree(j.c.depth)
-	defer tr.free()
-	if err := tr.parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
+	tr := strictjson.New(j.c.depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
 		return nil, err
 	}
 	how := f.How
 	if how == HowFileURI {
 		how = HowKey
 	}
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work}
-	d.asPath(tr.nodes[0].first, to, place{key: -1}, how, false)
+	m := newMemory()
+	defer m.free()
+	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work, keys: &m.keys}
+	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/rootstest"
+	"mcphub/validate/strictjson"
 )
 
 // officialTool is a tool of the server whose profile says both.
@@ -54,7 +55,7 @@ func flat(v any, pointer string, out map[string]any) map[string]any {
 	case map[string]any:
 		out[pointer] = len(v)
 		for k, e := range v {
-			flat(e, pointer+"/"+escapeToken(k), out)
+			flat(e, pointer+"/"+strictjson.EscapeToken(k), out)
 		}
 	case []any:
 		out[pointer] = len(v)

@@ -18,6 +18,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
@@ -111,7 +112,7 @@ type schema struct {
 
 // readSchema decodes an inputSchema. nil, null and true accept every object, and give nil.
 func readSchema(raw []byte, depth int) (doc any, err error) {
-	raw = trimJSONSpace(raw)
+	raw = strictjson.TrimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
@@ -138,22 +139,22 @@ func (s *schema) load() error {
 // schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur
 // twice are refused because two programs would read two schemas.
 func schemaDocument(raw []byte, depth int) (any, error) {
-	t := newTree(depth)
-	defer t.free()
-	if err := t.walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
-		var e *ArgumentsError
+	t := strictjson.New(depth)
+	defer t.Free()
+	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
+		var e *strictjson.Error
 		if errors.As(err, &e) {
 			return nil, fmt.Errorf("inputSchema at %s: %s", chars.Quote(e.Pointer), e.Message)
 		}
 		return nil, err
 	}
-	if len(t.nodes) > schemaNodes {
-		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.nodes), schemaNodes)
+	if len(t.Nodes) > schemaNodes {
+		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), schemaNodes)
 	}
-	if k := t.nodes[0].kind; k != kObject && k != kBool {
+	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
 		return nil, errors.New("inputSchema is not an object")
 	}
-	return t.value(0), nil
+	return t.Value(0), nil
 }
 
 // cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.
@@ -372,7 +373,7 @@ func describe(ve *jsonschema.ValidationError) *SchemaError {
 	var p strings.Builder
 	for _, token := range there[0].InstanceLocation {
 		p.WriteByte('/')
-		p.WriteString(escapeToken(token))
+		p.WriteString(strictjson.EscapeToken(token))
 	}
 	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // seen is what two findings of one string are the same by.
@@ -42,8 +43,8 @@ func (d *detector) add(f Finding, p place) {
 		f.Role = r.Role
 		if r.Base != "" {
 			f.Base = baseFor(r.Base, f.Pointer)
-			if at := d.t.lookup(f.Base); at >= 0 && d.t.nodes[at].kind == kString {
-				f.BaseDir = d.t.str(at)
+			if at := d.t.Lookup(f.Base); at >= 0 && d.t.Nodes[at].Kind == strictjson.String {
+				f.BaseDir = d.t.Str(at)
 			}
 		}
 	} else {
@@ -59,7 +60,7 @@ func (d *detector) add(f Finding, p place) {
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)
 	}
-	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
+	f.context = p.key >= 0 && !f.Member && isContext(d.keys, d.t.Name(p.key))
 	d.findings = append(d.findings, f)
 }
 
@@ -69,21 +70,21 @@ func (d *detector) isProgram(id int32, p place) bool {
 	if d.inWords {
 		return false // of a command line; its command word says so itself
 	}
-	n := &d.t.nodes[id]
-	if n.kend == 0 && d.t.nodes[n.parent].kind == kArray {
+	n := &d.t.Nodes[id]
+	if !d.t.IsMember(id) && d.t.Nodes[n.Parent].Kind == strictjson.Array {
 		return d.leadsVector(id, p)
 	}
-	return p.key >= 0 && programWords[lastWord(d.t, p.key)]
+	return p.key >= 0 && programWords[d.lastWord(p.key)]
 }
 
 // leadsVector reports an element of an array that is the program itself.
 func (d *detector) leadsVector(id int32, p place) bool {
-	n := &d.t.nodes[id]
-	if n.kend != 0 || n.index != 0 || p.key < 0 || p.class != keyShell && lastWord(d.t, p.key) != "argv" {
+	n := &d.t.Nodes[id]
+	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != keyShell && d.lastWord(p.key) != "argv" {
 		return false
 	}
-	for c := d.t.nodes[d.t.nodes[p.key].parent].first; c > 0; c = d.t.nodes[c].next {
-		if c != p.key && d.t.nodes[c].kind == kString && d.t.nodes[c].kend > 0 && programWords[lastWord(d.t, c)] {
+	for c := d.t.Nodes[d.t.Nodes[p.key].Parent].First; c > 0; c = d.t.Nodes[c].Next {
+		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && programWords[d.lastWord(c)] {
 			return false
 		}
 	}
@@ -97,11 +98,11 @@ func (d *detector) sit(id int32, member bool) {
 	}
 	raw := ""
 	if member {
-		raw = d.t.name(id)
+		raw = d.t.Name(id)
 	} else {
-		raw = d.t.str(id)
+		raw = d.t.Str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
+	d.at = seat{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
 }
 
 func (d *detector) role(key int32) Role {
@@ -111,6 +112,6 @@ func (d *detector) role(key int32) Role {
 	if d.roleSeen != RoleNone && d.roleKey == key {
 		return d.roleSeen
 	}
-	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(&d.t.room, d.t.name(key))
+	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(d.keys, d.t.Name(key))
 	return d.roleSeen
 }

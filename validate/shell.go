@@ -7,13 +7,14 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
-func lastWord(t *tree, key int32) string {
+func (d *detector) lastWord(key int32) string {
 	if key < 0 {
 		return ""
 	}
-	list := t.room.split(t.name(key))
+	list := d.keys.split(d.t.Name(key))
 	if len(list) == 0 {
 		return ""
 	}
@@ -36,15 +37,15 @@ func (d *detector) shell(id int32, s string, p place) {
 // fed gives a shell string with what the call pipes into it as a here-document, which is what it comes to; "" where there is
 // none. A shell would else be handed a script that nobody has read as one.
 func (d *detector) fed(id int32, s string) string {
-	n := &d.t.nodes[id]
-	if n.kend == 0 || d.t.nodes[n.parent].kind != kObject {
+	n := &d.t.Nodes[id]
+	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
 		return ""
 	}
-	for c := d.t.nodes[n.parent].first; c > 0; c = d.t.nodes[c].next {
-		if c == id || d.t.nodes[c].kind != kString || !inputWords[lastWord(d.t, c)] {
+	for c := d.t.Nodes[n.Parent].First; c > 0; c = d.t.Nodes[c].Next {
+		if c == id || d.t.Nodes[c].Kind != strictjson.String || !inputWords[d.lastWord(c)] {
 			continue
 		}
-		input, end := d.t.str(c), "END"
+		input, end := d.t.Str(c), "END"
 		for strings.Contains(input, end) || strings.Contains(s, end) {
 			end += "D"
 		}
@@ -82,7 +83,7 @@ func (d *detector) commands(id int32, s string, p place) {
 // refuse refuses a call whose shell string cannot be read to its end.
 func (d *detector) refuse(id int32, why string) {
 	if d.refused == nil {
-		d.refused = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: d.t.pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
+		d.refused = &strictjson.Error{Code: strictjson.CodeTooDeep, Pointer: d.t.Pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/strictjson"
 )
 
 // deepShapes are texts by which a reader of shell strings can be made to call itself: head, n times over, then tail.
@@ -36,7 +37,7 @@ var insideShapes = []struct{ begin, head, end string }{
 // stand too deep in each other are refused. Without the bound this test does not fail, it ends.
 func TestShellDepth(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(2*maxNesting + 4<<20)) // a stack grows by doubling
-	read := func(s string) string { return readShell(s, DefaultDepth, budget.New(len(s))).fault }
+	read := func(s string) string { return readShell(s, strictjson.DefaultDepth, budget.New(len(s))).fault }
 	for _, n := range []int{20, 200, 4095, 32_000, 131_000} {
 		for _, shape := range deepShapes {
 			if n*len(shape.head) > maxScript {
@@ -73,7 +74,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 		strings.Repeat("time; ", 200) + strings.Repeat("( ", 150) + "ls" + strings.Repeat(")", 150), strings.Repeat("env ", 40) + "bash -c 'cat x'; " + strings.Repeat("x ", 1<<19),
 	} {
 		_, err := c.Scan(tool, []byte(`{"command":`+string(quoteJSON(s))+`}`))
-		e, ok := errors.AsType[*ArgumentsError](err)
+		e, ok := errors.AsType[*strictjson.Error](err)
 		if !ok || e.Pointer != "/command" {
 			t.Errorf("%.40s: %v", s, err)
 		}
@@ -115,7 +116,7 @@ func FuzzShellDepth(f *testing.F) {
 		if len(begin)+len(middle)+int(n)*(len(head)+len(tail)) > maxScript {
 			return
 		}
-		readShell(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), DefaultDepth, budget.New(maxScript))
+		readShell(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), strictjson.DefaultDepth, budget.New(maxScript))
 	})
 }
 
@@ -137,7 +138,7 @@ func FuzzShell(f *testing.F) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	f.Fuzz(func(t *testing.T, s string) {
-		r := readShell(s, DefaultDepth, budget.New(len(s)))
+		r := readShell(s, strictjson.DefaultDepth, budget.New(len(s)))
 		if most := budget.CallSteps * max(len(s), budget.CallBytes) / budget.CallBytes / wordSteps; len(r.items) > most {
 			t.Errorf("%d words, the budget is for %d", len(r.items), most)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/validate/strictjson"
 )
 
 // schemaPiece draws schemas, mostly right and now and then wrong, of the keywords that sound knows and of some that it
@@ -77,7 +79,7 @@ func TestLateSchemaRefusesAllTheSame(t *testing.T) {
 		`{"type":"nonsense"}`: "could not be loaded",
 	} {
 		tool := w.tool(c, "", `{"name":"x","inputSchema":{"type":"object"}}`)
-		doc, err := readSchema([]byte(schema), DefaultDepth)
+		doc, err := readSchema([]byte(schema), strictjson.DefaultDepth)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +101,7 @@ func TestSoundKnowsRealSchemas(t *testing.T) {
 		`{"type":"object","properties":{"path":{"type":"string","description":"x"},"n":{"type":"integer","minimum":1,"maximum":100,"default":5}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}`,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"A"},"l":{"type":"array","items":{"enum":["x","y"]}}}}`,
 	} {
-		doc, err := readSchema([]byte(raw), DefaultDepth)
+		doc, err := readSchema([]byte(raw), strictjson.DefaultDepth)
 		if err != nil || !sound(doc, true) {
 			t.Errorf("compiled before anybody calls it: %s %v", raw, err)
 		}

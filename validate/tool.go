@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
@@ -162,29 +163,29 @@ func tightening(rules map[string]ArgRule) map[string]ArgRule {
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
 func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
-	t := newTree(depth + 4)
-	defer t.free()
-	if err := t.walk(def, -1, 0, lenient...); err != nil {
+	t := strictjson.New(depth + 4)
+	defer t.Free()
+	if err := t.Walk(def, -1, 0, strictjson.Lenient...); err != nil {
 		return d, err
 	}
-	if t.nodes[0].kind != kObject {
+	if t.Nodes[0].Kind != strictjson.Object {
 		return d, errors.New("not an object")
 	}
 	seen := 0
-	for m := t.nodes[0].first; m > 0; m = t.nodes[m].next {
-		n := &t.nodes[m]
-		switch t.name(m) {
+	for m := t.Nodes[0].First; m > 0; m = t.Nodes[m].Next {
+		n := &t.Nodes[m]
+		switch t.Name(m) {
 		case "name":
-			if n.kind != kString {
+			if n.Kind != strictjson.String {
 				return d, errors.New("the name is not a string")
 			}
-			d.name = t.str(m)
+			d.name = t.Str(m)
 		case "inputSchema":
 			seen++
-			d.schema = slices.Clone(t.docs[n.doc][n.off:n.end])
+			d.schema = slices.Clone(t.Whole(m))
 		case "annotations":
-			d.readOnly = t.isTrue(m, "readOnlyHint")
-			d.destructive = t.isTrue(m, "destructiveHint")
+			d.readOnly = isTrue(t, m, "readOnlyHint")
+			d.destructive = isTrue(t, m, "destructiveHint")
 		}
 	}
 	if seen > 1 {
@@ -196,10 +197,10 @@ func readDefinition(def []byte, depth int) (definition, error) {
 	return d, nil
 }
 
-func (t *tree) isTrue(object int32, name string) bool {
-	if t.nodes[object].kind != kObject {
+func isTrue(t *strictjson.Tree, object int32, name string) bool {
+	if t.Nodes[object].Kind != strictjson.Object {
 		return false
 	}
-	id := t.child(object, name)
-	return id > 0 && t.nodes[id].kind == kBool && t.docs[t.nodes[id].doc][t.nodes[id].off] == 't'
+	id := t.Child(object, name)
+	return id > 0 && t.Nodes[id].Kind == strictjson.Bool && t.IsTrue(id)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
@@ -36,14 +37,14 @@ const maxVector = 1 << 12 // words of an array that are read as one command; eac
 
 // inVector is what a program makes of an element of an array. ok is false where the array is no command line.
 func (d *detector) inVector(id int32, p place) (u use, ok bool) {
-	n := &d.t.nodes[id]
-	if n.kend != 0 || n.parent < 0 || d.t.nodes[n.parent].kind != kArray {
+	n := &d.t.Nodes[id]
+	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
 		return use{}, false
 	}
-	if d.argv.array != n.parent {
-		d.argv = d.readVector(n.parent, p)
+	if d.argv.array != n.Parent {
+		d.argv = d.readVector(n.Parent, p)
 	}
-	at := int(n.index) + d.argv.skip
+	at := int(n.Index) + d.argv.skip
 	if at >= len(d.argv.uses) {
 		return use{}, false
 	}
@@ -54,16 +55,16 @@ func (d *detector) inVector(id int32, p place) (u use, ok bool) {
 func (d *detector) readVector(array int32, p place) vector {
 	v := vector{array: array}
 	var words []argument
-	for c := d.t.nodes[array].first; c > 0; c = d.t.nodes[c].next {
+	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
 		text := ""
-		if n := &d.t.nodes[c]; n.kind == kString && n.end-n.off <= maxTail {
-			text = d.t.str(c)
+		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= maxTail {
+			text = d.t.Str(c)
 		}
 		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.Spend(wordSteps) {
 			return v
 		}
 	}
-	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].text) || p.key >= 0 && severalWords[lastWord(d.t, p.key)]) {
+	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
@@ -90,7 +91,7 @@ var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element judges a word of a command line that is given as an array.
 func (d *detector) element(id int32, s string, u use, p place) {
-	if u.kind == useCommand && d.t.nodes[id].index == 0 {
+	if u.kind == useCommand && d.t.Nodes[id].Index == 0 {
 		if d.argv.here {
 			d.cmd = use{role: RoleDelete}
 			d.name(id, ".", p, false)
@@ -156,7 +157,7 @@ var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S
 
 // after reads the element before one.
 func (d *detector) after(id int32) elementAfter {
-	if id >= 0 && d.t.nodes[id].kind == kString && d.t.nodes[id].end-d.t.nodes[id].off <= 16 && codeFlags[d.t.str(id)] {
+	if id >= 0 && d.t.Nodes[id].Kind == strictjson.String && d.t.Size(id) <= 16 && codeFlags[d.t.Str(id)] {
 		return afterCode
 	}
 	return afterOther
@@ -167,11 +168,11 @@ func (d *detector) programBeside(p place) string {
 	if p.key < 0 {
 		return ""
 	}
-	for c, i := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && i < 32; c, i = d.t.nodes[c].next, i+1 {
-		if c == p.key || !programWords[lastWord(d.t, c)] || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
+	for c, i := d.t.Nodes[d.t.Nodes[p.key].Parent].First, 0; c > 0 && i < 32; c, i = d.t.Nodes[c].Next, i+1 {
+		if c == p.key || !programWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
 			continue
 		}
-		if name := d.t.str(c); name != "" && !chars.HasBlank(name) {
+		if name := d.t.Str(c); name != "" && !chars.HasBlank(name) {
 			return name
 		}
 	}

@@ -77,13 +77,13 @@ const maxKey = 256 // of a key, in bytes, that is read word by word; a longer on
 
 // classOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
 // folding, because a child may (encoding/json does).
-func classOf(key string) keyClass { return new(wordRoom).classOf(key) }
+func classOf(key string) keyClass { return new(keyBuffer).classOf(key) }
 
-func (room *wordRoom) classOf(key string) keyClass {
+func (b *keyBuffer) classOf(key string) keyClass {
 	if len(key) > maxKey {
 		key = key[len(key)-maxKey:]
 	}
-	list := room.split(key)
+	list := b.split(key)
 	if len(list) == 0 {
 		return keyOther
 	}
@@ -148,21 +148,21 @@ var pathEnds = func() (ends [256]bool) {
 	return ends
 }()
 
-// wordRoom is where the words of one key are put, until the next one is read.
-type wordRoom struct {
+// keyBuffer is where the words of one key are put, until the next one is read.
+type keyBuffer struct {
 	text [2 * maxKey]byte
 	list [24][]byte
 }
 
 // split returns the folded words of key: fileAbsolutePath, file_absolute_path, file-absolute-path and XMLFile2 are split
 // at case changes, digits and everything that is no letter.
-func (room *wordRoom) split(key string) [][]byte {
+func (b *keyBuffer) split(key string) [][]byte {
 	const (
 		none = iota
 		lower
 		upper
 	)
-	folded, list := room.text[:0], room.list[:0]
+	folded, list := b.text[:0], b.list[:0]
 	begin, was := 0, none
 	flush := func() {
 		if len(folded) > begin {
@@ -222,9 +222,9 @@ type toolTraits struct {
 // outweigh a name that says otherwise. Unknown counts as write.
 func traitsOf(name string, readOnly, destructive bool) toolTraits {
 	var tr toolTraits
-	var room wordRoom
+	var b keyBuffer
 	known := RoleNone
-	for _, w := range room.split(name) {
+	for _, w := range b.split(name) {
 		switch {
 		case moveVerbs[string(w)]:
 			tr.move = true
@@ -256,9 +256,9 @@ func traitsOf(name string, readOnly, destructive bool) toolTraits {
 }
 
 // roleOf is the role of a path found under key.
-func (tr toolTraits) roleOf(room *wordRoom, key string) Role {
+func (tr toolTraits) roleOf(b *keyBuffer, key string) Role {
 	from, to := false, false
-	for _, w := range room.split(key) {
+	for _, w := range b.split(key) {
 		from = from || fromWords[string(w)]
 		to = to || toWords[string(w)]
 	}
@@ -274,8 +274,8 @@ func (tr toolTraits) roleOf(room *wordRoom, key string) Role {
 }
 
 // isContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
-func isContext(room *wordRoom, key string) bool {
-	list := room.split(key)
+func isContext(b *keyBuffer, key string) bool {
+	list := b.split(key)
 	for i, w := range list {
 		switch string(w) {
 		case "cwd", "workdir", "workspace", "worktree", "repo", "repository", "project", "working":

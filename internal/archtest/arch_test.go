@@ -19,19 +19,20 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
-	"validate":           {"rootsmgr", "internal/resource", "validate/chars", "validate/budget"},
-	"internal/guardian":  {"internal/proctree"},
-	"internal/jsonrpc":   {"internal/rawio", "internal/printable"},
-	"internal/audit":     {"internal/rawio", "internal/nesting"},
-	"internal/config":    {"internal/nesting", "internal/resource"},
-	"internal/files":     {"internal/nesting"},
-	"internal/mirror":    {"internal/jsonrpc"},
-	"children":           {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},
-	"hub":                {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
-	"internal/admin":     {"hub", "internal/proctree"},
-	"cmd/mcphub":         {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
-	"rootsmgr/rootstest": {"rootsmgr"},
-	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
+	"validate/strictjson": {"validate/chars"},
+	"validate":            {"rootsmgr", "internal/resource", "validate/budget", "validate/chars", "validate/strictjson"},
+	"internal/guardian":   {"internal/proctree"},
+	"internal/jsonrpc":    {"internal/rawio", "internal/printable"},
+	"internal/audit":      {"internal/rawio", "internal/nesting"},
+	"internal/config":     {"internal/nesting", "internal/resource"},
+	"internal/files":      {"internal/nesting"},
+	"internal/mirror":     {"internal/jsonrpc"},
+	"children":            {"rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/proctree"},
+	"hub":                 {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
+	"internal/admin":      {"hub", "internal/proctree"},
+	"cmd/mcphub":          {"hub", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/config", "internal/files", "internal/childlog", "internal/admin", "internal/guardian", "internal/audit", "internal/rawio", "internal/printable"},
+	"rootsmgr/rootstest":  {"rootsmgr"},
+	"children/childtest":  {"children", "rootsmgr", "internal/jsonrpc"},
 }
 
 // fenced lists packages from outside that only some rooms may import, and why.
