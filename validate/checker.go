@@ -268,7 +268,7 @@ func (s *Scan) Certain() bool {
 }
 
 // Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
-// is an *Error or a *SchemaError.
+// is an *Error or a *Error.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
@@ -285,8 +285,8 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	m := newMemory()
 	defer m.free()
 	work := m.budget(tr.Len())
-	if t.schema != nil && !t.schema.plainly(tr) {
-		if err := t.schema.validate(tr.Value(0), work); err != nil {
+	if t.schema != nil && !t.schema.Plainly(tr) {
+		if err := t.schema.Validate(tr.Value(0), work); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
 
@@ -12,10 +13,10 @@ import (
 // one that was sent (rule 10).
 
 // takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
-func (t *Tool) takeDefaults(s *schema) {
+func (t *Tool) takeDefaults(s *schema.Schema) {
 	t.defaults = make(map[string]any)
-	at := map[*jsonschema.Schema]bool{s.hints: true}
-	everywhere(at, false)
+	at := map[*jsonschema.Schema]bool{s.Root: true}
+	schema.Everywhere(at, false)
 	for top := range at {
 		for name, sub := range top.Properties {
 			value := defaultOf(sub)
@@ -27,7 +28,7 @@ func (t *Tool) takeDefaults(s *schema) {
 				r := best(step([]position{{node: t.rules}}, name))
 				declared = r != nil && r.Role != RoleNone
 			}
-			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.pathBelow(sub) {
+			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.PathBelow(sub) {
 				continue
 			}
 			t.defaults[name] = value
@@ -38,7 +39,7 @@ func (t *Tool) takeDefaults(s *schema) {
 // defaultOf is the default of a value, nil where there is none.
 func defaultOf(sub *jsonschema.Schema) any {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	everywhere(at, false)
+	schema.Everywhere(at, false)
 	for in := range at {
 		if in.Default != nil {
 			return *in.Default

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
 
@@ -111,8 +112,8 @@ func TestDeepSchemas(t *testing.T) {
 		w.must(err)
 		args := `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`
 		_, err = c.Scan(tool, []byte(args))
-		var e *SchemaError
-		if n == 10 && err != nil || n > 10 && (!errors.As(err, &e) || e.Code != CodeSchemaBudget) {
+		var e *schema.Error
+		if n == 10 && err != nil || n > 10 && (!errors.As(err, &e) || e.Code != schema.CodeBudget) {
 			t.Errorf("a chain of %d references: %v", n, err)
 		}
 	}

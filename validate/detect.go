@@ -222,7 +222,7 @@ func (d *detector) segments(id int32, p place) {
 // variables, headers, files) are judged like any other.
 func (d *detector) judgeTwins(a, b int32, p place) error {
 	declared := func(id int32) bool {
-		if d.tool.schema.hintsAt(d.t, id).declared {
+		if d.tool.schema.HintsAt(d.t, id).Declared {
 			return true
 		}
 		for _, at := range p.at {
@@ -291,7 +291,7 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 		d.uris(id, name, p, true)
 		return
 	}
-	if d.tool.schema.hintsAt(d.t, id).declared {
+	if d.tool.schema.HintsAt(d.t, id).Declared {
 		return // an argument's own name is the server's word, not the caller's
 	}
 	q := p
@@ -334,7 +334,7 @@ func (d *detector) str(id int32, p place) error {
 	}
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
-		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
+		if !content || reachesBelow(p.at) || d.tool.schema.HintsAt(t, id).Object {
 			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
@@ -399,7 +399,7 @@ func (d *detector) value(id int32, s string, p place) {
 		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
-		if how := d.tool.schema.pathAt(d.t, id); how != "" && !d.tool.schema.hintsAt(d.t, id).enum {
+		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.tool.schema.HintsAt(d.t, id).Enum {
 			d.asPath(id, s, p, how, false)
 			return
 		}
@@ -418,8 +418,8 @@ func (d *detector) value(id int32, s string, p place) {
 		if p.class == keySource && d.isSourceCode(p.key, s) {
 			return
 		}
-		h := d.tool.schema.hintsAt(d.t, id)
-		if h.enum || h.word && !strings.ContainsAny(s, `/\`) {
+		h := d.tool.schema.HintsAt(d.t, id)
+		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
 			d.broad(id, s, p, false)
 			return
 		}

@@ -63,28 +63,26 @@ func ParseMode(s string) (Mode, error) {
 
 // How a string was recognised. The values are stable: audit lines and explain print them.
 const (
-	HowDeclared    = "declared"    // by the operator in hub.json
-	HowProfile     = "profile"     // by the built-in profile of the server
-	HowFormat      = "format"      // by a format in the tool's schema
-	HowKey         = "key"         // the name of the argument (rule 1)
-	HowDescription = "description" // the schema's words about it (rule 10)
-	HowDefault     = "default"     // the schema's default for an argument that is absent
-	HowHeader      = "header"      // the header of a patch (rule 5)
-	HowMember      = "member"      // a member name below a path-like key, or one that is a path itself
-	HowAbsolute    = "absolute"    // rule 2
-	HowHome        = "home"        // ~, ~user, $HOME
-	HowDrive       = "drive"       // C:\x
-	HowUNC         = "unc"         // \\host\share
-	HowClimbs      = "climbs"      // a ".." segment
-	HowFileURI     = "file-uri"    // a file: URI, whole or inside other text
-	HowScheme      = "scheme"      // sqlite:, unix:, jar:, vscode://file ...
-	HowTail        = "tail"        // after "=", "@", a ref's colon or a short flag
-	HowList        = "list"        // one part of a joined list
-	HowShell       = "shell"       // a word of a shell string (rule 4)
-	HowLiteral     = "literal"     // a word inside a longer string (rule 8)
-	HowLink        = "link"        // a relative name that a symlink leads out (rule 2)
-	HowURI         = "uri"         // the URI of a resource (V7)
-	HowResource    = "resource"    // a URI of a scheme that has prefixes (R16)
+	HowDeclared = "declared" // by the operator in hub.json
+	HowProfile  = "profile"  // by the built-in profile of the server
+	HowKey      = "key"      // the name of the argument (rule 1)
+	HowDefault  = "default"  // the schema's default for an argument that is absent
+	HowHeader   = "header"   // the header of a patch (rule 5)
+	HowMember   = "member"   // a member name below a path-like key, or one that is a path itself
+	HowAbsolute = "absolute" // rule 2
+	HowHome     = "home"     // ~, ~user, $HOME
+	HowDrive    = "drive"    // C:\x
+	HowUNC      = "unc"      // \\host\share
+	HowClimbs   = "climbs"   // a ".." segment
+	HowFileURI  = "file-uri" // a file: URI, whole or inside other text
+	HowScheme   = "scheme"   // sqlite:, unix:, jar:, vscode://file ...
+	HowTail     = "tail"     // after "=", "@", a ref's colon or a short flag
+	HowList     = "list"     // one part of a joined list
+	HowShell    = "shell"    // a word of a shell string (rule 4)
+	HowLiteral  = "literal"  // a word inside a longer string (rule 8)
+	HowLink     = "link"     // a relative name that a symlink leads out (rule 2)
+	HowURI      = "uri"      // the URI of a resource (V7)
+	HowResource = "resource" // a URI of a scheme that has prefixes (R16)
 )
 
 // Finding is one string, or part of one, that was taken for a path.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/schema"
 )
 
 func TestModes(t *testing.T) {
@@ -343,8 +344,8 @@ func TestFindingsOfACall(t *testing.T) {
 		got = append(got, line{f.Pointer, f.How, f.Role})
 	}
 	want := []line{
-		{"/where", HowFormat, RoleRead}, {"/files/src~1b.go", HowMember, RoleRead}, {"/maybe", HowFormat, RoleRead},
-		{"/list/0", HowFormat, RoleRead}, {"/list/1", HowFormat, RoleRead}, {"/x", HowHome, RoleRead},
+		{"/where", schema.HowFormat, RoleRead}, {"/files/src~1b.go", HowMember, RoleRead}, {"/maybe", schema.HowFormat, RoleRead},
+		{"/list/0", schema.HowFormat, RoleRead}, {"/list/1", schema.HowFormat, RoleRead}, {"/x", HowHome, RoleRead},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 )
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
@@ -24,7 +25,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
 		f.spot = d.spotOf(id, how, member)
-		if how == HowKey || how == HowMember || how == HowFormat {
+		if how == HowKey || how == HowMember || how == schema.HowFormat {
 			f.How = HowFileURI
 		}
 		d.add(f, p)

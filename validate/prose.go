@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 )
 
 // This file is rule 5: what free text holds that is a path all the same.
@@ -45,7 +46,7 @@ func (d *detector) flush() {
 	}
 	for i := range d.findings {
 		switch d.findings[i].How {
-		case HowKey, HowDeclared, HowProfile, HowFormat, HowDescription:
+		case HowKey, HowDeclared, HowProfile, schema.HowFormat, schema.HowDescription:
 			return
 		}
 	}

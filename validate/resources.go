@@ -25,9 +25,6 @@ var uriWords = chars.WordSet("url urls uri uris iri iris href hrefs link links h
 // uriEnds are how a word ends that has such a word in it: baseurl.
 var uriEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
 
-// uriFormats are the formats by which a schema declares a string to be a URI.
-var uriFormats = map[string]bool{"uri": true, "uri-reference": true, "iri": true, "iri-reference": true}
-
 // bind reads the prefixes of hub.json.
 func (c *Checker) bind(cfg Config) error {
 	if len(cfg.Resources) == 0 && !cfg.ClientResources {
@@ -50,7 +47,7 @@ func (d *detector) resources() (list []Finding, err error) {
 	if d.c.resources == nil || d.tool.mode == ModeOff {
 		return nil, nil
 	}
-	formats := d.tool.schema.declaresURIs()
+	formats := d.tool.schema.DeclaresURIs()
 	for id := range int32(len(d.t.Nodes)) {
 		n := &d.t.Nodes[id]
 		if n.Kind != strictjson.String || d.t.IsNested(int32(id)) {
@@ -60,7 +57,7 @@ func (d *detector) resources() (list []Finding, err error) {
 		for key > 0 && !d.t.IsMember(key) {
 			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
 		}
-		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.uriAt(d.t, id)) {
+		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.UriAt(d.t, id)) {
 			continue
 		}
 		s := d.t.Str(id)
@@ -86,19 +83,6 @@ func (d *detector) namesURI(key int32) bool {
 	return slices.ContainsFunc(d.keys.split(name), func(w []byte) bool {
 		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
 	})
-}
-
-// declaresURIs reports whether any schema of the document has a URI's format.
-func (s *schema) declaresURIs() bool {
-	if s == nil {
-		return false
-	}
-	for _, f := range s.formats {
-		if uriFormats[strings.ToLower(f)] {
-			return true
-		}
-	}
-	return false
 }
 
 // found is what the search has come to.

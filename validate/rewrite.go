@@ -151,7 +151,7 @@ func (s *Scan) misfit(list []respelled, work *budget.Budget) error {
 	for i := range list {
 		value = replaced(value, list[i].f.Pointer, list[i].to)
 	}
-	return s.tool.schema.validate(value, work)
+	return s.tool.schema.Validate(value, work)
 }
 
 // replaced is v with another string at pointer; v itself stays as it is.

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
 
@@ -49,7 +50,7 @@ func (d *detector) add(f Finding, p place) {
 		}
 	} else {
 		f.Role = d.role(p.key)
-		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
+		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
 	f.inShell = d.inShell
 	if d.cmd.role != RoleNone && !f.Member {

@@ -160,7 +160,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	entries, err := g.j.list(dir)
 	if err != nil {
-		return !errors.Is(err, errBudget)
+		return !errors.Is(err, errSpentGlob)
 	}
 	if !g.j.work.Spend(entrySteps * len(entries)) {
 		return false
@@ -222,6 +222,9 @@ var plainMatch = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
+// errSpentGlob is that a pattern matches more than anybody looks at.
+var errSpentGlob = errors.New("budget spent")
+
 // listed is one directory entry that a pattern may lead through: a link, a directory, or a file.
 type listed struct {
 	name string
@@ -235,17 +238,17 @@ func (j *judge) list(dir string) ([]listed, error) {
 		return l, nil
 	}
 	if !j.work.Spend(budget.LookSteps) {
-		return nil, errBudget
+		return nil, errSpentGlob
 	}
 	entries, err := j.c.list(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, errBudget // it cannot be told
+		return nil, errSpentGlob // it cannot be told
 	}
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
 	if !j.work.Spend(entrySteps * len(entries)) {
-		return nil, errBudget
+		return nil, errSpentGlob
 	}
 	list := make([]listed, 0, len(entries))
 	for _, e := range entries {

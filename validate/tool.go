@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
 
@@ -16,7 +17,7 @@ type Tool struct {
 	name        string
 	child       *child
 	mode        Mode
-	schema      *schema
+	schema      *schema.Schema
 	rules       *ruleNode
 	classes     map[string]keyClass // of the declared arguments
 	folded      map[string]keyClass // by folded name, for children that ignore case
@@ -64,7 +65,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	doc, err := readSchema(d.schema, c.depth)
+	doc, err := schema.Read(d.schema, c.depth)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +75,11 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	}
 	switch {
 	case doc == nil:
-		t.pathFormats = t.schema.declaresPaths()
-	case sound(doc, true):
+		t.pathFormats = t.schema.DeclaresPaths()
+	case schema.Sound(doc, true):
 		t.doc, t.late = doc, &late{}
 	default:
-		err = t.compile(&schema{doc: doc})
+		err = t.compile(doc)
 	}
 	if err != nil {
 		return nil, err
@@ -87,17 +88,18 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 }
 
 // compile loads the schema and takes from it what the search needs.
-func (t *Tool) compile(s *schema) error {
-	if err := s.load(); err != nil {
+func (t *Tool) compile(doc any) error {
+	s, err := schema.Compile(doc)
+	if err != nil {
 		return err
 	}
 	t.schema, t.doc = s, nil
-	t.pathFormats = s.declaresPaths()
+	t.pathFormats = s.DeclaresPaths()
 	t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
-	for p, sub := range s.hints.Properties {
+	for p, sub := range s.Root.Properties {
 		class := classOf(p)
 		t.classes[p] = class
-		if t.pathFormats && s.pathBelow(sub) {
+		if t.pathFormats && s.PathBelow(sub) {
 			class = keyPath
 		}
 		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
@@ -106,7 +108,7 @@ func (t *Tool) compile(s *schema) error {
 		}
 	}
 	t.takeDefaults(s)
-	eachSchema(s.hints, func(at *jsonschema.Schema) {
+	schema.Each(s.Root, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
 			if folded := chars.FoldName(p); t.folded[folded] == keyOther {
 				t.folded[folded] = classOf(p)

@@ -20,7 +20,8 @@ const module = "mcphub"
 // import. What is not named here may import none.
 var allowed = map[string][]string{
 	"validate/strictjson": {"validate/chars"},
-	"validate":            {"rootsmgr", "internal/resource", "validate/budget", "validate/chars", "validate/strictjson"},
+	"validate/schema":     {"validate/budget", "validate/chars", "validate/strictjson"},
+	"validate":            {"rootsmgr", "internal/resource", "validate/budget", "validate/chars", "validate/schema", "validate/strictjson"},
 	"internal/guardian":   {"internal/proctree"},
 	"internal/jsonrpc":    {"internal/rawio", "internal/printable"},
 	"internal/audit":      {"internal/rawio", "internal/nesting"},

@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"bytes"
@@ -128,9 +128,9 @@ func quickOf(s *jsonschema.Schema) *quick {
 	return q
 }
 
-// plainly reports whether the arguments fit for certain, which a schema that was
+// Plainly reports whether the arguments fit for certain, which a schema that was
 // not read never says.
-func (s *schema) plainly(t *strictjson.Tree) bool { return s.quick != nil && s.quick.fits(t, 0) }
+func (s *Schema) Plainly(t *strictjson.Tree) bool { return s.quick != nil && s.quick.fits(t, 0) }
 
 // fits reports whether a value fits for certain.
 func (q *quick) fits(t *strictjson.Tree, at int32) bool {

@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"encoding/json"
@@ -92,8 +92,8 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 	sure, unsure := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		doc := quickSchema(t, 3)
-		s := &schema{doc: doc}
-		if err := s.load(); err != nil {
+		s, err := Compile(doc)
+		if err != nil {
 			return
 		}
 		for range 4 {
@@ -102,8 +102,8 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 			if err := tr.Parse([]byte(args), 1<<20); err != nil {
 				t.Fatal(err)
 			}
-			quick := s.plainly(tr)
-			err := s.validate(tr.Value(0), budget.New(0))
+			quick := s.Plainly(tr)
+			err := s.Validate(tr.Value(0), budget.New(0))
 			tr.Free()
 			raw, _ := json.Marshal(doc)
 			switch {
@@ -126,12 +126,12 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 func TestQuickKnowsEverydayCalls(t *testing.T) {
 	doc := `{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","properties":{"path":{"type":"string"},"mode":{"type":"string","enum":["r","w"]},
 		"head":{"type":"number"},"lines":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"deep":{"type":["string","null"]}},"additionalProperties":false}},"required":["path"],"additionalProperties":false}`
-	v, err := readSchema([]byte(doc), strictjson.DefaultDepth)
+	v, err := Read([]byte(doc), strictjson.DefaultDepth)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &schema{doc: v}
-	if err := s.load(); err != nil {
+	s, err := Compile(v)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]bool{
@@ -142,7 +142,7 @@ func TestQuickKnowsEverydayCalls(t *testing.T) {
 		if err := tr.Parse([]byte(args), 1<<20); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.plainly(tr); got != want {
+		if got := s.Plainly(tr); got != want {
 			t.Errorf("%s: %v", args, got)
 		}
 		tr.Free()

@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"cmp"
@@ -24,24 +24,13 @@ import (
 // Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
 // be made to cost anything; past a limit the call is denied, never let through unchecked.
 const (
-	schemaNodes    = 1 << 16
-	schemaFrames   = 1 << 12                // of the stack, while a value is held against a schema
+	maxNodes       = 1 << 16
+	maxFrames      = 1 << 12                // of the stack, while a value is held against a schema
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
 	mostCauses     = 64 // at one place, of which the first three are told
 )
-
-// SchemaError is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.
-type SchemaError struct {
-	Code    string // CodeSchemaViolation or CodeSchemaBudget
-	Pointer string // of the argument, RFC 6901
-	Message string
-}
-
-func (e *SchemaError) Error() string {
-	return fmt.Sprintf("argument %s: %s", chars.Quote(e.Pointer), e.Message)
-}
 
 var errBudget = errors.New("budget spent")
 
@@ -62,7 +51,7 @@ func (m *meter) reset(work *budget.Budget) {
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
 func (m *meter) step(steps int) error {
 	m.steps++
-	deep := m.steps&0xff == 0 && runtime.Callers(schemaFrames, make([]uintptr, 1)) > 0
+	deep := m.steps&0xff == 0 && runtime.Callers(maxFrames, make([]uintptr, 1)) > 0
 	if m.spent || deep || !m.work.Spend(steps) {
 		m.spent = true
 		panic(errBudget)
@@ -99,46 +88,47 @@ type instance struct {
 	meter *meter
 }
 
-// schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
+// Schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
 // arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
-type schema struct {
+type Schema struct {
 	doc     any
 	quick   *quick // says yes where that is plain; never no
 	plain   *instance
 	spare   chan *instance
-	hints   *jsonschema.Schema
+	Root    *jsonschema.Schema
 	formats map[*jsonschema.Schema]string
 }
 
-// readSchema decodes an inputSchema. nil, null and true accept every object, and give nil.
-func readSchema(raw []byte, depth int) (doc any, err error) {
+// Read decodes an inputSchema. nil, null and true accept every object, and give nil.
+func Read(raw []byte, depth int) (doc any, err error) {
 	raw = strictjson.TrimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
-	return schemaDocument(raw, depth)
+	return document(raw, depth)
 }
 
-// load compiles the first copy.
-func (s *schema) load() error {
+// Compile compiles a decoded schema.
+func Compile(doc any) (*Schema, error) {
+	s := &Schema{doc: doc}
 	first, formats, err := s.compile()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.hints, s.formats = first.root, formats
-	s.quick = quickOf(s.hints)
-	if costly(s.hints) {
+	s.Root, s.formats = first.root, formats
+	s.quick = quickOf(s.Root)
+	if costly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
 	} else {
 		s.plain = first
 	}
-	return nil
+	return s, nil
 }
 
-// schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur
+// document decodes a schema as a child sent it: bad text in a description is the child's, names that occur
 // twice are refused because two programs would read two schemas.
-func schemaDocument(raw []byte, depth int) (any, error) {
+func document(raw []byte, depth int) (any, error) {
 	t := strictjson.New(depth)
 	defer t.Free()
 	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -148,8 +138,8 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 		}
 		return nil, err
 	}
-	if len(t.Nodes) > schemaNodes {
-		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), schemaNodes)
+	if len(t.Nodes) > maxNodes {
+		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), maxNodes)
 	}
 	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
 		return nil, errors.New("inputSchema is not an object")
@@ -161,11 +151,11 @@ func schemaDocument(raw []byte, depth int) (any, error) {
 var cheap = chars.WordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
 	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
 
-var schemaFields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
+var fields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
 
 // costly reports whether validating against a compiled schema can cost more than that.
 func costly(root *jsonschema.Schema) (found bool) {
-	eachSchema(root, func(s *jsonschema.Schema) {
+	Each(root, func(s *jsonschema.Schema) {
 		found = found || choices(s) > 64 || says(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
 	})
 	return found
@@ -174,7 +164,7 @@ func costly(root *jsonschema.Schema) (found bool) {
 // says reports whether a schema says anything by one of these of its fields.
 func says(s *jsonschema.Schema, is func(field string) bool) bool {
 	v := reflect.ValueOf(s).Elem()
-	return slices.ContainsFunc(schemaFields, func(f reflect.StructField) bool {
+	return slices.ContainsFunc(fields, func(f reflect.StructField) bool {
 		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
 	})
 }
@@ -185,11 +175,11 @@ func (refuseLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", chars.Quote(url))
 }
 
-// schemaURL is the base of relative references: a name that nothing can be loaded from.
-const schemaURL = "https://schema.invalid/input"
+// baseURL is the base of relative references: a name that nothing can be loaded from.
+const baseURL = "https://schema.invalid/input"
 
 // compile makes one more copy of s.
-func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
+func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			in, formats, err = nil, nil, fmt.Errorf("inputSchema does not compile: %v", r)
@@ -204,10 +194,10 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	for _, name := range formatsOf(s.doc) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
-	if err := c.AddResource(schemaURL, s.doc); err != nil {
+	if err := c.AddResource(baseURL, s.doc); err != nil {
 		return nil, nil, fmt.Errorf("inputSchema: %w", err)
 	}
-	root, err := c.Compile(schemaURL)
+	root, err := c.Compile(baseURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
@@ -223,7 +213,7 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
 func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
-	eachSchema(root, func(s *jsonschema.Schema) {
+	Each(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
@@ -231,8 +221,8 @@ func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsons
 	})
 }
 
-// eachSchema yields every schema of a document once.
-func eachSchema(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+// Each yields every schema of a document once.
+func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -288,13 +278,13 @@ func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	}
 }
 
-// validate judges decoded arguments.
-func (s *schema) validate(v any, work *budget.Budget) error {
+// Validate judges decoded arguments.
+func (s *Schema) Validate(v any, work *budget.Budget) error {
 	if s == nil {
 		return nil
 	}
 	if s.plain != nil {
-		return runSchema(s.plain, v)
+		return run(s.plain, v)
 	}
 	var in *instance
 	select {
@@ -302,11 +292,11 @@ func (s *schema) validate(v any, work *budget.Budget) error {
 	default:
 		var err error
 		if in, _, err = s.compile(); err != nil {
-			return &SchemaError{Code: CodeSchemaBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
+			return &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
 	in.meter.reset(work)
-	err := runSchema(in, v)
+	err := run(in, v)
 	select {
 	case s.spare <- in:
 	default:
@@ -314,14 +304,14 @@ func (s *schema) validate(v any, work *budget.Budget) error {
 	return err
 }
 
-func runSchema(in *instance, v any) (err error) {
-	spent := &SchemaError{Code: CodeSchemaBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
+func run(in *instance, v any) (err error) {
+	spent := &Error{Code: CodeBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
 	defer func() {
 		if r := recover(); r != nil {
 			// Any panic of the library denies the call; only that of step is expected.
 			err = spent
 			if r != any(errBudget) {
-				err = &SchemaError{Code: CodeSchemaBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
+				err = &Error{Code: CodeBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
 			}
 		}
 	}()
@@ -334,14 +324,14 @@ func runSchema(in *instance, v any) (err error) {
 	}
 	var ve *jsonschema.ValidationError
 	if !errors.As(bad, &ve) {
-		return &SchemaError{Code: CodeSchemaViolation, Message: chars.Clip(bad.Error(), 500)}
+		return &Error{Code: CodeViolation, Message: chars.Clip(bad.Error(), 500)}
 	}
 	return describe(ve)
 }
 
 // describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
 // goes through members in any order; the same arguments are told the same every time: of places as deep, the first by name.
-func describe(ve *jsonschema.ValidationError) *SchemaError {
+func describe(ve *jsonschema.ValidationError) *Error {
 	var there []*jsonschema.ValidationError // all at one place
 	var visit func(e *jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {
@@ -375,7 +365,7 @@ func describe(ve *jsonschema.ValidationError) *SchemaError {
 		p.WriteByte('/')
 		p.WriteString(strictjson.EscapeToken(token))
 	}
-	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
+	return &Error{Code: CodeViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
