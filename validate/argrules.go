@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"
 )
 
 // ArgRule is what an operator or a profile says about one argument.
 type ArgRule struct {
-	Role Role   // RoleNone: it is no path
-	Base string // JSON pointer of the argument a relative path starts from, "" for none
+	Role access.Role // None: it is no path
+	Base string      // JSON pointer of the argument a relative path starts from, "" for none
 }
 
 // boundRule is an ArgRule with where it comes from. Lower tiers win: the operator's word for the tool, for every tool,
@@ -97,7 +98,7 @@ func best(at []position) *boundRule {
 	var found *boundRule
 	for _, p := range at {
 		r := p.node.rule
-		if r == nil || p.folded && r.Role == RoleNone {
+		if r == nil || p.folded && r.Role == access.None {
 			continue
 		}
 		if found == nil || r.tier < found.tier || r.tier == found.tier && r.stars < found.stars {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/validate/access"
 	"mcphub/validate/strictjson"
 )
 
@@ -150,7 +151,7 @@ func TestDeclaredInOtherCase(t *testing.T) {
 // TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path (V4).
 func TestNoneLooksAtOptions(t *testing.T) {
 	w := linked(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]ArgRule{"*": {"/zz": {Role: RoleNone}}}})
+	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]ArgRule{"*": {"/zz": {Role: access.None}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, args := range []string{`{"zz":"--output=dangling"}`, `{"zz":"-xf/etc/passwd"}`, `{"zz":"-olink/secret.txt"}`, `{"zz":"-opasswd"}`, `{"zz":"-o passwd"}`} {
 		if _, v := w.call(c, tool, args); v.Decision != Deny {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/strictjson"
 )
@@ -358,7 +359,7 @@ func TestCwdOutside(t *testing.T) {
 func TestBelowDeclared(t *testing.T) {
 	w := wild(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: ModeDeclared, ModeSet: true, Args: map[string]map[string]ArgRule{
-		"*": {"/doc": {Role: RoleRead}, "/opts/outFile": {Role: RoleWrite}, "/list/*/to": {Role: RoleWrite}, "/free": {Role: RoleNone}}}})
+		"*": {"/doc": {Role: access.Read}, "/opts/outFile": {Role: access.Write}, "/list/*/to": {Role: access.Write}, "/free": {Role: access.None}}}})
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
 	for _, args := range []string{
 		`{"doc":{"a":"/etc/passwd"}}`, `{"doc":["/etc/passwd"]}`, `{"doc":{"/etc/passwd":1}}`, `{"DOC":"flink"}`,

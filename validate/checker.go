@@ -14,6 +14,7 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"
@@ -180,10 +181,10 @@ func newChild(cc ChildConfig) (*child, error) {
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
 			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
-			if bad == nil && rule.Role > RoleDelete {
+			if bad == nil && rule.Role > access.Delete {
 				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
 			}
-			if bad == nil && rule.Role == RoleNone && rule.Base != "" {
+			if bad == nil && rule.Role == access.None && rule.Base != "" {
 				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
 			}
 			if bad != nil {

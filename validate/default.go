@@ -5,6 +5,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"mcphub/validate/access"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -26,7 +27,7 @@ func (t *Tool) takeDefaults(s *schema.Schema) {
 			declared := false
 			if t.rules != nil {
 				r := best(step([]position{{node: t.rules}}, name))
-				declared = r != nil && r.Role != RoleNone
+				declared = r != nil && r.Role != access.None
 			}
 			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.PathBelow(sub) {
 				continue

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/validate/chars"
 	"mcphub/validate/schema"
+	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
@@ -203,9 +204,9 @@ func FuzzDeepPatterns(f *testing.F) {
 			return
 		}
 		text := head + strings.Repeat(piece, int(n)) + strings.Repeat(tail, int(n))
-		for _, write := range []func(string) ([]string, bool){expandBraces, writtenOut} {
+		for _, write := range []func(string) ([]string, bool){shell.ExpandBraces, shell.WrittenOut} {
 			list, ok := write(text)
-			if len(list) > maxBraces || !ok && list != nil {
+			if len(list) > shell.MaxBraces || !ok && list != nil {
 				t.Fatalf("%d alternatives, %v", len(list), ok)
 			}
 		}
@@ -215,7 +216,7 @@ func FuzzDeepPatterns(f *testing.F) {
 				t.Fatalf("%d spellings", len(list))
 			}
 		}
-		globClimbs(text)
+		shell.GlobClimbs(text)
 		unescaped(text)
 	})
 }

@@ -5,15 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
 const (
 	maxRaw   = 4 << 10 // of a string, kept for the report
 	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
-	maxTail  = 1 << 12 // a longer path cannot be opened
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
@@ -25,17 +26,17 @@ type detector struct {
 	keys      *keyBuffer
 	findings  []Finding
 	roleKey   int32 // memo of role
-	roleSeen  Role
+	roleSeen  access.Role
 	at        seat
-	course    course          // where cd went before the word that is looked at
-	variables *shellVariables // of the shell string that it stands in, nil in none
-	inWords   bool            // the words of a shell string are looked at
-	argv      vector          // the latest array of words
+	course    shell.Course     // where cd went before the word that is looked at
+	variables *shell.Variables // of the shell string that it stands in, nil in none
+	inWords   bool             // the words of a shell string are looked at
+	argv      vector           // the latest array of words
 	mentions  []mention
-	writes    bool  // the word stands after a redirection
-	inShell   bool  // it belongs to a command
-	cmd       use   // what that makes of it
-	refused   error // why the call is
+	writes    bool      // the word stands after a redirection
+	inShell   bool      // it belongs to a command
+	cmd       shell.Use // what that makes of it
+	refused   error     // why the call is
 }
 
 // seat is the string that the latest findings came from.
@@ -139,8 +140,8 @@ func (d *detector) object(id int32, p place) error {
 	beside := d.classesOf(id, classes[:])
 	i, edit := -1, editUnknown
 	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
-		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
-		if p.rule != nil && p.rule.Role == RoleNone {
+		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
+		if p.rule != nil && p.rule.Role == access.None {
 			q.rule = p.rule
 		}
 		if len(p.at) > 0 {
@@ -165,7 +166,7 @@ func (d *detector) object(id int32, p place) error {
 		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
 			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
 		}
-		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != RoleNone
+		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != access.None
 		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
 		d.member(c, p, q.rule)
 		if err := d.visit(c, q); err != nil {
@@ -275,15 +276,15 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
-	if !d.work.Spend(wordSteps) {
+	if !d.work.Spend(budget.WordSteps) {
 		return
 	}
 	name := d.t.Name(id)
 	rule := own
-	if rule == nil || rule.Role != RoleNone {
+	if rule == nil || rule.Role != access.None {
 		rule = p.rule
 	}
-	exempt := rule != nil && rule.Role == RoleNone
+	exempt := rule != nil && rule.Role == access.None
 	if !exempt && d.tool.mode == ModeDeclared && !(p.names && p.rule != nil) {
 		exempt = true
 	}
@@ -324,7 +325,7 @@ func (d *detector) str(id int32, p place) error {
 	t := d.t
 	raw := t.Raw(id)
 	content := p.class == keyContent || p.class == keyQuery
-	if p.rule == nil || p.rule.Role == RoleNone {
+	if p.rule == nil || p.rule.Role == access.None {
 		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[d.lastWord(p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
@@ -348,7 +349,7 @@ func (d *detector) str(id int32, p place) error {
 				if err := d.visit(t.Nodes[id].First, q); err != nil {
 					return err
 				}
-				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == RoleNone) {
+				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == access.None) {
 					return nil
 				}
 			}
@@ -380,7 +381,7 @@ func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("
 // value judges one string by what governs it.
 func (d *detector) value(id int32, s string, p place) {
 	if r := p.rule; r != nil {
-		if r.Role != RoleNone {
+		if r.Role != access.None {
 			d.asPath(id, s, p, r.how, false)
 			return
 		}

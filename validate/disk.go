@@ -12,6 +12,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // A rootsmgr.FS may offer more than resolving needs; OS is known to.
@@ -44,7 +45,7 @@ func (c *Checker) firstExists(v string) bool {
 	if c.isMounted(first) {
 		return true
 	}
-	if hasMeta(first) {
+	if shell.HasMeta(first) {
 		if first, rest, _ = strings.Cut(first, ":"); c.anyMatch(first) {
 			return true
 		}
@@ -114,7 +115,7 @@ func (c *Checker) matches(dir, pattern string) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	alternatives, ok := expandBraces(pattern)
+	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {
 		return true
 	}

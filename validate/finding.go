@@ -5,31 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
-
-// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
-type Role uint8
-
-const (
-	RoleNone Role = iota
-	RoleRead
-	RoleWrite
-	RoleDelete
-)
-
-var roleNames = []string{"none", "read", "write", "delete"}
-
-func (r Role) String() string { return nameOf(roleNames, int(r)) }
-
-// ParseRole reads a role as hub.json spells it.
-func ParseRole(s string) (Role, error) {
-	i := slices.Index(roleNames, s)
-	if i < 0 {
-		return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", chars.Quote(s))
-	}
-	return Role(i), nil
-}
 
 // nameOf is the name of a value; what has none is called as the first.
 func nameOf(names []string, i int) string {
@@ -90,28 +69,28 @@ type Finding struct {
 	Pointer string // RFC 6901, through strings that hold JSON
 	Raw     string // the whole string as sent, decoded from JSON, at most 4 KiB of it
 	Value   string // the part of it that is a path
-	Role    Role
+	Role    access.Role
 	How     string // one of the How constants
 	Member  bool   // it is a member name, not a value
 	Base    string // pointer of the argument it starts from, "" unless declared
 	BaseDir string // the value found there
 
 	form    form
-	alts    []string // other spellings of the text: untrimmed, or where a scheme is ambiguous
-	seat    int32    // node it was found in
-	spot    spot     // of the whole string, where it may have to be rewritten
-	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
-	assumed bool     // the role is only guessed
-	written bool     // it stands after a redirection
-	weak    bool     // it counts only for what is there
-	inShell bool     // it is a word of a command
-	operand bool     // it is a word that a program is given: of a command, a vector or SQL
-	makes   bool     // it names what need not be there yet
-	runs    bool     // it stands where a program does: it is run, not read or written
-	course  course   // where cd went before it, in a shell string
-	glob    string   // the pattern, where it is one of a shell
-	instead string   // the relative name that the text before an absolute tail may begin: it counts where there is none
-	declare string   // pointer with stars, for the line that would declare it
+	alts    []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
+	seat    int32        // node it was found in
+	spot    spot         // of the whole string, where it may have to be rewritten
+	context bool         // the argument says where a tool works, not on what (cwd, projectRoot)
+	assumed bool         // the role is only guessed
+	written bool         // it stands after a redirection
+	weak    bool         // it counts only for what is there
+	inShell bool         // it is a word of a command
+	operand bool         // it is a word that a program is given: of a command, a vector or SQL
+	makes   bool         // it names what need not be there yet
+	runs    bool         // it stands where a program does: it is run, not read or written
+	course  shell.Course // where cd went before it, in a shell string
+	glob    string       // the pattern, where it is one of a shell
+	instead string       // the relative name that the text before an absolute tail may begin: it counts where there is none
+	declare string       // pointer with stars, for the line that would declare it
 }
 
 // form is how a value has to be read.
@@ -132,7 +111,7 @@ const (
 // and where nothing says what a tool does it may be either.
 func (f *Finding) Does() string {
 	switch {
-	case f.Role != RoleWrite || f.written || f.makes:
+	case f.Role != access.Write || f.written || f.makes:
 	case f.inShell:
 		return "read"
 	case f.assumed:
@@ -155,3 +134,17 @@ func (f *Finding) plausible() bool {
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")
 }
+
+// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
+type Role = access.Role
+
+// The roles there are.
+const (
+	RoleNone   = access.None
+	RoleRead   = access.Read
+	RoleWrite  = access.Write
+	RoleDelete = access.Delete
+)
+
+// ParseRole reads a role as hub.json spells it.
+func ParseRole(s string) (Role, error) { return access.Parse(s) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 )
@@ -291,7 +292,7 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 			code = "" // denied in any case: say what can be cured
 			u.hard = true
 		}
-		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != RoleDelete && !f.operand {
+		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != access.Delete && !f.operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
@@ -413,7 +414,7 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == RoleDelete && f.operand || j.touchesName(f, s)
+		return f.Role == access.Delete && f.operand || j.touchesName(f, s)
 	}
 	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base) || j.touchesName(f, s)
 }
@@ -471,7 +472,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 // runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
 // program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
-	return f.runs || !f.written && f.Role != RoleDelete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
+	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
 }
 
 func codeOf(err error) string {

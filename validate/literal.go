@@ -106,7 +106,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 // doubled keeps a literal in which a doubled quote stands for one.
 func (d *detector) doubled(id int32, s string, quote byte, p place) {
 	var b strings.Builder
-	s = s[:min(len(s), maxTail)]
+	s = s[:min(len(s), chars.MaxPath)]
 	for i := 0; i < len(s); i++ {
 		if s[i] == quote {
 			if i++; i == len(s) || s[i] != quote {
@@ -224,7 +224,7 @@ func (d *detector) assigned(id int32, line string, p place) {
 			continue
 		}
 		v, _, _ := strings.Cut(line[i+1:], " #")
-		if v = chars.TrimEdges(v); v != "" && len(v) <= maxTail && chars.HasBlank(v) && strings.IndexByte("/~.", v[0]) >= 0 {
+		if v = chars.TrimEdges(v); v != "" && len(v) <= chars.MaxPath && chars.HasBlank(v) && strings.IndexByte("/~.", v[0]) >= 0 {
 			d.literal(id, v, p, true)
 			return
 		}
@@ -294,8 +294,8 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
 		return
 	}
-	if len(v) > maxTail {
-		if v = cleaned(v); len(v) > maxTail {
+	if len(v) > chars.MaxPath {
+		if v = cleaned(v); len(v) > chars.MaxPath {
 			return // nothing can open it
 		}
 	}

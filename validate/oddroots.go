@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // A root may be called [x], $HOME, %41 or {a,b}: names that some child reads as a pattern, a variable or an escape. Every
@@ -73,15 +75,15 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 	}
 	for _, text := range texts {
 		text = strings.TrimSuffix(text, tail)
-		alternatives, ok := writtenOut(text)
+		alternatives, ok := shell.WrittenOut(text)
 		if !ok {
 			return nil
 		}
 		for _, alt := range alternatives {
-			alternatives = append(alternatives, plainText(alt))
+			alternatives = append(alternatives, shell.PlainText(alt))
 		}
 		for _, alt := range append(alternatives, text) {
-			if alt == dir && !hasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {
+			if alt == dir && !shell.HasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {
 				continue // itself; or what nothing can open
 			}
 			if j.otherThan(own.Path, alt) {
@@ -97,7 +99,7 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 
 // otherThan reports whether something else than a directory is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
-	if !hasMeta(text) {
+	if !shell.HasMeta(text) {
 		place, err := rootsmgr.Resolve(j.c.fs, text)
 		return err != nil || place.Exists && place.Path != own
 	}
@@ -112,7 +114,7 @@ func (j *judge) otherThan(own, text string) bool {
 
 // matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
 func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
-	for len(parts) > 0 && (parts[0] == "" || !hasMeta(parts[0])) {
+	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
 		dir, parts = j.c.platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
@@ -174,9 +176,9 @@ func (j *judge) withinRootName(f *Finding) bool {
 	for _, text := range texts {
 		j.absolutes(f, text, func(s spelled) {
 			place, err := rootsmgr.Resolve(j.c.fs, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == RoleRead || !j.c.creatable(place.Path, true))
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.c.creatable(place.Path, true))
 		})
-		free = free && !hasMeta(text)
+		free = free && !shell.HasMeta(text)
 	}
 	return free
 }

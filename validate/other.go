@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/strictjson"
 )
@@ -158,7 +159,7 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
-	t.traits = toolTraits{role: RoleRead}
+	t.traits = toolTraits{role: access.Read}
 	t.ruling = c.policy.ruling(child, method)
 	return t, nil
 }

@@ -4,9 +4,11 @@ import (
 	"path"
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/schema"
+	"mcphub/validate/shell"
 )
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
@@ -141,7 +143,7 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 	v := chars.TrimEdges(s)
-	if len(v) > maxTail {
+	if len(v) > chars.MaxPath {
 		v = cleaned(v)
 	}
 	for i := 1; i < len(v); i++ {
@@ -164,7 +166,7 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 func (d *detector) name(id int32, s string, p place, member bool) {
 	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
-	case v == "." && d.cmd.role == RoleDelete:
+	case v == "." && d.cmd.Role == access.Delete:
 		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p) // with all that is in it
 	case v == "" || v == "." || chars.Climbs(v):
 	case strings.IndexByte(v, '/') >= 0:
@@ -230,7 +232,7 @@ func stripped(v string) (string, bool) {
 
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
 func (d *detector) variable(v string) (string, bool) {
-	name, _, n := dollarName(v)
+	name, _, n := shell.DollarName(v)
 	if n == 0 {
 		return "", false
 	}
@@ -294,7 +296,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	v := chars.TrimEdges(s)
 	if strings.IndexByte(v, 0) >= 0 {
 		d.cutAtNUL(id, v, p, member)
-	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
+	} else if strings.Contains(v, "%00") && len(v) <= chars.MaxPath {
 		d.cutAtNUL(id, chars.DecodePercent(v), p, member)
 	}
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
@@ -402,10 +404,10 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := chars.TrimEdges(s)
-	if len(v) > maxTail {
+	if len(v) > chars.MaxPath {
 		v = cleaned(v)
 	}
-	if v != "" && len(v) <= maxTail && !strings.ContainsAny(v, "\n\r\x00") {
+	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
 	}
 }
@@ -423,7 +425,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 	eachFileURI(s, func(uri string) {
 		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, seat: id}, p)
 	})
-	if len(s) > maxTail {
+	if len(s) > chars.MaxPath {
 		return
 	}
 	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.

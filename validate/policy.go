@@ -10,6 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 )
 
@@ -94,7 +95,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 			if len(r.Paths.Roles) > 0 {
 				rule.roles = Roles(r.Paths.Roles...)
 			}
-			if slices.ContainsFunc(r.Paths.Roles, func(role Role) bool { return !AnyRole.Has(role) }) {
+			if slices.ContainsFunc(r.Paths.Roles, func(role access.Role) bool { return !AnyRole.Has(role) }) {
 				bad(i, "a role is none of read, write, delete", "", "if", "paths", "roles")
 			}
 			if dir := r.Paths.Within; dir != "" {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"mcphub/validate/access"
 )
 
 // refCall and refWorld are the policy read off the table of P1, slowly and with nothing shared with the code: paths are
@@ -116,13 +118,13 @@ func (w *refWorld) boundary() []string {
 }
 
 // hard is what is denied before any rule.
-func (w *refWorld) hard(u *refUnit, role Role) bool {
+func (w *refWorld) hard(u *refUnit, role access.Role) bool {
 	if u.broken {
 		return true
 	}
 	for _, p := range w.protected {
 		for _, r := range u.readings {
-			if refUnder(p, r) || role != RoleRead && refUnder(r, p) {
+			if refUnder(p, r) || role != access.Read && refUnder(r, p) {
 				return true
 			}
 		}
@@ -169,7 +171,7 @@ func (w *refWorld) matches(r *Rule, u *refUnit, reading int) bool {
 }
 
 // asked is whether a rule is about any, or all, of the units.
-func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role) bool {
+func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role access.Role) bool {
 	if !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
 		return false
 	}
@@ -196,7 +198,7 @@ func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role
 				return true
 			}
 			// Removing or moving a directory takes along what is in it.
-			if k > 0 && role == RoleDelete && u.dir && r.Paths != nil && r.Paths.Within != "" && !r.Paths.Outside && refUnder(u.readings[k], refMust(r.Paths.Within)) {
+			if k > 0 && role == access.Delete && u.dir && r.Paths != nil && r.Paths.Within != "" && !r.Paths.Outside && refUnder(u.readings[k], refMust(r.Paths.Within)) {
 				return true
 			}
 		}
@@ -204,7 +206,7 @@ func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role
 	return false
 }
 
-func (w *refWorld) first(units []refUnit, child, tool string, role Role) *Rule {
+func (w *refWorld) first(units []refUnit, child, tool string, role access.Role) *Rule {
 	for i := range w.rules {
 		if w.asked(&w.rules[i], units, child, tool, role) {
 			return &w.rules[i]
@@ -213,7 +215,7 @@ func (w *refWorld) first(units []refUnit, child, tool string, role Role) *Rule {
 	return nil
 }
 
-func (w *refWorld) granted(u *refUnit, role Role) bool {
+func (w *refWorld) granted(u *refUnit, role access.Role) bool {
 	for _, g := range w.grants {
 		ok := g.Roles.Has(role)
 		for _, r := range u.readings[1:] {
@@ -246,7 +248,7 @@ func (w *refWorld) beside(dir string) bool {
 }
 
 // units are the absolute paths that a value may stand for.
-func (w *refWorld) units(value string, role Role) []refUnit {
+func (w *refWorld) units(value string, role access.Role) []refUnit {
 	if path.IsAbs(value) {
 		return []refUnit{refRead(value)}
 	}
@@ -262,7 +264,7 @@ func (w *refWorld) units(value string, role Role) []refUnit {
 			_, err := os.Lstat(u.readings[1])
 			parent, perr := os.Lstat(path.Dir(u.readings[1]))
 			toMake := perr == nil && parent.IsDir() && !refUnder(path.Dir(u.readings[1]), base)
-			if err != nil && (role == RoleRead || !toMake) && !w.hardProtected(&u, role) {
+			if err != nil && (role == access.Read || !toMake) && !w.hardProtected(&u, role) {
 				continue
 			}
 		}
@@ -271,7 +273,7 @@ func (w *refWorld) units(value string, role Role) []refUnit {
 	return out
 }
 
-func (w *refWorld) hardProtected(u *refUnit, role Role) bool {
+func (w *refWorld) hardProtected(u *refUnit, role access.Role) bool {
 	only := *w
 	only.ceiling = nil
 	return only.hard(u, role)
@@ -293,7 +295,7 @@ func (w *refWorld) bare(child, tool string) Decision {
 }
 
 // finding decides one path.
-func (w *refWorld) finding(child, tool string, role Role, value string) Decision {
+func (w *refWorld) finding(child, tool string, role access.Role, value string) Decision {
 	units := w.units(value, role)
 	for i := range units {
 		if w.hard(&units[i], role) {
@@ -305,7 +307,7 @@ func (w *refWorld) finding(child, tool string, role Role, value string) Decision
 
 // group decides several ways to take one path: what the first rule about any of them escalates has to be granted, and the
 // rest allowed without it.
-func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decision {
+func (w *refWorld) group(child, tool string, role access.Role, units []refUnit) Decision {
 	r := w.first(units, child, tool, role)
 	if r == nil {
 		out := Allow

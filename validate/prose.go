@@ -94,7 +94,7 @@ var hunk = regexp.MustCompile(`^@@ -[0-9]+(?:,([0-9]{1,9}))? \+[0-9]+(?:,([0-9]{
 // isPatch reports a text whose first line is the header of a patch.
 func isPatch(s string) bool {
 	s = strings.TrimLeft(s, "\ufeff \t\r\n")
-	first, rest, _ := strings.Cut(s[:min(len(s), 2*maxTail)], "\n")
+	first, rest, _ := strings.Cut(s[:min(len(s), 2*chars.MaxPath)], "\n")
 	switch {
 	case strings.HasPrefix(first, "diff --git "), strings.HasPrefix(first, "*** Begin Patch"), patchHeader.MatchString(strings.TrimSuffix(first, "\r")):
 		return true

@@ -3,9 +3,11 @@ package validate
 import (
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/schema"
+	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
@@ -14,13 +16,13 @@ type seen struct {
 	value               string
 	written, weak, runs bool
 	uri, text, glob     bool
-	course              course
+	course              shell.Course
 }
 
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
 	d.sit(f.seat, f.Member)
-	if f.Conditional() && d.course != (course{}) {
+	if f.Conditional() && d.course != (shell.Course{}) {
 		f.course = d.course
 	}
 	key := seen{f.Value, f.written, f.weak, f.runs, f.form == formURI, f.form == formText, f.form == formGlob, f.course}
@@ -40,7 +42,7 @@ func (d *detector) add(f Finding, p place) {
 		f.How = HowURI
 	}
 	f.Raw, f.Pointer, f.declare = d.at.raw, d.at.pointer, d.at.declare
-	if r := p.rule; r != nil && r.Role != RoleNone && !f.Member {
+	if r := p.rule; r != nil && r.Role != access.None && !f.Member {
 		f.Role = r.Role
 		if r.Base != "" {
 			f.Base = baseFor(r.Base, f.Pointer)
@@ -53,11 +55,11 @@ func (d *detector) add(f Finding, p place) {
 		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
 	f.inShell = d.inShell
-	if d.cmd.role != RoleNone && !f.Member {
-		f.Role, f.assumed = d.cmd.role, false
+	if d.cmd.Role != access.None && !f.Member {
+		f.Role, f.assumed = d.cmd.Role, false
 	}
 	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
-	f.makes = f.written || d.writes || d.cmd.role == RoleWrite
+	f.makes = f.written || d.writes || d.cmd.Role == access.Write
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.seat, p)
 	}
@@ -106,11 +108,11 @@ func (d *detector) sit(id int32, member bool) {
 	d.at = seat{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
 }
 
-func (d *detector) role(key int32) Role {
+func (d *detector) role(key int32) access.Role {
 	if key < 0 {
 		return d.tool.traits.role
 	}
-	if d.roleSeen != RoleNone && d.roleKey == key {
+	if d.roleSeen != access.None && d.roleKey == key {
 		return d.roleSeen
 	}
 	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(d.keys, d.t.Name(key))

@@ -5,8 +5,10 @@ import (
 	"regexp"
 	"strings"
 
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
@@ -62,19 +64,19 @@ var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands judges the words of a shell string.
 func (d *detector) commands(id int32, s string, p place) {
-	r := readShell(s, d.c.depth, d.work)
-	if r.fault != "" {
-		d.refuse(id, r.fault)
+	r := shell.Read(s, d.c.depth, d.work)
+	if r.Fault != "" {
+		d.refuse(id, r.Fault)
 		return
 	}
-	d.inShell, d.variables = true, variablesOf(s)
-	for i := range r.items {
-		item := &r.items[i]
-		prints := !item.captured && !(item.filed && r.reads)
-		d.course, d.inWords = item.course, item.text != s
-		d.item(id, item, !r.odd && (item.kind != usePrint || prints), p)
+	d.inShell, d.variables = true, shell.VariablesOf(s)
+	for i := range r.Items {
+		item := &r.Items[i]
+		prints := !item.Captured && !(item.Filed && r.Reads)
+		d.course, d.inWords = item.Course, item.Text != s
+		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
 	}
-	d.course, d.inShell, d.inWords, d.variables = course{}, false, false, nil
+	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
 	if d.c.windows && strings.IndexByte(s, '\\') >= 0 {
 		d.words(id, s, false, p) // a backslash is a separator there
 	}
@@ -88,31 +90,31 @@ func (d *detector) refuse(id int32, why string) {
 }
 
 // item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
-func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
-	u := item.use
-	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
-		if u.at = 0; u.kind != useCd && u.kind != usePath {
-			u.was, u.kind = u.kind, usePath
+func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
+	u := item.Use
+	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
+		if u.At = 0; u.Kind != shell.UseCd && u.Kind != shell.UsePath {
+			u.Was, u.Kind = u.Kind, shell.UsePath
 		}
-		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
-			u.role = RoleNone
+		if u.Role == access.Read && item.Position == shell.Plain && !item.Redirect {
+			u.Role = access.None
 		}
 	}
 	d.cmd = u
-	defer func() { d.cmd = use{} }()
-	for _, text := range item.spellings() {
-		d.named(id, text[min(u.at, len(text)):], u, p)
-		text, ok := u.local(text)
+	defer func() { d.cmd = shell.Use{} }()
+	for _, text := range item.Spellings() {
+		d.named(id, text[min(u.At, len(text)):], u, p)
+		text, ok := u.Local(text)
 		switch {
-		case !ok, u.kind == useQuery, u.kind == useAssign && d.assignment(id, text, p):
-		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
-			d.words(id, text, !item.crude, p)
-		case item.whole:
-			d.word(id, text, item.seat, p, HowShell)
+		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
+		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
+			d.words(id, text, !item.Crude, p)
+		case item.Whole:
+			d.word(id, text, item.Position, p, HowShell)
 		default:
-			d.word(id, text, item.seat, p, HowShell)
-			if text == item.text { // what stands behind an option or a sign is not written out
-				d.shellGlob(id, item.pattern, p)
+			d.word(id, text, item.Position, p, HowShell)
+			if text == item.Text { // what stands behind an option or a sign is not written out
+				d.shellGlob(id, item.Pattern, p)
 			}
 			if chars.HasBlank(text) {
 				d.words(id, text, false, p)
@@ -131,9 +133,9 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if !d.work.Spend(dollarWork(s)) {
 		return
 	}
-	eachPiece(s, func(w string) {
-		if w != s && d.work.Spend(wordSteps/2) {
-			d.word(id, w, seatPlain, p, HowShell)
+	shell.EachPiece(s, func(w string) {
+		if w != s && d.work.Spend(budget.WordSteps/2) {
+			d.word(id, w, shell.Plain, p, HowShell)
 		}
 	})
 }
@@ -142,32 +144,32 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 // divides, and begins a pattern.
 func (d *detector) words(id int32, s string, code bool, p place) {
 	if code {
-		d.word(id, s, seatPlain, p, HowShell)
+		d.word(id, s, shell.Plain, p, HowShell)
 	}
 	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
-		if !d.work.Spend(wordSteps + len(token)/budget.ByteSteps) {
+		if !d.work.Spend(budget.WordSteps + len(token)/budget.ByteSteps) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}
-		if kind, _ := readScheme(token); kind == schemeOther || isSubstitution(strings.Trim(token, `'"`)) && token != s {
+		if kind, _ := readScheme(token); kind == schemeOther || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
 			continue
 		}
-		for _, w := range []string{token, unquote(token)} {
-			if code && strings.Trim(w, "/~") == "" || isEscape(w) {
+		for _, w := range []string{token, shell.Unquote(token)} {
+			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) {
 				continue
 			}
-			d.word(id, w, seatPlain, p, HowShell)
+			d.word(id, w, shell.Plain, p, HowShell)
 		}
 		d.wordPieces(id, token, p)
 	}
 }
 
 // named judges the files that a program in another language names.
-func (d *detector) named(id int32, s string, u use, p place) {
+func (d *detector) named(id int32, s string, u shell.Use, p place) {
 	switch {
-	case (u.kind == useSed || u.was == useSed) && !isSubstitution(s):
+	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
 		d.sedFiles(id, s, p)
-	case u.kind == useQuery || u.was == useQuery:
+	case u.Kind == shell.UseQuery || u.Was == shell.UseQuery:
 		d.literals(id, s, p)
 	}
 }
@@ -176,17 +178,17 @@ func (d *detector) named(id int32, s string, u use, p place) {
 func (d *detector) sedFiles(id int32, s string, p place) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
-		for i := 0; i+1 < len(line) && len(line) <= maxTail; i++ {
+		for i := 0; i+1 < len(line) && len(line) <= chars.MaxPath; i++ {
 			before := strings.TrimRight(line[:i], " \t")
 			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && chars.IsLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
 				continue
 			}
 			file := strings.TrimLeft(line[i+1:], " \t")
-			if !d.work.Spend(wordSteps + len(file)/budget.ByteSteps) {
+			if !d.work.Spend(budget.WordSteps + len(file)/budget.ByteSteps) {
 				d.refuse(id, "more words than can be judged")
 				return
 			}
-			d.word(id, file, seatPlain, p, HowShell)
+			d.word(id, file, shell.Plain, p, HowShell)
 		}
 	}
 	if sedRuns.MatchString(s) {
@@ -208,7 +210,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.c.holdsPrograms(part) {
-				d.word(id, part, seatPlain, p, HowShell)
+				d.word(id, part, shell.Plain, p, HowShell)
 				d.link(id, part, p, false)
 			}
 		}
@@ -218,8 +220,8 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
-func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
-	written := at == seatWritten
+func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
+	written := at == shell.Written
 	if len(w) > maxRaw {
 		if w = chars.TrimEdges(w); len(w) > maxRaw {
 			d.longWord(id, w, p, how)
@@ -237,7 +239,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	kind, texts := readScheme(w)
 	switch kind {
 	case schemeOther:
-		if at != seatCommand {
+		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
 		return
@@ -263,7 +265,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
-			d.word(id, part, seatPlain, p, how)
+			d.word(id, part, shell.Plain, p, how)
 		}
 		return
 	}
@@ -275,14 +277,14 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	}
 	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
 		for part := range strings.SplitSeq(w, ":") {
-			d.word(id, part, seatPlain, p, how)
+			d.word(id, part, shell.Plain, p, how)
 		}
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.afterPATH(w[i+1:]); ok {
-				d.word(id, w[i+1:], seatPlain, p, how)
-			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], seatPlain) && !d.isProgramWord(w[i+1:], seatPlain) {
+				d.word(id, w[i+1:], shell.Plain, p, how)
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
 				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
 			}
 		}
@@ -303,14 +305,14 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 }
 
 // wordNames keeps what a word may be where only a link leads it out.
-func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
-	if at == seatCommand {
+func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
+	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
 			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
 		}
 		return
 	}
-	d.writes = at == seatWritten
+	d.writes = at == shell.Written
 	defer func() { d.writes = false }()
 	if chars.HasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
@@ -322,18 +324,18 @@ func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
 }
 
 // isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
-func (d *detector) isProgramWord(w string, at wordSeat) bool {
-	return at != seatWritten && d.cmd.role != RoleWrite && d.cmd.role != RoleDelete && d.c.isCommand(w)
+func (d *detector) isProgramWord(w string, at shell.Position) bool {
+	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.c.isCommand(w)
 }
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
-func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
-	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(wordSteps+dollarWork(w)) {
+func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+dollarWork(w)) {
 		return
 	}
-	if dotted := dotVariables(w); dotted != w {
-		seat := seatPlain
-		if at == seatWritten {
+	if dotted := shell.DotVariables(w); dotted != w {
+		seat := shell.Plain
+		if at == shell.Written {
 			seat = at
 		}
 		d.word(id, dotted, seat, p, how)
@@ -341,8 +343,8 @@ func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string
 	if d.variables == nil {
 		return
 	}
-	bare, ok := d.c.withoutVariables(w, d.variables)
-	if bare == "" && d.cmd.kind == useCd {
+	bare, ok := shell.WithoutVariables(w, d.variables, d.c.getenv)
+	if bare == "" && d.cmd.Kind == shell.UseCd {
 		bare = "~"
 	}
 	if ok {
@@ -371,4 +373,50 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 	if _, ok := d.look(w, false); ok {
 		d.add(Finding{Value: w, How: how, seat: id}, p)
 	}
+}
+
+// shellGlob keeps what a shell makes of a word with glob characters.
+func (d *detector) shellGlob(id int32, pattern string, p place) {
+	if len(pattern) > maxRaw || d.c.windows || !shell.HasMeta(pattern) {
+		return
+	}
+	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
+	alternatives, ok := shell.ExpandBraces(pattern)
+	if !ok {
+		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, form: formGlob, seat: id}, p)
+		return
+	}
+	for _, alt := range alternatives {
+		if alt != pattern {
+			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
+		}
+		for alt != "" && shell.HasMeta(alt) {
+			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, seat: id}, p)
+			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
+		}
+	}
+}
+
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
+func (d *detector) isListVariable(w string, at shell.Position) bool {
+	if w[0] != '$' {
+		return false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == shell.Command && d.c.isCommand(d.c.getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
 }

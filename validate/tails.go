@@ -6,6 +6,7 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
@@ -133,7 +134,7 @@ func isOption(s string) bool {
 // pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
 func (d *detector) pathspec(id int32, s string, p place, member bool) {
 	v := chars.TrimEdges(s)
-	if len(v) < 2 || len(v) > maxTail || v[0] != ':' {
+	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
 		return
 	}
 	v = strings.TrimLeft(v[1:], "!^")
@@ -154,7 +155,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !isThisHost(s)
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !shell.IsThisHost(s)
 }
 
 // tailEnds end the word that a tail stands in.
@@ -180,7 +181,7 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
 			return
 		}
-		if len(v) > maxTail {
+		if len(v) > chars.MaxPath {
 			v = cleaned(v)
 		}
 		if _, ok := d.broadly(v); ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
@@ -155,7 +156,7 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 func tightening(rules map[string]ArgRule) map[string]ArgRule {
 	out := make(map[string]ArgRule)
 	for pointer, r := range rules {
-		if r.Role != RoleNone && r.Base == "" {
+		if r.Role != access.None && r.Base == "" {
 			out[pointer] = r
 		}
 	}

@@ -3,7 +3,10 @@ package validate
 import (
 	"strings"
 
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
@@ -29,55 +32,55 @@ func (d *detector) vector(id int32, s string, p place) {
 // A vector is an array of the words of one command, with what its program makes of them.
 type vector struct {
 	array int32
-	usage
+	shell.Usage
 	skip int // words that stand before the array's: the program
 }
 
 const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
 
 // inVector is what a program makes of an element of an array. ok is false where the array is no command line.
-func (d *detector) inVector(id int32, p place) (u use, ok bool) {
+func (d *detector) inVector(id int32, p place) (u shell.Use, ok bool) {
 	n := &d.t.Nodes[id]
 	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
-		return use{}, false
+		return shell.Use{}, false
 	}
 	if d.argv.array != n.Parent {
 		d.argv = d.readVector(n.Parent, p)
 	}
 	at := int(n.Index) + d.argv.skip
-	if at >= len(d.argv.uses) {
-		return use{}, false
+	if at >= len(d.argv.Uses) {
+		return shell.Use{}, false
 	}
-	return d.argv.uses[at], true
+	return d.argv.Uses[at], true
 }
 
 // readVector reads an array by its first element, or by the program that stands beside it.
 func (d *detector) readVector(array int32, p place) vector {
 	v := vector{array: array}
-	var words []argument
+	var words []shell.Argument
 	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
 		text := ""
-		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= maxTail {
+		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= chars.MaxPath {
 			text = d.t.Str(c)
 		}
-		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.Spend(wordSteps) {
+		if words = append(words, shell.Argument{Text: text}); len(words) > maxVector || !d.work.Spend(budget.WordSteps) {
 			return v
 		}
 	}
-	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
+	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].Text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
-	case name != "" && baseName(name) == baseName(words[0].text):
+	case name != "" && shell.BaseName(name) == shell.BaseName(words[0].Text):
 	case name != "":
-		words, v.skip = append([]argument{{text: name}}, words...), 1
-	case strings.HasPrefix(words[0].text, "-"):
-		words, v.skip = append([]argument{{text: "unnamed"}}, words...), 1
+		words, v.skip = append([]shell.Argument{{Text: name}}, words...), 1
+	case strings.HasPrefix(words[0].Text, "-"):
+		words, v.skip = append([]shell.Argument{{Text: "unnamed"}}, words...), 1
 	}
-	v.usage = usageOf(words, false)
+	v.Usage = shell.UsageOf(words, false)
 	for _, w := range words {
-		if operators[w.text] && (w.text != ";" || v.program != programs["find"]) {
-			v.uses = nil // a server may hand it all to a shell
+		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs["find"]) {
+			v.Uses = nil // a server may hand it all to a shell
 		}
 	}
 	return v
@@ -90,12 +93,12 @@ var operators = chars.WordSet("; & && | || > >> < 2> &>")
 var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element judges a word of a command line that is given as an array.
-func (d *detector) element(id int32, s string, u use, p place) {
-	if u.kind == useCommand && d.t.Nodes[id].Index == 0 {
-		if d.argv.here {
-			d.cmd = use{role: RoleDelete}
+func (d *detector) element(id int32, s string, u shell.Use, p place) {
+	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
+		if d.argv.Here {
+			d.cmd = shell.Use{Role: access.Delete}
 			d.name(id, ".", p, false)
-			d.cmd = use{}
+			d.cmd = shell.Use{}
 		}
 		if d.c.isCommand(s) && d.leadsVector(id, p) {
 			return
@@ -111,21 +114,21 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
-	local, ok := u.local(s)
-	if u.kind == useShell && chars.HasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+	local, ok := u.Local(s)
+	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)
 		return
 	}
 	if !ok || local == "" {
 		return
 	}
-	d.cmd, d.course.lost = u, d.argv.roams()
-	defer func() { d.cmd, d.course = use{}, course{} }()
-	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
+	d.cmd, d.course.Lost = u, d.argv.Roams()
+	defer func() { d.cmd, d.course = shell.Use{}, shell.Course{} }()
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
 		return
 	}
 	d.named(id, local, u, p)
-	if u.kind == useQuery {
+	if u.Kind == shell.UseQuery {
 		return
 	}
 	d.broad(id, local, p, false)
@@ -138,7 +141,7 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	}
 	switch {
 	case chars.HasBlank(local):
-		d.words(id, local, u.kind == useCode || u.kind == useSed, p)
+		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
 	default:
 		d.wordPieces(id, local, p)
 	}

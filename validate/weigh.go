@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 // This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
@@ -257,14 +258,14 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (j *judge) takesAlong(r *compiled, role Role, p *rootsmgr.Place) bool {
-	return role == RoleDelete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+func (j *judge) takesAlong(r *compiled, role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
 		(j.c.below(p.Readings.Physical, r.dir.Path) || j.c.below(p.Readings.Cleaned, r.dir.Path))
 }
 
 // takesAny is takesAlong for the rules about a tool.
-func (j *judge) takesAny(role Role, p *rootsmgr.Place) bool {
-	return role == RoleDelete && j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+func (j *judge) takesAny(role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		return r.roles.Has(role) && j.takesAlong(r, role, p)
 	})
@@ -272,18 +273,18 @@ func (j *judge) takesAny(role Role, p *rootsmgr.Place) bool {
 
 // matchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
-func (j *judge) matchesArea(role Role, p string) bool {
+func (j *judge) matchesArea(role access.Role, p string) bool {
 	return j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
 			return false
 		}
-		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == RoleDelete && j.c.below(p, r.dir.Path)
+		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == access.Delete && j.c.below(p, r.dir.Path)
 	})
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
-func (j *judge) granted(role Role, p *rootsmgr.Place) bool {
+func (j *judge) granted(role access.Role, p *rootsmgr.Place) bool {
 	return slices.ContainsFunc(j.w.Grants, func(g Grant) bool {
 		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
 	})
@@ -317,7 +318,7 @@ func (j *judge) capped(p *rootsmgr.Place) bool {
 }
 
 // confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
-func (j *judge) confined(role Role) bool {
+func (j *judge) confined(role access.Role) bool {
 	return j.ruling != nil && j.ruling.confines && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
@@ -326,7 +327,7 @@ func (j *judge) confined(role Role) bool {
 
 // touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
 // not count inside the boundary, where everything else is allowed.
-func (j *judge) touches(role Role, p *rootsmgr.Place) bool {
+func (j *judge) touches(role access.Role, p *rootsmgr.Place) bool {
 	if !j.confined(role) || p.Path == "" {
 		return false
 	}
@@ -385,7 +386,7 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 	if p.Exists {
 		return false
 	}
-	if f.Role == RoleRead {
+	if f.Role == access.Read {
 		return true
 	}
 	parent := j.c.parent(p.Path)

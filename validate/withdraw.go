@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 )
 
@@ -26,7 +27,7 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	j.watch()
 	facts := j.facts(&place)
 	facts.outside = [3]bool{true, true, true}
-	return !slices.ContainsFunc(g.Roles.List(), func(role Role) bool {
+	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
 		if j.protected(&Finding{Role: role}, &place) != "" {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mcphub/validate/access"
 	"mcphub/validate/chars"
 )
 
@@ -213,7 +214,7 @@ var (
 
 // toolTraits are what a tool's name and annotations say about what it does with paths.
 type toolTraits struct {
-	role       Role // of every path, where the argument's name says nothing else
+	role       access.Role // of every path, where the argument's name says nothing else
 	move, copy bool
 	known      bool // by a word of the name or an annotation
 }
@@ -223,40 +224,40 @@ type toolTraits struct {
 func traitsOf(name string, readOnly, destructive bool) toolTraits {
 	var tr toolTraits
 	var b keyBuffer
-	known := RoleNone
+	known := access.None
 	for _, w := range b.split(name) {
 		switch {
 		case moveVerbs[string(w)]:
 			tr.move = true
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case copyVerbs[string(w)]:
 			tr.copy = true
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case deleteVerbs[string(w)]:
-			known = max(known, RoleDelete)
+			known = max(known, access.Delete)
 		case writeVerbs[string(w)]:
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case readVerbs[string(w)]:
-			known = max(known, RoleRead)
+			known = max(known, access.Read)
 		}
 	}
 	switch {
-	case known != RoleNone:
+	case known != access.None:
 		tr.role = known
 	case readOnly:
-		tr.role = RoleRead
+		tr.role = access.Read
 	default:
-		tr.role = RoleWrite
+		tr.role = access.Write
 	}
-	tr.known = known != RoleNone || readOnly || destructive
-	if destructive && tr.role == RoleRead {
-		tr.role = RoleWrite
+	tr.known = known != access.None || readOnly || destructive
+	if destructive && tr.role == access.Read {
+		tr.role = access.Write
 	}
 	return tr
 }
 
 // roleOf is the role of a path found under key.
-func (tr toolTraits) roleOf(b *keyBuffer, key string) Role {
+func (tr toolTraits) roleOf(b *keyBuffer, key string) access.Role {
 	from, to := false, false
 	for _, w := range b.split(key) {
 		from = from || fromWords[string(w)]
@@ -264,11 +265,11 @@ func (tr toolTraits) roleOf(b *keyBuffer, key string) Role {
 	}
 	switch {
 	case tr.move && from && !to:
-		return RoleDelete // it is gone afterwards
+		return access.Delete // it is gone afterwards
 	case tr.move, to:
-		return max(tr.role, RoleWrite)
+		return max(tr.role, access.Write)
 	case tr.copy && from:
-		return RoleRead
+		return access.Read
 	}
 	return tr.role
 }

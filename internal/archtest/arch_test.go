@@ -21,7 +21,9 @@ const module = "mcphub"
 var allowed = map[string][]string{
 	"validate/strictjson": {"validate/chars"},
 	"validate/schema":     {"validate/budget", "validate/chars", "validate/strictjson"},
-	"validate":            {"rootsmgr", "internal/resource", "validate/budget", "validate/chars", "validate/schema", "validate/strictjson"},
+	"validate/access":     {"validate/chars"},
+	"validate/shell":      {"validate/access", "validate/budget", "validate/chars"},
+	"validate":            {"rootsmgr", "internal/resource", "validate/access", "validate/budget", "validate/chars", "validate/schema", "validate/shell", "validate/strictjson"},
 	"internal/guardian":   {"internal/proctree"},
 	"internal/jsonrpc":    {"internal/rawio", "internal/printable"},
 	"internal/audit":      {"internal/rawio", "internal/nesting"},

@@ -13,6 +13,7 @@ const (
 	FindSteps  = 16      // a string, or a part of one, that may be a path
 	ReadSteps  = 4       // one way to read it
 	JudgeSteps = 24      // what is kept of it for the verdict
+	WordSteps  = 8       // a word of a shell string, or of another text
 	ByteSteps  = 8       // bytes of text that are read once more cost one step
 )
 

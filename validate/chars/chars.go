@@ -136,6 +136,9 @@ func IsUNC(s string) bool {
 	return i > 0
 }
 
+// MaxPath is how long a path may be that can be opened.
+const MaxPath = 1 << 12
+
 // Slashed gives every backslash the other spelling.
 func Slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 

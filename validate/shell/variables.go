@@ -1,4 +1,4 @@
-package validate
+package shell
 
 import (
 	"regexp"
@@ -11,15 +11,15 @@ import (
 // emptied gives a variable no value.
 var emptied = regexp.MustCompile(`\bunset\s+\w+|\b\w+=(?:""|'')?(?:[\s;&|)]|$)`)
 
-// shellVariables are what a shell string may give a value: every name that stands in it without a dollar sign.
-type shellVariables struct {
+// Variables are what a shell string may give a value: every name that stands in it without a dollar sign.
+type Variables struct {
 	names      map[string]bool
 	positional bool
 }
 
-// variablesOf reads a shell string.
-func variablesOf(text string) *shellVariables {
-	v := &shellVariables{}
+// VariablesOf reads a shell string.
+func VariablesOf(text string) *Variables {
+	v := &Variables{}
 	if strings.IndexByte(text, '$') < 0 {
 		return v
 	}
@@ -43,16 +43,16 @@ func variablesOf(text string) *shellVariables {
 	return v
 }
 
-// withoutVariables writes a word as a shell does where its variables hold nothing. ok is false where one of
+// WithoutVariables writes a word as a shell does where its variables hold nothing. ok is false where one of
 // them has a value, or gets one in the text and what is left is no relative name.
-func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, ok bool) {
-	if strings.IndexByte(w, '$') < 0 || len(w) > maxTail {
+func WithoutVariables(w string, vars *Variables, getenv func(string) string) (out string, ok bool) {
+	if strings.IndexByte(w, '$') < 0 || len(w) > chars.MaxPath {
 		return "", false
 	}
 	var b strings.Builder
 	lower, some, given := false, false, false
 	for i := 0; i < len(w); {
-		name, fallback, n := dollarName(w[i:])
+		name, fallback, n := DollarName(w[i:])
 		if n == 0 && w[i] == '$' && i+1 < len(w) && (chars.IsDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
 			if w[i+1] == '0' {
 				return "", false
@@ -66,7 +66,7 @@ func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, 
 			i++
 			continue
 		}
-		if name == "" || name == "PWD" || name == "OLDPWD" || fallback != "" || c.getenv(name) != "" {
+		if name == "" || name == "PWD" || name == "OLDPWD" || fallback != "" || getenv(name) != "" {
 			return "", false
 		}
 		given = given || vars.names[name]
@@ -83,39 +83,15 @@ func (c *Checker) withoutVariables(w string, vars *shellVariables) (out string, 
 	return out, true
 }
 
-// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
-func (d *detector) isListVariable(w string, at wordSeat) bool {
-	if w[0] != '$' {
-		return false
-	}
-	name, fallback, n := dollarName(w)
-	if n != len(w) || fallback != "" {
-		return false
-	}
-	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == seatCommand && d.c.isCommand(d.c.getenv(name))
-}
-
-// afterPATH returns what is added to $PATH: $PATH:bin.
-func (d *detector) afterPATH(w string) (string, bool) {
-	if w == "" || w[0] != '$' {
-		return "", false
-	}
-	name, fallback, n := dollarName(w)
-	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
-		return "", false
-	}
-	return w[n+1:], true
-}
-
-// dotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
+// DotVariables writes "." for every variable that makes a component of a word: whatever it holds, mostly that is the
 // working directory or nothing, $ROOT/../x and src/$X/../../x.
-func dotVariables(w string) string {
-	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > maxTail {
+func DotVariables(w string) string {
+	if strings.IndexByte(w, '$') < 0 || strings.IndexByte(w, '/') < 0 || len(w) > chars.MaxPath {
 		return w
 	}
 	var b strings.Builder
 	for i := 0; i < len(w); {
-		_, _, n := dollarName(w[i:])
+		_, _, n := DollarName(w[i:])
 		if n == 0 && w[i] == '$' && i+1 < len(w) && (chars.IsDigit(w[i+1]) || strings.IndexByte("@*", w[i+1]) >= 0) {
 			n = 2
 		}
@@ -128,4 +104,57 @@ func dotVariables(w string) string {
 		i++
 	}
 	return b.String()
+}
+
+const MaxDollar = 1 << 10 // of a ${...}
+
+// DollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 where there is none.
+func DollarName(s string) (name, fallback string, n int) {
+	if len(s) < 2 || s[0] != '$' {
+		return "", "", 0
+	}
+	if s[1] != '{' {
+		i := 1
+		if len(s) > 5 && strings.EqualFold(s[1:5], "env:") {
+			i = 5
+		}
+		end := i
+		for end < len(s) && (chars.IsLetter(s[end]) || s[end] == '_' || end > i && chars.IsDigit(s[end])) {
+			end++
+		}
+		if end == i {
+			return "", "", 0
+		}
+		return s[i:end], "", end
+	}
+	end, depth := 2, 1
+	s = s[:min(len(s), MaxDollar)]
+	for ; end < len(s); end++ {
+		if s[end] == '{' {
+			depth++
+		} else if s[end] == '}' {
+			if depth--; depth == 0 {
+				break
+			}
+		}
+	}
+	if end == len(s) {
+		return "", "", 0
+	}
+	body := s[2:end]
+	i := 0
+	for i < len(body) && (chars.IsLetter(body[i]) || body[i] == '_' || chars.IsDigit(body[i])) {
+		i++
+	}
+	name = body[:i]
+	if rest, ok := strings.CutPrefix(body, "env:"); ok { // of editors
+		return rest, "", end + 1
+	}
+	if body == "userHome" {
+		return "HOME", "", end + 1
+	}
+	if rest := strings.TrimPrefix(body[i:], ":"); rest != "" && strings.IndexByte("-=+?", rest[0]) >= 0 {
+		fallback = rest[1:]
+	}
+	return name, fallback, end + 1
 }
