@@ -292,7 +292,7 @@ func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 		}
 	}
 	s, err := c.search(t, tr, m)
-	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
+	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.rewritable.end > 0 }) {
 		s.value = tr.Value(0)
 	}
 	return s, err

@@ -74,7 +74,7 @@ func (d *detector) missing() error {
 		return err
 	}
 	for _, f := range in.findings {
-		f.How, f.spot = HowDefault, spot{}
+		f.How, f.rewritable = HowDefault, rewritable{}
 		d.findings = append(d.findings, f)
 	}
 	return nil

@@ -27,7 +27,7 @@ type detector struct {
 	findings  []Finding
 	roleKey   int32 // memo of role
 	roleSeen  access.Role
-	at        seat
+	at        source
 	course    shell.Course     // where cd went before the word that is looked at
 	variables *shell.Variables // of the shell string that it stands in, nil in none
 	inWords   bool             // the words of a shell string are looked at
@@ -39,8 +39,8 @@ type detector struct {
 	refused   error     // why the call is
 }
 
-// seat is the string that the latest findings came from.
-type seat struct {
+// source is the string that the latest findings came from.
+type source struct {
 	id                    int32
 	member                bool
 	raw, pointer, declare string
@@ -212,7 +212,7 @@ func (d *detector) segments(id int32, p place) {
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
 		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
-			d.add(Finding{Value: joined, How: HowClimbs, seat: d.t.Nodes[id].First}, p)
+			d.add(Finding{Value: joined, How: HowClimbs, node: d.t.Nodes[id].First}, p)
 		}
 	}
 }

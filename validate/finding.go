@@ -75,22 +75,22 @@ type Finding struct {
 	Base    string // pointer of the argument it starts from, "" unless declared
 	BaseDir string // the value found there
 
-	form    form
-	alts    []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
-	seat    int32        // node it was found in
-	spot    spot         // of the whole string, where it may have to be rewritten
-	context bool         // the argument says where a tool works, not on what (cwd, projectRoot)
-	assumed bool         // the role is only guessed
-	written bool         // it stands after a redirection
-	weak    bool         // it counts only for what is there
-	inShell bool         // it is a word of a command
-	operand bool         // it is a word that a program is given: of a command, a vector or SQL
-	makes   bool         // it names what need not be there yet
-	runs    bool         // it stands where a program does: it is run, not read or written
-	course  shell.Course // where cd went before it, in a shell string
-	glob    string       // the pattern, where it is one of a shell
-	instead string       // the relative name that the text before an absolute tail may begin: it counts where there is none
-	declare string       // pointer with stars, for the line that would declare it
+	form       form
+	alts       []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
+	node       int32        // node it was found in
+	rewritable rewritable   // of the whole string, where it may have to be rewritten
+	context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
+	assumed    bool         // the role is only guessed
+	written    bool         // it stands after a redirection
+	weak       bool         // it counts only for what is there
+	inShell    bool         // it is a word of a command
+	operand    bool         // it is a word that a program is given: of a command, a vector or SQL
+	makes      bool         // it names what need not be there yet
+	runs       bool         // it stands where a program does: it is run, not read or written
+	course     shell.Course // where cd went before it, in a shell string
+	glob       string       // the pattern, where it is one of a shell
+	instead    string       // the relative name that the text before an absolute tail may begin: it counts where there is none
+	declare    string       // pointer with stars, for the line that would declare it
 }
 
 // form is how a value has to be read.

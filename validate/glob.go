@@ -19,7 +19,7 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 	alternatives, ok := shell.WrittenOut(s)
 	if !ok {
 		if chars.Climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
-			d.add(Finding{Value: s, How: HowClimbs, Member: member, seat: id}, p)
+			d.add(Finding{Value: s, How: HowClimbs, Member: member, node: id}, p)
 		}
 		return
 	}
@@ -28,7 +28,7 @@ func (d *detector) patterns(id int32, s string, p place, member bool) {
 			continue
 		}
 		if how, ok := d.broadly(alt); ok {
-			d.add(Finding{Value: alt, How: how, Member: member, seat: id}, p)
+			d.add(Finding{Value: alt, How: how, Member: member, node: id}, p)
 		}
 		if fixed := shell.FixedPrefix(alt); strings.IndexByte(fixed, '/') > 0 {
 			d.link(id, fixed, p, member)

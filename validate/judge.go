@@ -40,7 +40,7 @@ type judge struct {
 
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
-	hits   []bool               // room for those of one unit
+	hits   []bool               // room for those of one candidate
 	late   map[*compiled]string // memo of lateArea
 	odd    map[string]*oddRoot  // memo of oddRootOf
 	named  map[string]bool      // directories beside the roots that the call itself names
@@ -111,10 +111,10 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}()
 	each := func(s spelled) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.tally == nil || out.tally.hard) {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.hard) {
 			return
 		}
-		var u unit
+		var u candidate
 		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
@@ -125,7 +125,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		counted = true
 		if j.ruling != nil {
 			u.alone = d
-			j.weigh(&out, &u, &r)
+			j.addCandidate(&out, &u, &r)
 		}
 		j.note(&out, r, d)
 	}
@@ -248,7 +248,7 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 }
 
 // unread decides what needs no look at where a path leads: done.
-func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, counts, done bool) {
+func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decision, counts, done bool) {
 	if f.form == formName {
 		if !j.counts(f, s) {
 			return Allow, false, true
@@ -273,7 +273,7 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {
+func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
 	u.hard = true // until it is known where it leads

@@ -299,7 +299,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 			return // nothing can open it
 		}
 	}
-	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, seat: id}
+	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, node: id}
 	switch kind, texts := readScheme(v); kind {
 	case schemeFile:
 		f.Value, f.form = texts[0], formText

@@ -168,9 +168,9 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 func (d *detector) broadURI(id int32, uri string) {
 	switch kind, texts := readScheme(uri); kind {
 	case schemeFile:
-		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, seat: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, node: id}, place{key: -1})
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, seat: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, node: id}, place{key: -1})
 	case schemeNone:
 		d.broad(id, uri, place{key: -1}, false)
 		d.name(id, uri, place{key: -1}, false)

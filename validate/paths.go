@@ -17,7 +17,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
 		return
 	}
-	f := Finding{Value: s, How: how, Member: member, seat: id}
+	f := Finding{Value: s, How: how, Member: member, node: id}
 	if trimmed != s {
 		f.Value, f.alts = trimmed, []string{s}
 	}
@@ -26,7 +26,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	switch kind {
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
-		f.spot = d.spotOf(id, how, member)
+		f.rewritable = d.rewritableOf(id, how, member)
 		if how == HowKey || how == HowMember || how == schema.HowFormat {
 			f.How = HowFileURI
 		}
@@ -46,7 +46,7 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 			f.How = HowClimbs
 			d.add(f, p)
 			if i := strings.IndexAny(s, "?#"); i > 0 && chars.Climbs(s[:i]) {
-				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, seat: id}, p)
+				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, node: id}, p)
 			}
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
@@ -57,17 +57,17 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	if isLongList(trimmed) {
 		// As a whole it is too long to be opened, so only its parts can be meant.
 		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(",;", r) }) {
-			d.add(Finding{Value: part, How: HowList, Member: member, seat: id}, p)
+			d.add(Finding{Value: part, How: HowList, Member: member, node: id}, p)
 		}
 	} else {
 		if trimmed == s {
-			f.spot = d.spotOf(id, how, member)
+			f.rewritable = d.rewritableOf(id, how, member)
 		}
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
 	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].spot.single = true // names that only a link makes count are no second path
+		d.findings[before].rewritable.single = true // names that only a link makes count are no second path
 	}
 }
 
@@ -119,7 +119,7 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	}
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
-		d.sit(id, member)
+		d.from(id, member)
 		d.work.Spend(-1) // a list that nobody reads to its end in reasonable time
 	}
 	return ""
@@ -167,12 +167,12 @@ func (d *detector) name(id int32, s string, p place, member bool) {
 	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p) // with all that is in it
+		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p) // with all that is in it
 	case v == "" || v == "." || chars.Climbs(v):
 	case strings.IndexByte(v, '/') >= 0:
 		d.link(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p)
 	}
 }
 
@@ -278,14 +278,14 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		return
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, node: id}, p)
 		return
 	case schemeOther:
 		d.uris(id, s, p, member)
 		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
 			head, _, _ = strings.Cut(head, "#")
 			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
-				d.add(Finding{Value: head, How: HowClimbs, Member: member, seat: id}, p)
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, node: id}, p)
 			}
 		}
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
@@ -302,7 +302,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
 		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
 	} else if ok {
-		f := Finding{Value: v, How: how, Member: member, seat: id}
+		f := Finding{Value: v, How: how, Member: member, node: id}
 		if v != s {
 			f.alts = []string{s}
 		}
@@ -353,7 +353,7 @@ func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 		}
 	}
 	if !d.onlyRelative(before) {
-		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, node: id}, p)
 	}
 }
 
@@ -394,7 +394,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 			continue
 		}
 		if _, ok := is(v); ok {
-			d.add(Finding{Value: v, How: HowList, Member: member, seat: id}, p)
+			d.add(Finding{Value: v, How: HowList, Member: member, node: id}, p)
 		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
 			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
@@ -408,7 +408,7 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 		v = cleaned(v)
 	}
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
-		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, node: id}, p)
 	}
 }
 
@@ -419,11 +419,11 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != keyQuery {
 			form = formURI
 		}
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, node: id}, p)
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
 	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, seat: id}, p)
+		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, node: id}, p)
 	})
 	if len(s) > chars.MaxPath {
 		return
@@ -434,7 +434,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 			continue
 		}
 		if kind, texts := readScheme(other); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, node: id}, p)
 		}
 	}
 }
@@ -456,7 +456,7 @@ func (d *detector) exempted(id int32, s string, p place) {
 	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
 		d.tails(id, word, p, false)
 		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
-			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, seat: id}, p)
+			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, node: id}, p)
 		} else if word[0] != '-' {
 			d.name(id, word, p, false)
 		}

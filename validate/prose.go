@@ -25,7 +25,7 @@ func (d *detector) prose(id int32, s string, p place) {
 		return
 	}
 	if kind, texts := readScheme(v); kind == schemeFile {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
 		d.mentions = append(d.mentions, mention{id, v[1:], p})
@@ -179,8 +179,8 @@ func (d *detector) header(id int32, v string, p place) {
 	if v == "" || v == "/dev/null" {
 		return
 	}
-	d.add(Finding{Value: v, How: HowHeader, seat: id}, p)
+	d.add(Finding{Value: v, How: HowHeader, node: id}, p)
 	if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
-		d.add(Finding{Value: v[2:], How: HowHeader, seat: id}, p)
+		d.add(Finding{Value: v[2:], How: HowHeader, node: id}, p)
 	}
 }

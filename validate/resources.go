@@ -70,7 +70,7 @@ func (d *detector) resources() (list []Finding, err error) {
 		if key == 0 {
 			key = -1
 		}
-		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
+		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, node: id})
 	}
 	return list, nil
 }

@@ -58,29 +58,29 @@ func parseRewrite(words []string) (respelling, error) {
 	return set, nil
 }
 
-// spot is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
+// rewritable is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
 // and not inside JSON in a string. The zero value is none.
-type spot struct {
+type rewritable struct {
 	start, end int32 // bytes of the arguments, quotes included
 	single     bool  // nothing else in it is a path: it is no list
 }
 
-func (d *detector) spotOf(id int32, how string, member bool) spot {
+func (d *detector) rewritableOf(id int32, how string, member bool) rewritable {
 	if d.tool.rewrite == 0 || member || d.t.InString(id) {
-		return spot{}
+		return rewritable{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
 		start, end := d.t.Span(id)
-		return spot{start: start, end: end}
+		return rewritable{start: start, end: end}
 	}
-	return spot{}
+	return rewritable{}
 }
 
 // single notes whether the finding at, which is a whole string, is all that was found in it.
 func (d *detector) single(at int) {
 	if at < len(d.findings) {
-		d.findings[at].spot.single = len(d.findings) == at+1
+		d.findings[at].rewritable.single = len(d.findings) == at+1
 	}
 }
 
@@ -136,7 +136,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
 			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.spot.start), End: int(r.f.spot.end), With: with,
+			Start: int(r.f.rewritable.start), End: int(r.f.rewritable.end), With: with,
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
@@ -202,7 +202,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		if f.spot.end == 0 {
+		if f.rewritable.end == 0 {
 			continue
 		}
 		r := respelled{f: f, to: f.Value}
@@ -235,7 +235,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 func (c *Checker) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
-	if !ok || !f.spot.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+	if !ok || !f.rewritable.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
 	p, err := c.platform.ParseURI(f.Value)
@@ -249,7 +249,7 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.spot.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+	if j.container != nil || !f.rewritable.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
@@ -333,17 +333,17 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 	seats := make(map[int32]*respelled, len(list))
 	dirs := make(map[string]string, len(list))
 	for i := range list {
-		seats[list[i].f.seat] = &list[i]
+		seats[list[i].f.node] = &list[i]
 		dirs[list[i].f.Pointer] = list[i].to
 	}
 	findings := make([]Finding, 0, len(s.findings))
 	for i := range s.findings {
 		f := &s.findings[i]
-		r := seats[f.seat]
+		r := seats[f.node]
 		switch {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
-		case f.spot.end > 0: // the string itself; the others are parts of it
+		case f.rewritable.end > 0: // the string itself; the others are parts of it
 			more, err := j.findAgain(s.tool, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
@@ -383,7 +383,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.seat, g.context, g.declare, g.spot = f.seat, f.context, f.declare, spot{}
+		g.node, g.context, g.declare, g.rewritable = f.node, f.context, f.declare, rewritable{}
 	}
 	return d.findings, nil
 }

@@ -252,11 +252,11 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			d.link(id, w, p, false)
 			return
 		}
-		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: how, form: formURI, node: id}, p)
 		d.link(id, w, p, false)
 		return
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, node: id}, p)
 		return
 	}
 	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
@@ -270,7 +270,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		return
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
+		d.add(Finding{Value: w, How: how, form: formWord, written: written, node: id}, p)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
@@ -285,7 +285,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			if _, ok := d.afterPATH(w[i+1:]); ok {
 				d.word(id, w[i+1:], shell.Plain, p, how)
 			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
-				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
+				d.add(Finding{Value: w[i+1:], How: how, form: formWord, node: id}, p)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		}
 		if i >= 2 {
 			if _, ok := d.look(w[i:], false); ok {
-				d.add(Finding{Value: w[i:], How: how, form: formWord, seat: id}, p)
+				d.add(Finding{Value: w[i:], How: how, form: formWord, node: id}, p)
 			}
 		}
 	}
@@ -308,7 +308,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
-			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
+			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, node: id}, p)
 		}
 		return
 	}
@@ -334,11 +334,11 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 		return
 	}
 	if dotted := shell.DotVariables(w); dotted != w {
-		seat := shell.Plain
+		position := shell.Plain
 		if at == shell.Written {
-			seat = at
+			position = at
 		}
-		d.word(id, dotted, seat, p, how)
+		d.word(id, dotted, position, p, how)
 	}
 	if d.variables == nil {
 		return
@@ -360,7 +360,7 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 	}
 	head, _, _ := strings.Cut(w, "?")
 	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
-		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: head, How: how, form: formWord, node: id}, p)
 	}
 	d.urlLink(id, w, p, false)
 }
@@ -371,7 +371,7 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 		return // a text; its words are looked at by themselves
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, seat: id}, p)
+		d.add(Finding{Value: w, How: how, node: id}, p)
 	}
 }
 
@@ -383,7 +383,7 @@ func (d *detector) shellGlob(id int32, pattern string, p place) {
 	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
 	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {
-		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, form: formGlob, seat: id}, p)
+		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, form: formGlob, node: id}, p)
 		return
 	}
 	for _, alt := range alternatives {
@@ -391,7 +391,7 @@ func (d *detector) shellGlob(id int32, pattern string, p place) {
 			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
 		}
 		for alt != "" && shell.HasMeta(alt) {
-			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, seat: id}, p)
+			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, node: id}, p)
 			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
 		}
 	}

@@ -125,7 +125,7 @@ const maxEnds = 4 // components that a server may cut off the path of a URI
 func (d *detector) sliced(id int32, spellings, templates []string) {
 	p := place{key: -1}
 	if len(spellings[0]) > maxURI && len(templates) > 0 {
-		d.add(Finding{Value: spellings[0], How: HowURI, seat: id}, p) // longer than what templates are held against
+		d.add(Finding{Value: spellings[0], How: HowURI, node: id}, p) // longer than what templates are held against
 		return
 	}
 	for _, s := range spellings {
@@ -162,7 +162,7 @@ func (d *detector) slice(id int32, s string, p place) {
 		}
 		for range 2 {
 			if _, ok := d.broadly(s); ok {
-				d.add(Finding{Value: s, How: HowURI, form: formWord, seat: id}, p)
+				d.add(Finding{Value: s, How: HowURI, form: formWord, node: id}, p)
 			} else if s[0] != '/' {
 				d.name(id, s, p, false)
 			}

@@ -102,7 +102,7 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 		return
 	}
 	head, tail := w[:i], w[i:]
-	f := Finding{Value: tail, How: how, form: formWord, Member: member, seat: id}
+	f := Finding{Value: tail, How: how, form: formWord, Member: member, node: id}
 	switch {
 	case strings.HasPrefix(head, "--"):
 		if !isOption(head[2:]) {
@@ -143,7 +143,7 @@ func (d *detector) pathspec(id int32, s string, p place, member bool) {
 	}
 	switch {
 	case chars.Climbs(v):
-		d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
 	case strings.IndexByte(v, '/') > 0:
 		d.link(id, v, p, member)
 	}
@@ -178,14 +178,14 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	try := func(v string) {
 		v = chars.TrimEdges(v)
 		if kind, texts := readScheme(v); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
+			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, node: id}, p)
 			return
 		}
 		if len(v) > chars.MaxPath {
 			v = cleaned(v)
 		}
 		if _, ok := d.broadly(v); ok {
-			d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+			d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
 		}
 	}
 	end := 0

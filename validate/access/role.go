@@ -12,9 +12,9 @@ type Role uint8
 
 const (
 	None   Role = iota // it is no path
-	Read   // it is opened to be read
-	Write  // it is made or changed
-	Delete // it is taken away
+	Read               // it is opened to be read
+	Write              // it is made or changed
+	Delete             // it is taken away
 )
 
 var names = []string{"none", "read", "write", "delete"}

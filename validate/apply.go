@@ -10,24 +10,24 @@ import (
 // This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says.
 
-// A unit is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
+// A candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
 // kernel follows it, and cleaned before it is followed.
-type unit struct {
+type candidate struct {
 	place rootsmgr.Place
 	known bool     // place is: the path could be resolved
 	hard  bool     // denied before any rule
 	alone Decision // by the boundary
 }
 
-// tally is what the units of one finding mean to the rules.
-type tally struct {
-	hard  bool // a unit is denied before any rule
+// candidates are what those of one finding mean to the rules.
+type candidates struct {
+	hard  bool // a candidate is denied before any rule
 	many  bool // more kinds than are kept, which denies
-	kinds []unitKind
+	kinds []candidateKind
 }
 
-// unitKind is all that the rules can tell units apart by.
-type unitKind struct {
+// candidateKind is all that the rules can tell candidates apart by.
+type candidateKind struct {
 	id      int    // its index
 	hits    []bool // by rule of the ruling
 	alone   Decision
@@ -37,12 +37,12 @@ type unitKind struct {
 
 const maxKinds = 256
 
-// weigh takes a unit into the tally of its finding.
-func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
-	t := out.tally
+// addCandidate takes a candidate into those of its finding.
+func (j *judge) addCandidate(out *Judged, u *candidate, r *Reading) {
+	t := out.candidates
 	if t == nil {
-		t = &tally{}
-		out.tally = t
+		t = &candidates{}
+		out.candidates = t
 	}
 	if t.hard = t.hard || u.hard; t.hard {
 		return
@@ -56,11 +56,11 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 		rule := &j.c.policy.rules[at]
 		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || u.known && j.takesAlong(rule, out.Role, &u.place))
 	}
-	r.kind = t.keep(unitKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
+	r.kind = t.keep(candidateKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
 }
 
 // keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
-func (t *tally) keep(k unitKind) int {
+func (t *candidates) keep(k candidateKind) int {
 	for i := range t.kinds {
 		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
 			return i
@@ -77,21 +77,21 @@ func (t *tally) keep(k unitKind) int {
 
 // join takes in what was found when the same finding was read from other directories: more, which is of no use then.
 func (out *Judged) join(more *Judged) {
-	if out.tally == nil || more.tally == nil {
+	if out.candidates == nil || more.candidates == nil {
 		return
 	}
-	out.tally.hard, out.tally.many = out.tally.hard || more.tally.hard, out.tally.many || more.tally.many
+	out.candidates.hard, out.candidates.many = out.candidates.hard || more.candidates.hard, out.candidates.many || more.candidates.many
 	for i := range more.Readings {
-		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.tally.kinds) {
-			r.kind = out.tally.keep(more.tally.kinds[r.kind])
+		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.candidates.kinds) {
+			r.kind = out.candidates.keep(more.candidates.kinds[r.kind])
 		}
 	}
-	for _, k := range more.tally.kinds { // of readings that were not kept
-		out.tally.keep(k)
+	for _, k := range more.candidates.kinds { // of readings that were not kept
+		out.candidates.keep(k)
 	}
 }
 
-// ruled is what the rules say of some units.
+// ruled is what the rules say of some candidates.
 type ruled struct {
 	decision Decision
 	code     string
@@ -101,7 +101,7 @@ type ruled struct {
 
 // rule decides a finding by its rules; where none is about it, it stays as the boundary has it.
 func (j *judge) rule(out *Judged) {
-	t := out.tally
+	t := out.candidates
 	switch {
 	case t == nil || t.hard:
 	case t.many:
@@ -123,28 +123,28 @@ func (j *judge) rule(out *Judged) {
 	}
 }
 
-// decide is P1: the first rule that matches. One that denies or escalates matches where any unit does, one that allows
-// where all do. A rule that escalates asks about the units that it matches; the others are decided without it, and where
+// decide is P1: the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
+// where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and where
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
-// kinds of units that a grant is missing for.
-func (j *judge) decide(units []unitKind, asks []bool) ruled {
+// kinds of candidates that a grant is missing for.
+func (j *judge) decide(candidates []candidateKind, asks []bool) ruled {
 	for i, at := range j.ruling.rules {
 		r := j.c.policy.rules[at].Rule
-		first := slices.IndexFunc(units, func(u unitKind) bool { return u.hits[i] })
+		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
 		if first < 0 {
 			continue
 		}
-		leads := units[first].leads
+		leads := candidates[first].leads
 		switch r.Then {
 		case Allow:
-			if !slices.ContainsFunc(units, func(u unitKind) bool { return !u.hits[i] }) {
+			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.hits[i] }) {
 				return ruled{Allow, CodeRuleAllow, r, leads}
 			}
 		case Escalate:
-			var rest []unitKind
+			var rest []candidateKind
 			out := ruled{Allow, CodeGranted, r, leads}
-			for _, u := range units {
+			for _, u := range candidates {
 				switch {
 				case !u.hits[i]:
 					rest = append(rest, u)
@@ -167,14 +167,14 @@ func (j *judge) decide(units []unitKind, asks []bool) ruled {
 			return ruled{Deny, CodeRuleDeny, r, leads}
 		}
 	}
-	return j.decideEach(units)
+	return j.decideEach(candidates)
 }
 
-// decideEach decides units of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// decideEach decides candidates of which no rule denies or escalates any, and no rule allows all: each has to be inside the
 // boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
-func (j *judge) decideEach(units []unitKind) ruled {
+func (j *judge) decideEach(candidates []candidateKind) ruled {
 	out := ruled{decision: Allow}
-	for _, u := range units {
+	for _, u := range candidates {
 		if u.alone == Allow {
 			continue
 		}

@@ -21,7 +21,7 @@ type seen struct {
 
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
-	d.sit(f.seat, f.Member)
+	d.from(f.node, f.Member)
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.course = d.course
 	}
@@ -61,7 +61,7 @@ func (d *detector) add(f Finding, p place) {
 	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
 	f.makes = f.written || d.writes || d.cmd.Role == access.Write
 	if f.relative() && !d.at.member {
-		f.runs = f.runs || d.isProgram(f.seat, p)
+		f.runs = f.runs || d.isProgram(f.node, p)
 	}
 	f.context = p.key >= 0 && !f.Member && isContext(d.keys, d.t.Name(p.key))
 	d.findings = append(d.findings, f)
@@ -94,8 +94,8 @@ func (d *detector) leadsVector(id int32, p place) bool {
 	return true
 }
 
-// sit makes a string the one that findings come from.
-func (d *detector) sit(id int32, member bool) {
+// from makes a string the one that findings come from.
+func (d *detector) from(id int32, member bool) {
 	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
 		return
 	}
@@ -105,7 +105,7 @@ func (d *detector) sit(id int32, member bool) {
 	} else {
 		raw = d.t.Str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
+	d.at = source{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
 }
 
 func (d *detector) role(key int32) access.Role {
