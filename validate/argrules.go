@@ -2,14 +2,17 @@ package validate
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // ArgRule is what an operator or a profile says about one argument.
 type ArgRule struct {
-	Role Role   // RoleNone: it is no path
-	Base string // JSON pointer of the argument a relative path starts from, "" for none
+	Role access.Role // None: it is no path
+	Base string      // JSON pointer of the argument a relative path starts from, "" for none
 }
 
 // boundRule is an ArgRule with where it comes from. Lower tiers win: the operator's word for the tool, for every tool,
@@ -32,15 +35,15 @@ type ruleNode struct {
 
 func (n *ruleNode) add(pointer string, r *boundRule) error {
 	if pointer != "" && pointer[0] != '/' {
-		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", quoteForMessage(pointer), pointer)
+		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", chars.Quote(pointer), pointer)
 	}
 	if r.Base != "" && r.Base[0] != '/' {
-		return fmt.Errorf("base %s of argument %s does not begin with a slash", quoteForMessage(r.Base), quoteForMessage(pointer))
+		return fmt.Errorf("base %s of argument %s does not begin with a slash", chars.Quote(r.Base), chars.Quote(pointer))
 	}
 	at := n
 	for rest := pointer; rest != ""; {
 		var token string
-		token, rest, _ = cutToken(rest)
+		token, rest, _ = strictjson.CutToken(rest)
 		if token == "*" {
 			if at.star == nil {
 				at.star = &ruleNode{}
@@ -55,7 +58,7 @@ func (n *ruleNode) add(pointer string, r *boundRule) error {
 		if next == nil {
 			next = &ruleNode{}
 			at.kids[token] = next
-			at.folded[foldName(token)] = next
+			at.folded[chars.FoldName(token)] = next
 		}
 		at = next
 	}
@@ -79,7 +82,7 @@ func step(at []position, token string) []position {
 		if kid := p.node.kids[token]; kid != nil {
 			next = append(next, position{kid, p.folded})
 		} else if p.node.folded != nil {
-			if kid := p.node.folded[foldName(token)]; kid != nil {
+			if kid := p.node.folded[chars.FoldName(token)]; kid != nil {
 				next = append(next, position{kid, true})
 			}
 		}
@@ -95,7 +98,7 @@ func best(at []position) *boundRule {
 	var found *boundRule
 	for _, p := range at {
 		r := p.node.rule
-		if r == nil || p.folded && r.Role == RoleNone {
+		if r == nil || p.folded && r.Role == access.None {
 			continue
 		}
 		if found == nil || r.tier < found.tier || r.tier == found.tier && r.stars < found.stars {
@@ -124,17 +127,15 @@ func baseFor(base, pointer string) string {
 	for base != "" {
 		var token, own string
 		var ok bool
-		if token, base, ok = cutToken(base); !ok {
+		if token, base, ok = strictjson.CutToken(base); !ok {
 			return ""
 		}
-		own, pointer, _ = cutToken(pointer)
+		own, pointer, _ = strictjson.CutToken(pointer)
 		if token == "*" {
 			token = own
 		}
 		b.WriteByte('/')
-		b.WriteString(escapeToken(token))
+		b.WriteString(strictjson.EscapeToken(token))
 	}
 	return b.String()
 }
-
-func indexToken(i int32) string { return strconv.Itoa(int(i)) }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/validate/access"
+	"mcphub/validate/strictjson"
 )
 
 // linked adds links to a world: dangling is there already, sub/sl leads to a file outside.
@@ -148,7 +151,7 @@ func TestDeclaredInOtherCase(t *testing.T) {
 // TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path (V4).
 func TestNoneLooksAtOptions(t *testing.T) {
 	w := linked(t)
-	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]ArgRule{"*": {"/zz": {Role: RoleNone}}}})
+	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]ArgRule{"*": {"/zz": {Role: access.None}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, args := range []string{`{"zz":"--output=dangling"}`, `{"zz":"-xf/etc/passwd"}`, `{"zz":"-olink/secret.txt"}`, `{"zz":"-opasswd"}`, `{"zz":"-o passwd"}`} {
 		if _, v := w.call(c, tool, args); v.Decision != Deny {
@@ -169,8 +172,8 @@ func TestTooLongForALook(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	for _, key := range []string{"zz", "path", "args"} {
 		_, err := c.Scan(tool, []byte(`{"`+key+`":"`+strings.Repeat("a b", maxCheap/2)+`,/etc/passwd"}`))
-		var e *ArgumentsError
-		if !errors.As(err, &e) || e.Code != CodeArgsTooLarge {
+		var e *strictjson.Error
+		if !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/strictjson"
 )
 
 // wild adds to a linked world: flink leads to a file outside, sub/deep/far to a directory, "https:" to the home folder;
@@ -143,7 +147,8 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), work: &budget{left: 40 * entrySteps}}
+	j := &judge{c: c, w: w.where(), v: w.view(), work: budget.New(0)}
+	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {
@@ -354,7 +359,7 @@ func TestCwdOutside(t *testing.T) {
 func TestBelowDeclared(t *testing.T) {
 	w := wild(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: ModeDeclared, ModeSet: true, Args: map[string]map[string]ArgRule{
-		"*": {"/doc": {Role: RoleRead}, "/opts/outFile": {Role: RoleWrite}, "/list/*/to": {Role: RoleWrite}, "/free": {Role: RoleNone}}}})
+		"*": {"/doc": {Role: access.Read}, "/opts/outFile": {Role: access.Write}, "/list/*/to": {Role: access.Write}, "/free": {Role: access.None}}}})
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"opts":{"properties":{"logDir":{"type":"string"}}}}}}`)
 	for _, args := range []string{
 		`{"doc":{"a":"/etc/passwd"}}`, `{"doc":["/etc/passwd"]}`, `{"doc":{"/etc/passwd":1}}`, `{"DOC":"flink"}`,
@@ -366,10 +371,10 @@ func TestBelowDeclared(t *testing.T) {
 		}
 	}
 	for args, code := range map[string]string{
-		`{"opts":{"outFile":"a","OUTFILE":"flink"}}`: CodeArgsFolded, `{"list":[{"to":"a","To":"flink"}]}`: CodeArgsFolded,
-		`{"opts":{"outFile\u0000":"flink"}}`: CodeArgsName, `{"opts":"{\"outFile\\u0000\":\"flink\"}"}`: CodeArgsName,
+		`{"opts":{"outFile":"a","OUTFILE":"flink"}}`: strictjson.CodeFolded, `{"list":[{"to":"a","To":"flink"}]}`: strictjson.CodeFolded,
+		`{"opts":{"outFile\u0000":"flink"}}`: strictjson.CodeName, `{"opts":"{\"outFile\\u0000\":\"flink\"}"}`: strictjson.CodeName,
 	} {
-		var e *ArgumentsError
+		var e *strictjson.Error
 		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%s: %v", args, err)
 		}

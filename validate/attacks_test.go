@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/strictjson"
 )
 
 // naive is the control: what a gateway does that looks at arguments called path, joins them to the working directory
@@ -273,34 +274,34 @@ func TestRefusedArguments(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
 	for _, a := range []struct{ name, args, code string }{
-		{"duplicate", `{"path":"/etc/passwd","path":"a.txt"}`, CodeArgsDuplicate},
-		{"duplicate by escape", `{"path":"/etc/passwd","\u0070ath":"a.txt"}`, CodeArgsDuplicate},
-		{"duplicate, deep", `{"a":[{"b":{"x":1,"x":2}}]}`, CodeArgsDuplicate},
-		{"other case", `{"path":"a.txt","Path":"/etc/passwd"}`, CodeArgsFolded},
-		{"other case, escaped", `{"path":"a.txt","\u0050ath":"/etc/passwd"}`, CodeArgsFolded},
-		{"NUL suffix", `{"path\u0000":"a.txt"}`, CodeArgsName},
-		{"invalid UTF-8", "{\"path\":\"a\xff\"}", CodeArgsText},
-		{"lone surrogate", `{"path":"\ud800"}`, CodeArgsText},
-		{"lone low surrogate", `{"path":"\udc00x"}`, CodeArgsText},
-		{"surrogate in a name", `{"\ud800":1}`, CodeArgsText},
-		{"comment", `{"path":"a.txt"/**/}`, CodeArgsSyntax},
-		{"trailing comma", `{"path":"a.txt",}`, CodeArgsSyntax},
-		{"two values", `{"path":"a.txt"}{"path":"/etc/passwd"}`, CodeArgsSyntax},
-		{"trailing text", `{"path":"a.txt"} x`, CodeArgsSyntax},
-		{"BOM", "\ufeff{}", CodeArgsSyntax},
-		{"string", `"path"`, CodeArgsNotObject},
-		{"array", `["/etc/passwd"]`, CodeArgsNotObject},
-		{"unclosed", `{"path":"a.txt"`, CodeArgsSyntax},
-		{"raw control", "{\"path\":\"a\x01\"}", CodeArgsSyntax},
-		{"deep", strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200), CodeArgsTooDeep},
-		{"deep in a string", `{"a":"` + strings.Repeat("[", 200) + `\"x\"` + strings.Repeat("]", 200) + `"}`, CodeArgsTooDeep},
-		{"huge exponent", `{"n":1e999999999}`, CodeArgsNumber},
-		{"huge number", `{"n":` + strings.Repeat("9", 5000) + `}`, CodeArgsNumber},
-		{"more values than a call may have", `{"a":[` + strings.Repeat("1,", maxNodes) + `1]}`, CodeArgsTooLarge},
+		{"duplicate", `{"path":"/etc/passwd","path":"a.txt"}`, strictjson.CodeDuplicate},
+		{"duplicate by escape", `{"path":"/etc/passwd","\u0070ath":"a.txt"}`, strictjson.CodeDuplicate},
+		{"duplicate, deep", `{"a":[{"b":{"x":1,"x":2}}]}`, strictjson.CodeDuplicate},
+		{"other case", `{"path":"a.txt","Path":"/etc/passwd"}`, strictjson.CodeFolded},
+		{"other case, escaped", `{"path":"a.txt","\u0050ath":"/etc/passwd"}`, strictjson.CodeFolded},
+		{"NUL suffix", `{"path\u0000":"a.txt"}`, strictjson.CodeName},
+		{"invalid UTF-8", "{\"path\":\"a\xff\"}", strictjson.CodeText},
+		{"lone surrogate", `{"path":"\ud800"}`, strictjson.CodeText},
+		{"lone low surrogate", `{"path":"\udc00x"}`, strictjson.CodeText},
+		{"surrogate in a name", `{"\ud800":1}`, strictjson.CodeText},
+		{"comment", `{"path":"a.txt"/**/}`, strictjson.CodeSyntax},
+		{"trailing comma", `{"path":"a.txt",}`, strictjson.CodeSyntax},
+		{"two values", `{"path":"a.txt"}{"path":"/etc/passwd"}`, strictjson.CodeSyntax},
+		{"trailing text", `{"path":"a.txt"} x`, strictjson.CodeSyntax},
+		{"BOM", "\ufeff{}", strictjson.CodeSyntax},
+		{"string", `"path"`, strictjson.CodeNotObject},
+		{"array", `["/etc/passwd"]`, strictjson.CodeNotObject},
+		{"unclosed", `{"path":"a.txt"`, strictjson.CodeSyntax},
+		{"raw control", "{\"path\":\"a\x01\"}", strictjson.CodeSyntax},
+		{"deep", strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200), strictjson.CodeTooDeep},
+		{"deep in a string", `{"a":"` + strings.Repeat("[", 200) + `\"x\"` + strings.Repeat("]", 200) + `"}`, strictjson.CodeTooDeep},
+		{"huge exponent", `{"n":1e999999999}`, strictjson.CodeNumber},
+		{"huge number", `{"n":` + strings.Repeat("9", 5000) + `}`, strictjson.CodeNumber},
+		{"more values than a call may have", `{"a":[` + strings.Repeat("1,", strictjson.MaxNodes) + `1]}`, strictjson.CodeTooLarge},
 	} {
 		t.Run(a.name, func(t *testing.T) {
 			_, err := c.Scan(tool, []byte(a.args))
-			var e *ArgumentsError
+			var e *strictjson.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want an ArgumentsError", err)
 			}
@@ -327,8 +328,8 @@ func TestManyDocuments(t *testing.T) {
 	if _, v := w.call(c, tool, list(5_000)); v.Decision != Deny || v.First.Pointer != "/list/5000/a" || v.First.Value != "/etc/passwd" {
 		t.Errorf("%v at %+v", v.Decision, v.First)
 	}
-	var e *ArgumentsError
-	if _, err := c.Scan(tool, []byte(list(70_000))); !errors.As(err, &e) || e.Code != CodeArgsTooLarge {
+	var e *strictjson.Error
+	if _, err := c.Scan(tool, []byte(list(70_000))); !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {
 		t.Errorf("70,000 documents: %v", err)
 	}
 }
@@ -339,8 +340,8 @@ func TestFoldedAmongMany(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
 	for _, args := range []string{`{"path":"a",` + manyMembers(100) + `"Path":"b"}`, `{"PATH":"a",` + manyMembers(100) + `"paTh":"a","path":"b"}`} {
-		var e *ArgumentsError
-		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != CodeArgsFolded {
+		var e *strictjson.Error
+		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != strictjson.CodeFolded {
 			t.Errorf("%v", err)
 		}
 	}

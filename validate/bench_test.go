@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 func benchScan(b *testing.B, def, args string) {
@@ -90,7 +91,7 @@ func BenchmarkOnePathThousandRoots(b *testing.B) { benchOnePath(b, 1000) }
 func BenchmarkOnePathTwentyRules(b *testing.B) {
 	var rules []Rule
 	for i := range 20 {
-		rules = append(rules, Rule{Then: Decision(i % 3), Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []Role{RoleRead}}})
+		rules = append(rules, Rule{Then: Decision(i % 3), Paths: &PathRule{Within: fmt.Sprintf("{outside}/d%d", i), Roles: []access.Role{access.Read}}})
 	}
 	rules[19].Paths = &PathRule{Outside: true}
 	benchUnder(b, 1, rules)

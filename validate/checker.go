@@ -14,6 +14,10 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // ChildConfig is what hub.json says about one child and its paths.
@@ -88,8 +92,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 		home:     cfg.Home,
 		getenv:   cfg.Getenv,
 		users:    lookupUser,
-		depth:    cmp.Or(cfg.Depth, DefaultDepth),
-		size:     min(cmp.Or(cfg.Size, DefaultSize), 1<<30),
+		depth:    cmp.Or(cfg.Depth, strictjson.DefaultDepth),
+		size:     min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30),
 	}
 	if c.fs == nil {
 		c.fs = rootsmgr.OS{}
@@ -109,7 +113,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
 		if c.children[cc.Name] != nil {
-			err = errors.Join(err, fmt.Errorf("server %s: configured twice", quoteForMessage(cc.Name)))
+			err = errors.Join(err, fmt.Errorf("server %s: configured twice", chars.Quote(cc.Name)))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -143,7 +147,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 			}
 		}
 		if hint != "" {
-			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: quoteForMessage(p) + text, Hint: hint})
+			errs = append(errs, &PolicyError{Rule: -1, Key: []string{"protected", strconv.Itoa(i)}, Text: chars.Quote(p) + text, Hint: hint})
 			continue
 		}
 		protect(dir)
@@ -172,19 +176,19 @@ func newChild(cc ChildConfig) (*child, error) {
 	}
 	var errs []error
 	if ch.mode > ModeOff {
-		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", quoteForMessage(cc.Name)))
+		errs = append(errs, fmt.Errorf("server %s: unknown paths.mode", chars.Quote(cc.Name)))
 	}
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
 			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
-			if bad == nil && rule.Role > RoleDelete {
-				bad = fmt.Errorf("argument %s has no known role", quoteForMessage(pointer))
+			if bad == nil && rule.Role > access.Delete {
+				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
 			}
-			if bad == nil && rule.Role == RoleNone && rule.Base != "" {
-				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", quoteForMessage(pointer))
+			if bad == nil && rule.Role == access.None && rule.Base != "" {
+				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
 			}
 			if bad != nil {
-				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", quoteForMessage(cc.Name), quoteForMessage(tool), bad))
+				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", chars.Quote(cc.Name), chars.Quote(tool), bad))
 			}
 		}
 	}
@@ -215,7 +219,7 @@ func (c *Checker) shield(p string) (shielded, error) {
 		p = c.home + p[1:]
 	}
 	if !c.platform.IsAbs(p) {
-		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", quoteForMessage(given))
+		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
 	var s shielded
 	add := func(spelling string) {
@@ -241,8 +245,8 @@ type Scan struct {
 	findings  []Finding
 	resources []Finding // URIs of bound schemes; where byClient holds, of any
 	byClient  bool
-	work      budget // what judging it may cost
-	value     any    // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	work      budget.Budget // what judging it may cost
+	value     any           // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
 }
 
 // Findings are the paths found, conditional ones included.
@@ -265,35 +269,37 @@ func (s *Scan) Certain() bool {
 }
 
 // Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
-// is an *ArgumentsError or a *SchemaError.
+// is an *Error or a *Error.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
-		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no tool to check them against"}
+		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
-	tr := newTree(c.depth)
-	defer tr.free()
-	if err := tr.parse(args, c.size); err != nil {
+	tr := strictjson.New(c.depth)
+	defer tr.Free()
+	if err := tr.Parse(args, c.size); err != nil {
 		return nil, err
 	}
 	t, err := t.ready()
 	if err != nil {
 		return nil, err
 	}
-	work := tr.budget(len(tr.docs[0]))
-	if t.schema != nil && !t.schema.plainly(tr) {
-		if err := t.schema.validate(tr.value(0), work); err != nil {
+	m := newMemory()
+	defer m.free()
+	work := m.budget(tr.Len())
+	if t.schema != nil && !t.schema.Plainly(tr) {
+		if err := t.schema.Validate(tr.Value(0), work); err != nil {
 			return nil, err
 		}
 	}
-	s, err := c.search(t, tr, work)
-	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.spot.end > 0 }) {
-		s.value = tr.value(0)
+	s, err := c.search(t, tr, m)
+	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.rewritable.end > 0 }) {
+		s.value = tr.Value(0)
 	}
 	return s, err
 }
 
-func (c *Checker) search(t *Tool, tr *tree, work *budget) (*Scan, error) {
-	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
+func (c *Checker) search(t *Tool, tr *strictjson.Tree, m *memory) (*Scan, error) {
+	d := m.detector(tr, c, t, &m.work)
 	if err := d.run(); err != nil {
 		return nil, err
 	}
@@ -377,7 +383,7 @@ func (j *judge) watch() {
 // all judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) all(findings []Finding) []Judged {
 	list := j.readings(findings)
-	if j.work.spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
+	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
 	}
 	if j.ruling != nil {
@@ -396,7 +402,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.finding(&findings[i])
-		if j.work.spent() {
+		if j.work.Spent() {
 			return append(list, j.overspent(&findings[i]))
 		}
 		f := &findings[i]
@@ -407,7 +413,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 			}
 			continue
 		}
-		j.work.spend(judgeSteps)
+		j.work.Spend(budget.JudgeSteps)
 		list = append(list, out)
 		if elsewhere {
 			again = append(again, len(list)-1)
@@ -450,7 +456,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 // count so far.
 func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
 	for i, at := range again {
-		if j.work.spent() {
+		if j.work.Spent() {
 			return append(list, j.overspent(&findings[0]))
 		}
 		if at < 0 {
@@ -499,7 +505,7 @@ func (j *judge) keepDir(f *Finding, dir string) {
 func (j *judge) keepDirs(out *Judged) {
 	for _, r := range out.Readings {
 		dir := r.Path
-		if !climbs(dir) {
+		if !chars.Climbs(dir) {
 			dir = j.c.platform.Clean(dir)
 		}
 		if r.dir && !slices.Contains(j.own, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {

@@ -1,21 +1,19 @@
 package validate
 
-// Codes of findings and refusals. They are stable: audit lines, explain and docs/findings.md use them, where each is
-// explained.
+import (
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
+)
+
+// ArgumentsError says why arguments were refused before anything looked at their meaning (V1).
+type ArgumentsError = strictjson.Error
+
+// SchemaError is a violation of the tool's own inputSchema.
+type SchemaError = schema.Error
+
+// Codes of findings and of refusals beside those of an [ArgumentsError] and a [SchemaError]. They are stable: audit lines, explain and
+// docs/findings.md use them, where each is explained.
 const (
-	CodeArgsSyntax    = "arguments-syntax"
-	CodeArgsNotObject = "arguments-not-object"
-	CodeArgsDuplicate = "arguments-duplicate-name"
-	CodeArgsFolded    = "arguments-folded-name"
-	CodeArgsName      = "arguments-bad-name"
-	CodeArgsText      = "arguments-bad-text"
-	CodeArgsTooDeep   = "arguments-too-deep"
-	CodeArgsTooLarge  = "arguments-too-large"
-	CodeArgsNumber    = "arguments-bad-number"
-
-	CodeSchemaViolation = "schema-violation"
-	CodeSchemaBudget    = "schema-budget"
-
 	CodeInside     = "inside"
 	CodeNullDevice = "null-device"
 	CodeOpen       = "open"

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"mcphub/validate/budget"
 )
 
 // hostileShapes are arguments of about a size that are made to cost more than their length deserves: under every kind of
@@ -94,7 +96,7 @@ func TestHostileWork(t *testing.T) {
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, Protected: []string{w.hub}, FS: disk, Home: w.home, Getenv: w.getenv})
 	w.must(err)
 	tool := w.tool(c, "", anyTool)
-	const most = callSteps / lookSteps
+	const most = budget.CallSteps / budget.LookSteps
 	worst := 0
 	for name, args := range hostileShapes(w, 1<<19) {
 		disk.looks = 0
@@ -106,7 +108,7 @@ func TestHostileWork(t *testing.T) {
 		if worst = max(worst, disk.looks); disk.looks > most+64 {
 			t.Errorf("%s: %d looks at the disk, at most %d are paid for", name, disk.looks, most)
 		}
-		if len(s.findings) > callSteps/findSteps || len(v.Findings) > callSteps/judgeSteps+1 {
+		if len(s.findings) > budget.CallSteps/budget.FindSteps || len(v.Findings) > budget.CallSteps/budget.JudgeSteps+1 {
 			t.Errorf("%s: %d findings, %d judged", name, len(s.findings), len(v.Findings))
 		}
 	}

@@ -7,6 +7,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/schema"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
 )
 
 // smallStack makes recursion that is not bounded end a test at once: the stack of a goroutine may not grow beyond what the
@@ -27,7 +32,7 @@ func TestDeepArguments(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	for _, piece := range nestings {
-		for _, n := range []int{DefaultDepth + 1, 1 << 16} {
+		for _, n := range []int{strictjson.DefaultDepth + 1, 1 << 16} {
 			deep := strings.Repeat(piece, n/len(piece)+1)
 			for _, head := range []string{"", "{a:"} {
 				raw, err := json.Marshal(head + deep)
@@ -49,9 +54,9 @@ func TestDeepArguments(t *testing.T) {
 			}
 		}
 	}
-	var e *ArgumentsError
+	var e *strictjson.Error
 	for _, text := range []string{`{a:` + strings.Repeat("[", 200), `{a:` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, `// x\n{'a':` + strings.Repeat("[", 700_000)} {
-		if _, err := c.Scan(tool, []byte(`{"x":"`+text+`"}`)); !errors.As(err, &e) || e.Code != CodeArgsTooDeep || e.Pointer != "/x" {
+		if _, err := c.Scan(tool, []byte(`{"x":"`+text+`"}`)); !errors.As(err, &e) || e.Code != strictjson.CodeTooDeep || e.Pointer != "/x" {
 			t.Errorf("%.20s: %v", text, err)
 		}
 	}
@@ -108,8 +113,8 @@ func TestDeepSchemas(t *testing.T) {
 		w.must(err)
 		args := `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`
 		_, err = c.Scan(tool, []byte(args))
-		var e *SchemaError
-		if n == 10 && err != nil || n > 10 && (!errors.As(err, &e) || e.Code != CodeSchemaBudget) {
+		var e *schema.Error
+		if n == 10 && err != nil || n > 10 && (!errors.As(err, &e) || e.Code != schema.CodeBudget) {
 			t.Errorf("a chain of %d references: %v", n, err)
 		}
 	}
@@ -147,11 +152,11 @@ func FuzzDeepArguments(f *testing.F) {
 		if s, err := c.ScanURI("child", text, "x://{a}/{+b}"); err == nil {
 			c.Judge(s, where, view)
 		}
-		tr := newTree(DefaultDepth)
-		defer tr.free()
-		if werr := tr.walk([]byte(text), -1, 1, lenient...); werr != nil {
-			var e *ArgumentsError
-			if errors.As(werr, &e) && e.Code == CodeArgsTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && classOf(key) == keyOther && foldName(key) == key {
+		tr := strictjson.New(strictjson.DefaultDepth)
+		defer tr.Free()
+		if werr := tr.Walk([]byte(text), -1, 1, strictjson.Lenient...); werr != nil {
+			var e *strictjson.Error
+			if errors.As(werr, &e) && e.Code == strictjson.CodeTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && classOf(key) == keyOther && chars.FoldName(key) == key {
 				t.Fatalf("under %q a text that nests too deeply passes: %.100q", key, text)
 			}
 		}
@@ -199,9 +204,9 @@ func FuzzDeepPatterns(f *testing.F) {
 			return
 		}
 		text := head + strings.Repeat(piece, int(n)) + strings.Repeat(tail, int(n))
-		for _, write := range []func(string) ([]string, bool){expandBraces, writtenOut} {
+		for _, write := range []func(string) ([]string, bool){shell.ExpandBraces, shell.WrittenOut} {
 			list, ok := write(text)
-			if len(list) > maxBraces || !ok && list != nil {
+			if len(list) > shell.MaxBraces || !ok && list != nil {
 				t.Fatalf("%d alternatives, %v", len(list), ok)
 			}
 		}
@@ -211,7 +216,7 @@ func FuzzDeepPatterns(f *testing.F) {
 				t.Fatalf("%d spellings", len(list))
 			}
 		}
-		globClimbs(text)
+		shell.GlobClimbs(text)
 		unescaped(text)
 	})
 }

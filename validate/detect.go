@@ -4,37 +4,43 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
 )
 
 const (
 	maxRaw   = 4 << 10 // of a string, kept for the report
 	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
-	maxTail  = 1 << 12 // a longer path cannot be opened
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
-	t         *tree
+	t         *strictjson.Tree
 	c         *Checker
 	tool      *Tool
-	work      *budget // of the call
+	work      *budget.Budget // of the call
+	keys      *keyBuffer
 	findings  []Finding
 	roleKey   int32 // memo of role
-	roleSeen  Role
-	at        seat
-	course    course          // where cd went before the word that is looked at
-	variables *shellVariables // of the shell string that it stands in, nil in none
-	inWords   bool            // the words of a shell string are looked at
-	argv      vector          // the latest array of words
+	roleSeen  access.Role
+	at        source
+	course    shell.Course     // where cd went before the word that is looked at
+	variables *shell.Variables // of the shell string that it stands in, nil in none
+	inWords   bool             // the words of a shell string are looked at
+	argv      vector           // the latest array of words
 	mentions  []mention
-	writes    bool  // the word stands after a redirection
-	inShell   bool  // it belongs to a command
-	cmd       use   // what that makes of it
-	refused   error // why the call is
+	writes    bool      // the word stands after a redirection
+	inShell   bool      // it belongs to a command
+	cmd       shell.Use // what that makes of it
+	refused   error     // why the call is
 }
 
-// seat is the string that the latest findings came from.
-type seat struct {
+// source is the string that the latest findings came from.
+type source struct {
 	id                    int32
 	member                bool
 	raw, pointer, declare string
@@ -73,8 +79,8 @@ func (d *detector) overflow() error {
 	if d.refused != nil {
 		return d.refused
 	}
-	if d.work.spent() {
-		return &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
+	if d.work.Spent() {
+		return &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
 	}
 	return nil
 }
@@ -83,20 +89,20 @@ func (d *detector) visit(id int32, p place) error {
 	if err := d.overflow(); err != nil {
 		return err
 	}
-	switch d.t.nodes[id].kind {
-	case kObject:
+	switch d.t.Nodes[id].Kind {
+	case strictjson.Object:
 		return d.object(id, p)
-	case kArray:
+	case strictjson.Array:
 		d.segments(id, p)
 		last := int32(-1)
-		for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+		for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
 			q := p
 			if len(p.at) > 0 {
-				q.at = step(p.at, indexToken(d.t.nodes[c].index))
+				q.at = step(p.at, strictjson.IndexToken(d.t.Nodes[c].Index))
 				q.rule = govern(p.rule, best(q.at))
 			}
 			q.names = false
-			if p.class == keyContent && d.t.nodes[id].kend == 0 && d.t.nodes[c].kind == kString {
+			if p.class == keyContent && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
 				q.class = keyOther // in a list of lists
 			}
 			q.after = d.after(last)
@@ -105,7 +111,7 @@ func (d *detector) visit(id int32, p place) error {
 				return err
 			}
 		}
-	case kString:
+	case strictjson.String:
 		return d.str(id, p)
 	}
 	return nil
@@ -123,7 +129,7 @@ func govern(above, own *boundRule) *boundRule {
 func (d *detector) object(id int32, p place) error {
 	t := d.t
 	var twinErr error
-	t.twins(id, func(a, b int32) bool {
+	t.Twins(id, func(a, b int32) bool {
 		twinErr = d.judgeTwins(a, b, p)
 		return twinErr == nil
 	})
@@ -133,25 +139,25 @@ func (d *detector) object(id int32, p place) error {
 	var classes [32]keyClass
 	beside := d.classesOf(id, classes[:])
 	i, edit := -1, editUnknown
-	for c := t.nodes[id].first; c > 0; c = t.nodes[c].next {
-		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != RoleNone}
-		if p.rule != nil && p.rule.Role == RoleNone {
+	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
+		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
+		if p.rule != nil && p.rule.Role == access.None {
 			q.rule = p.rule
 		}
 		if len(p.at) > 0 {
-			q.at = step(p.at, t.name(c))
+			q.at = step(p.at, t.Name(c))
 			q.rule = govern(q.rule, best(q.at))
 		}
 		if i++; i < len(classes) {
 			q.class = classes[i]
-		} else if t.nodes[c].kind >= kString {
+		} else if t.Nodes[c].Kind >= strictjson.String {
 			q.class = d.classOf(c)
 		}
-		if p.class == keyShell && q.rule == nil && (q.class == keyOther || q.class == keyContent && shellTails[lastWord(t, c)]) {
+		if p.class == keyShell && q.rule == nil && (q.class == keyOther || q.class == keyContent && shellTails[d.lastWord(c)]) {
 			q.class = keyShell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
 		q.bare = beside || p.class == keyPath || p.class == keySource
-		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.name(c)) {
+		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.Name(c)) {
 			q.class = keyOther
 		}
 		if q.class == keyEdit {
@@ -160,8 +166,8 @@ func (d *detector) object(id int32, p place) error {
 		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
 			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
 		}
-		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != RoleNone
-		q.names = isPath && t.nodes[c].kind == kObject
+		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != access.None
+		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
 		d.member(c, p, q.rule)
 		if err := d.visit(c, q); err != nil {
 			return err
@@ -173,9 +179,9 @@ func (d *detector) object(id int32, p place) error {
 // classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
 func (d *detector) classesOf(id int32, classes []keyClass) (path bool) {
 	i := 0
-	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
+	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
 		class := keyOther
-		if d.t.nodes[c].kind >= kString && (i < len(classes) || !path) {
+		if d.t.Nodes[c].Kind >= strictjson.String && (i < len(classes) || !path) {
 			class = d.classOf(c)
 		}
 		if i < len(classes) {
@@ -189,15 +195,15 @@ func (d *detector) classesOf(id int32, classes []keyClass) (path bool) {
 
 // segments judges a path given as a list of its components: ["src", "main.go"].
 func (d *detector) segments(id int32, p place) {
-	if d.tool.mode != ModeStrict || p.class != keyPath && (p.key < 0 || !segmentWords[lastWord(d.t, p.key)]) {
+	if d.tool.mode != ModeStrict || p.class != keyPath && (p.key < 0 || !segmentWords[d.lastWord(p.key)]) {
 		return
 	}
 	var parts []string
-	for c := d.t.nodes[id].first; c > 0; c = d.t.nodes[c].next {
-		if d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 256 || len(parts) >= 64 {
+	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
+		if d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 256 || len(parts) >= 64 {
 			return
 		}
-		part := d.t.str(c)
+		part := d.t.Str(c)
 		if part == "" || strings.ContainsAny(part, "/\\") {
 			return
 		}
@@ -205,8 +211,8 @@ func (d *detector) segments(id int32, p place) {
 	}
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
-		if d.link(d.t.nodes[id].first, joined, p, false); climbs(joined) {
-			d.add(Finding{Value: joined, How: HowClimbs, seat: d.t.nodes[id].first}, p)
+		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
+			d.add(Finding{Value: joined, How: HowClimbs, node: d.t.Nodes[id].First}, p)
 		}
 	}
 }
@@ -217,11 +223,11 @@ func (d *detector) segments(id int32, p place) {
 // variables, headers, files) are judged like any other.
 func (d *detector) judgeTwins(a, b int32, p place) error {
 	declared := func(id int32) bool {
-		if d.tool.schema.hintsAt(d.t, id).declared {
+		if d.tool.schema.HintsAt(d.t, id).Declared {
 			return true
 		}
 		for _, at := range p.at {
-			if at.node.kids[d.t.name(id)] != nil {
+			if at.node.kids[d.t.Name(id)] != nil {
 				return true
 			}
 		}
@@ -230,30 +236,29 @@ func (d *detector) judgeTwins(a, b int32, p place) error {
 	if declared(a) == declared(b) {
 		return nil
 	}
-	return &ArgumentsError{Code: CodeArgsFolded, Pointer: d.t.pointer(b),
-		Message: "its name differs from that of " + quoteForMessage(d.t.name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
+	return &strictjson.Error{Code: strictjson.CodeFolded, Pointer: d.t.Pointer(b),
+		Message: "its name differs from that of " + chars.Quote(d.t.Name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
 }
 
 // plainName reports a name that looks like an argument's, not like a file's.
 func plainName(s string) bool { return !strings.ContainsAny(s, `./\ :`) }
 
 func (d *detector) classOf(id int32) keyClass {
-	n := &d.t.nodes[id]
-	if n.flags&fNameEscaped == 0 {
-		if c, ok := d.tool.classes[string(d.t.docs[n.doc][n.koff+1:n.kend-1])]; ok {
+	if raw, plain := d.t.RawName(id); plain {
+		if c, ok := d.tool.classes[string(raw)]; ok {
 			return c
 		}
 	}
-	name := d.t.name(id)
+	name := d.t.Name(id)
 	if strings.ContainsAny(name, `/\`) {
 		return keyOther // a file name, not an argument's
 	}
-	class := d.t.room.classOf(name)
+	class := d.keys.classOf(name)
 	if class != keyOther && class != keyContent && class != keyQuery {
 		return class
 	}
 	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
-	folded := foldName(name)
+	folded := chars.FoldName(name)
 	switch declared := d.tool.folded[folded]; declared {
 	case keyOther, keyContent, keyQuery, keyEdit:
 	default:
@@ -267,20 +272,19 @@ func (d *detector) classOf(id int32) keyClass {
 
 // member judges a member name.
 func (d *detector) member(id int32, p place, own *boundRule) {
-	n := &d.t.nodes[id]
-	inner := d.t.docs[n.doc][n.koff+1 : n.kend-1]
+	inner, _ := d.t.RawName(id)
 	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
-	if !d.work.spend(wordSteps) {
+	if !d.work.Spend(budget.WordSteps) {
 		return
 	}
-	name := d.t.name(id)
+	name := d.t.Name(id)
 	rule := own
-	if rule == nil || rule.Role != RoleNone {
+	if rule == nil || rule.Role != access.None {
 		rule = p.rule
 	}
-	exempt := rule != nil && rule.Role == RoleNone
+	exempt := rule != nil && rule.Role == access.None
 	if !exempt && d.tool.mode == ModeDeclared && !(p.names && p.rule != nil) {
 		exempt = true
 	}
@@ -288,12 +292,12 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 		d.uris(id, name, p, true)
 		return
 	}
-	if d.tool.schema.hintsAt(d.t, id).declared {
+	if d.tool.schema.HintsAt(d.t, id).Declared {
 		return // an argument's own name is the server's word, not the caller's
 	}
 	q := p
 	q.key = id
-	if p.names && trimEdges(name) != "" {
+	if p.names && chars.TrimEdges(name) != "" {
 		d.asPath(id, name, q, HowMember, true)
 		return
 	}
@@ -319,10 +323,10 @@ func (d *detector) str(id int32, p place) error {
 		return nil
 	}
 	t := d.t
-	raw := t.raw(id)
+	raw := t.Raw(id)
 	content := p.class == keyContent || p.class == keyQuery
-	if p.rule == nil || p.rule.Role == RoleNone {
-		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[lastWord(t, p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
+	if p.rule == nil || p.rule.Role == access.None {
+		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[d.lastWord(p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
 		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
@@ -331,27 +335,27 @@ func (d *detector) str(id int32, p place) error {
 	}
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
-		if !content || reachesBelow(p.at) || d.tool.schema.hintsAt(t, id).object {
-			if !d.work.spend(len(raw)/byteSteps + findSteps) {
+		if !content || reachesBelow(p.at) || d.tool.schema.HintsAt(t, id).Object {
+			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
-			ok, err := t.nested(id, strings.TrimFunc(t.str(id), isStripped), p.level)
+			ok, err := t.Nested(id, strings.TrimFunc(t.Str(id), isStripped), p.level)
 			if err != nil {
 				return err
 			}
 			if ok {
 				q := p
 				q.level++
-				if err := d.visit(t.nodes[id].first, q); err != nil {
+				if err := d.visit(t.Nodes[id].First, q); err != nil {
 					return err
 				}
-				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == RoleNone) {
+				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == access.None) {
 					return nil
 				}
 			}
 		}
 	}
-	s := t.str(id)
+	s := t.Str(id)
 	d.value(id, s, p)
 	return nil
 }
@@ -372,12 +376,12 @@ func looksNested(raw []byte) bool {
 }
 
 // isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
-func isStripped(r rune) bool { return isEdge(r) && !strings.ContainsRune("\"'`<>", r) }
+func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
 // value judges one string by what governs it.
 func (d *detector) value(id int32, s string, p place) {
 	if r := p.rule; r != nil {
-		if r.Role != RoleNone {
+		if r.Role != access.None {
 			d.asPath(id, s, p, r.how, false)
 			return
 		}
@@ -393,10 +397,10 @@ func (d *detector) value(id int32, s string, p place) {
 		return
 	}
 	if d.tool.pathFormats && p.class != keyPath {
-		if !d.work.spend(findSteps) {
+		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
-		if how := d.tool.schema.pathAt(d.t, id); how != "" && !d.tool.schema.hintsAt(d.t, id).enum {
+		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.tool.schema.HintsAt(d.t, id).Enum {
 			d.asPath(id, s, p, how, false)
 			return
 		}
@@ -415,8 +419,8 @@ func (d *detector) value(id int32, s string, p place) {
 		if p.class == keySource && d.isSourceCode(p.key, s) {
 			return
 		}
-		h := d.tool.schema.hintsAt(d.t, id)
-		if h.enum || h.word && !strings.ContainsAny(s, `/\`) {
+		h := d.tool.schema.HintsAt(d.t, id)
+		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
 			d.broad(id, s, p, false)
 			return
 		}
@@ -429,14 +433,14 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[lastWord(d.t, p.key)] && d.c.isCommand(trimEdges(s)) {
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[d.lastWord(p.key)] && d.c.isCommand(chars.TrimEdges(s)) {
 			return
 		}
-		if p.key >= 0 && mayBePatch(s) && lastWord(d.t, p.key) == "input" && isPatch(s) {
+		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
 		}
-		if len(s) == 1 && isSlash(s[0]) && p.key >= 0 && separatorWords[lastWord(d.t, p.key)] {
+		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && separatorWords[d.lastWord(p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
@@ -449,7 +453,7 @@ func (d *detector) value(id int32, s string, p place) {
 
 // isFlagged reports a string that begins with an option and goes on, by a blank or as code.
 func isFlagged(s string) bool {
-	return len(s) > 2 && s[0] == '-' && (isLetter(s[1]) || s[1] == '-' && isLetter(s[2])) && (hasBlank(s) || strings.ContainsAny(s, "'\"("))
+	return len(s) > 2 && s[0] == '-' && (chars.IsLetter(s[1]) || s[1] == '-' && chars.IsLetter(s[2])) && (chars.HasBlank(s) || strings.ContainsAny(s, "'\"("))
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
@@ -458,7 +462,7 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
 		return false
 	}
-	for _, w := range d.t.room.split(d.t.name(key)) {
+	for _, w := range d.keys.split(d.t.Name(key)) {
 		if cellWords[string(w)] {
 			return true
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"mcphub/validate/access"
 )
 
 // TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
@@ -88,7 +90,7 @@ func TestDirectories(t *testing.T) {
 		{"escalate, granted", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: out, Roles: AnyRole}}, []string{out + " e"}},
 		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: sub, Roles: AnyRole}}, []string{sub + " " + grantName}},
 		{"granted", "", []Rule{{Name: "e", Then: Escalate}}, []Grant{{Path: out, Roles: AnyRole}, {Path: sub + "/x", File: true, Roles: AnyRole}, {Path: sub}}, []string{out + " " + grantName}},
-		{"twice, by another name", "", []Rule{{Name: "a", Then: Allow, Paths: within(out, RoleRead)}, {Name: "b", Then: Allow, Paths: within("{home}/alias", RoleWrite)}}, nil, []string{out + " a"}},
+		{"twice, by another name", "", []Rule{{Name: "a", Then: Allow, Paths: within(out, access.Read)}, {Name: "b", Then: Allow, Paths: within("{home}/alias", access.Write)}}, nil, []string{out + " a"}},
 		{"another server", "", []Rule{{Name: "a", Then: Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
 	} {
 		for i := range e.grants {
@@ -112,7 +114,7 @@ func TestDirectories(t *testing.T) {
 func TestServedBeside(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
-	rules := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", RoleRead)}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
+	rules := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", access.Read)}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
 	c := w.rules("", rules...)
 	where := w.where()
 	where.Served = append(slices.Clone(w.roots), w.outside)
@@ -172,7 +174,7 @@ func TestServedBesideOfAKnownServer(t *testing.T) {
 		{"through a link", `{"name":"write_file"}`, `{"path":"link/a.txt"}`, Deny, Deny, nil},
 		{"served first", `{"name":"write_file"}`, `{"path":"a.txt"}`, Deny, Deny, []string{w.outside, w.project}},
 	} {
-		config := w.config("", Rule{Name: "read", Then: Allow, Tools: []string{"read_*"}, Paths: within("{outside}", RoleRead)})
+		config := w.config("", Rule{Name: "read", Then: Allow, Tools: []string{"read_*"}, Paths: within("{outside}", access.Read)})
 		for _, of := range []struct {
 			command []string
 			server  string

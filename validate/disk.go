@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // A rootsmgr.FS may offer more than resolving needs; OS is known to.
@@ -35,7 +37,7 @@ func (c *Checker) firstExists(v string) bool {
 	if c.windows {
 		return true
 	}
-	clean := path.Clean(slashed(v))
+	clean := path.Clean(chars.Slashed(v))
 	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
 	if first == "" {
 		return true // the root itself
@@ -43,7 +45,7 @@ func (c *Checker) firstExists(v string) bool {
 	if c.isMounted(first) {
 		return true
 	}
-	if hasMeta(first) {
+	if shell.HasMeta(first) {
 		if first, rest, _ = strings.Cut(first, ":"); c.anyMatch(first) {
 			return true
 		}
@@ -113,7 +115,7 @@ func (c *Checker) matches(dir, pattern string) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	alternatives, ok := expandBraces(pattern)
+	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {
 		return true
 	}
@@ -164,7 +166,7 @@ func lookupUser(name string) (string, bool) {
 
 // isCommand reports an absolute path of an executable in a folder of PATH in which only the administrator can have put it.
 func (c *Checker) isCommand(w string) bool {
-	if w == "" || w[0] != '/' && !isDrive(w) || climbs(w) {
+	if w == "" || w[0] != '/' && !chars.IsDrive(w) || chars.Climbs(w) {
 		return false
 	}
 	dir := filepath.Dir(w)
@@ -178,7 +180,7 @@ func (c *Checker) isCommand(w string) bool {
 // holdsPrograms reports a directory that PATH may name: one of PATH as it is, or one called bin in which only the
 // administrator can put anything.
 func (c *Checker) holdsPrograms(dir string) bool {
-	if dir == "" || dir[0] != '/' && !isDrive(dir) || climbs(dir) {
+	if dir == "" || dir[0] != '/' && !chars.IsDrive(dir) || chars.Climbs(dir) {
 		return false
 	}
 	dir = filepath.Clean(dir)

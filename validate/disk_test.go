@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/chars"
 )
 
 // foldingDisk is a disk whose names are found in any letter case, as on macOS and Windows.
@@ -18,7 +19,7 @@ type foldingDisk struct {
 func (d foldingDisk) Platform() rootsmgr.Platform { return d.platform }
 
 func (d foldingDisk) Lstat(name string) (fs.FileInfo, error) {
-	want := strings.Trim(strings.ToLower(slashed(name)), "/")
+	want := strings.Trim(strings.ToLower(chars.Slashed(name)), "/")
 	if want == "" {
 		want = "."
 	}

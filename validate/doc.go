@@ -21,14 +21,14 @@
 // # Rules
 //
 // A [Policy] holds rules in order. A finding takes the first that matches it, a call the strictest of its findings, and a
-// call without any the first rule that asks nothing of paths. Rules are asked about units: the absolute paths that a
+// call without any the first rule that asks nothing of paths. Rules are asked about candidates: the absolute paths that a
 // finding may stand for, each with its three readings (as written, as the kernel follows it, cleaned and then followed).
-// One that denies or escalates matches where any reading of any unit does, one that allows where all of all do.
+// One that denies or escalates matches where any reading of any candidate does, one that allows where all of all do.
 //
 //   - What is protected, outside a token's ceiling or cannot be resolved is denied before any rule.
 //   - What a rule that escalates does not match is decided without it, and where that is denied so is the finding. So no
 //     [Grant] lifts a denial, and nobody is asked in vain.
-//   - Where no rule matches, each unit has to be inside the boundary or what some rule allows.
+//   - Where no rule matches, each candidate has to be inside the boundary or what some rule allows.
 //   - Deleting or moving a directory that holds that of a rule which denies or escalates counts as touching it.
 //   - Relative names that count only where a link leads them outside count as well where they lie in such a directory.
 //   - A directory that only a rule or a grant serves is a start for relative paths where something is there to be opened,
@@ -65,11 +65,8 @@
 // start from. Where something may have gone to a directory that nobody can tell (cd "$x", a program that the table does not
 // know), what climbs is looked for in every directory above that it can reach, as far as something is there.
 //
-// What a program makes of its words, in shell strings and in arrays of words, is data: programs.txt. It says which words are
-// no paths of this machine (patterns, messages, what runs on another host or in a container), what is read, written and deleted,
-// and which words are commands again. A word that it says nothing about is a path. It is believed only where the command is
-// what its name says (no function, no alias, no PATH of the string's own), no option in it is unknown, and nothing in the
-// string runs or reads what it prints. TestAgainstTheShell holds all of it against what a real shell prints.
+// Package validate/shell reads them, and knows from a table what programs make of their words. Here it is judged whether
+// a word leads outside, and what a pattern matches. TestAgainstTheShell holds all of it against what a real shell prints.
 //
 // # Words inside other strings
 //

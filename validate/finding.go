@@ -4,30 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
-
-// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
-type Role uint8
-
-const (
-	RoleNone Role = iota
-	RoleRead
-	RoleWrite
-	RoleDelete
-)
-
-var roleNames = []string{"none", "read", "write", "delete"}
-
-func (r Role) String() string { return nameOf(roleNames, int(r)) }
-
-// ParseRole reads a role as hub.json spells it.
-func ParseRole(s string) (Role, error) {
-	i := slices.Index(roleNames, s)
-	if i < 0 {
-		return RoleNone, fmt.Errorf("role %s is none of read, write, delete, none", quoteForMessage(s))
-	}
-	return Role(i), nil
-}
 
 // nameOf is the name of a value; what has none is called as the first.
 func nameOf(names []string, i int) string {
@@ -54,35 +35,33 @@ func (m Mode) String() string { return nameOf(modeNames, int(m)) }
 func ParseMode(s string) (Mode, error) {
 	i := slices.Index(modeNames, s)
 	if i < 0 {
-		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", quoteForMessage(s))
+		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", chars.Quote(s))
 	}
 	return Mode(i), nil
 }
 
 // How a string was recognised. The values are stable: audit lines and explain print them.
 const (
-	HowDeclared    = "declared"    // by the operator in hub.json
-	HowProfile     = "profile"     // by the built-in profile of the server
-	HowFormat      = "format"      // by a format in the tool's schema
-	HowKey         = "key"         // the name of the argument (rule 1)
-	HowDescription = "description" // the schema's words about it (rule 10)
-	HowDefault     = "default"     // the schema's default for an argument that is absent
-	HowHeader      = "header"      // the header of a patch (rule 5)
-	HowMember      = "member"      // a member name below a path-like key, or one that is a path itself
-	HowAbsolute    = "absolute"    // rule 2
-	HowHome        = "home"        // ~, ~user, $HOME
-	HowDrive       = "drive"       // C:\x
-	HowUNC         = "unc"         // \\host\share
-	HowClimbs      = "climbs"      // a ".." segment
-	HowFileURI     = "file-uri"    // a file: URI, whole or inside other text
-	HowScheme      = "scheme"      // sqlite:, unix:, jar:, vscode://file ...
-	HowTail        = "tail"        // after "=", "@", a ref's colon or a short flag
-	HowList        = "list"        // one part of a joined list
-	HowShell       = "shell"       // a word of a shell string (rule 4)
-	HowLiteral     = "literal"     // a word inside a longer string (rule 8)
-	HowLink        = "link"        // a relative name that a symlink leads out (rule 2)
-	HowURI         = "uri"         // the URI of a resource (V7)
-	HowResource    = "resource"    // a URI of a scheme that has prefixes (R16)
+	HowDeclared = "declared" // by the operator in hub.json
+	HowProfile  = "profile"  // by the built-in profile of the server
+	HowKey      = "key"      // the name of the argument (rule 1)
+	HowDefault  = "default"  // the schema's default for an argument that is absent
+	HowHeader   = "header"   // the header of a patch (rule 5)
+	HowMember   = "member"   // a member name below a path-like key, or one that is a path itself
+	HowAbsolute = "absolute" // rule 2
+	HowHome     = "home"     // ~, ~user, $HOME
+	HowDrive    = "drive"    // C:\x
+	HowUNC      = "unc"      // \\host\share
+	HowClimbs   = "climbs"   // a ".." segment
+	HowFileURI  = "file-uri" // a file: URI, whole or inside other text
+	HowScheme   = "scheme"   // sqlite:, unix:, jar:, vscode://file ...
+	HowTail     = "tail"     // after "=", "@", a ref's colon or a short flag
+	HowList     = "list"     // one part of a joined list
+	HowShell    = "shell"    // a word of a shell string (rule 4)
+	HowLiteral  = "literal"  // a word inside a longer string (rule 8)
+	HowLink     = "link"     // a relative name that a symlink leads out (rule 2)
+	HowURI      = "uri"      // the URI of a resource (V7)
+	HowResource = "resource" // a URI of a scheme that has prefixes (R16)
 )
 
 // Finding is one string, or part of one, that was taken for a path.
@@ -90,28 +69,28 @@ type Finding struct {
 	Pointer string // RFC 6901, through strings that hold JSON
 	Raw     string // the whole string as sent, decoded from JSON, at most 4 KiB of it
 	Value   string // the part of it that is a path
-	Role    Role
+	Role    access.Role
 	How     string // one of the How constants
 	Member  bool   // it is a member name, not a value
 	Base    string // pointer of the argument it starts from, "" unless declared
 	BaseDir string // the value found there
 
-	form    form
-	alts    []string // other spellings of the text: untrimmed, or where a scheme is ambiguous
-	seat    int32    // node it was found in
-	spot    spot     // of the whole string, where it may have to be rewritten
-	context bool     // the argument says where a tool works, not on what (cwd, projectRoot)
-	assumed bool     // the role is only guessed
-	written bool     // it stands after a redirection
-	weak    bool     // it counts only for what is there
-	inShell bool     // it is a word of a command
-	operand bool     // it is a word that a program is given: of a command, a vector or SQL
-	makes   bool     // it names what need not be there yet
-	runs    bool     // it stands where a program does: it is run, not read or written
-	course  course   // where cd went before it, in a shell string
-	glob    string   // the pattern, where it is one of a shell
-	instead string   // the relative name that the text before an absolute tail may begin: it counts where there is none
-	declare string   // pointer with stars, for the line that would declare it
+	form       form
+	alts       []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
+	node       int32        // node it was found in
+	rewritable rewritable   // of the whole string, where it may have to be rewritten
+	context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
+	assumed    bool         // the role is only guessed
+	written    bool         // it stands after a redirection
+	weak       bool         // it counts only for what is there
+	inShell    bool         // it is a word of a command
+	operand    bool         // it is a word that a program is given: of a command, a vector or SQL
+	makes      bool         // it names what need not be there yet
+	runs       bool         // it stands where a program does: it is run, not read or written
+	course     shell.Course // where cd went before it, in a shell string
+	glob       string       // the pattern, where it is one of a shell
+	instead    string       // the relative name that the text before an absolute tail may begin: it counts where there is none
+	declare    string       // pointer with stars, for the line that would declare it
 }
 
 // form is how a value has to be read.
@@ -132,7 +111,7 @@ const (
 // and where nothing says what a tool does it may be either.
 func (f *Finding) Does() string {
 	switch {
-	case f.Role != RoleWrite || f.written || f.makes:
+	case f.Role != access.Write || f.written || f.makes:
 	case f.inShell:
 		return "read"
 	case f.assumed:
@@ -155,3 +134,17 @@ func (f *Finding) plausible() bool {
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")
 }
+
+// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
+type Role = access.Role
+
+// The roles there are.
+const (
+	RoleNone   = access.None
+	RoleRead   = access.Read
+	RoleWrite  = access.Write
+	RoleDelete = access.Delete
+)
+
+// ParseRole reads a role as hub.json spells it.
+func ParseRole(s string) (Role, error) { return access.Parse(s) }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // This file is docs/findings.md: what every code, every way to recognise a path and every rewriting means to a person.
@@ -25,17 +28,17 @@ type codeInfo struct {
 
 // codes is every code there is, in the order of the stages.
 var codes = []codeInfo{
-	{CodeArgsSyntax, "arguments", "The arguments are not one JSON value.", `{"path": "a",}`, "Send well-formed JSON: no comments, no trailing commas, nothing after the object."},
-	{CodeArgsNotObject, "arguments", "The arguments are JSON, but no object of named arguments.", `["a.txt"]`, "Send an object, or leave the arguments out."},
-	{CodeArgsDuplicate, "arguments", "A member name occurs twice in one object. Parsers disagree on which one counts, so what was judged might not be what is read.", `{"path": "a", "path": "/etc/passwd"}`, "Send each name once."},
-	{CodeArgsFolded, "arguments", "Two member names differ in letter case only, and the tool declares one of them. A parser that ignores case would take them for one.", `{"path": "a", "Path": "b"}`, "Send the declared spelling alone."},
-	{CodeArgsName, "arguments", "A member name holds a NUL character, at which some parsers cut it.", `{"path\u0000": "a"}`, "Leave the character out."},
-	{CodeArgsText, "arguments", "A string is not valid Unicode: invalid UTF-8, or half a surrogate pair.", `{"path": "\ud800"}`, "Send valid Unicode."},
-	{CodeArgsTooDeep, "arguments", "Objects and arrays are nested too deeply, counting JSON inside strings (limits.depth in hub.json).", `{"a": {"a": {"a": ... }}}`, "Send flatter arguments, or raise limits.depth."},
-	{CodeArgsTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
-	{CodeArgsNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
-	{CodeSchemaViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
-	{CodeSchemaBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
+	{strictjson.CodeSyntax, "arguments", "The arguments are not one JSON value.", `{"path": "a",}`, "Send well-formed JSON: no comments, no trailing commas, nothing after the object."},
+	{strictjson.CodeNotObject, "arguments", "The arguments are JSON, but no object of named arguments.", `["a.txt"]`, "Send an object, or leave the arguments out."},
+	{strictjson.CodeDuplicate, "arguments", "A member name occurs twice in one object. Parsers disagree on which one counts, so what was judged might not be what is read.", `{"path": "a", "path": "/etc/passwd"}`, "Send each name once."},
+	{strictjson.CodeFolded, "arguments", "Two member names differ in letter case only, and the tool declares one of them. A parser that ignores case would take them for one.", `{"path": "a", "Path": "b"}`, "Send the declared spelling alone."},
+	{strictjson.CodeName, "arguments", "A member name holds a NUL character, at which some parsers cut it.", `{"path\u0000": "a"}`, "Leave the character out."},
+	{strictjson.CodeText, "arguments", "A string is not valid Unicode: invalid UTF-8, or half a surrogate pair.", `{"path": "\ud800"}`, "Send valid Unicode."},
+	{strictjson.CodeTooDeep, "arguments", "Objects and arrays are nested too deeply, counting JSON inside strings (limits.depth in hub.json).", `{"a": {"a": {"a": ... }}}`, "Send flatter arguments, or raise limits.depth."},
+	{strictjson.CodeTooLarge, "arguments", "More bytes, values or paths than one call may have.", `{"paths": [ ... 100,000 of them ... ]}`, "Split the call."},
+	{strictjson.CodeNumber, "arguments", "A number of a length or exponent that no program reads exactly, and that is costly to compare.", `{"n": 1e999999}`, "Send a number that fits a double."},
+	{schema.CodeViolation, "schema", "The arguments do not fit the tool's own inputSchema.", `{"path": 5} where a string is wanted`, "Follow the message: it names the argument and what is wanted there."},
+	{schema.CodeBudget, "schema", "Checking the arguments against the tool's schema costs more than one call may (its patterns, its references, its choices), so the call was denied.", `a pattern like ^(a+)+$ and a long string of a`, "Send smaller arguments, or ask the server's author for a simpler schema."},
 	{CodeInside, "allowed", "Every reading of the path lies inside the boundary.", `{"path": "src/main.go"}`, "Nothing to do."},
 	{CodeInsideResource, "allowed", "Every reading of the URI lies at or below a prefix of roots.resources.", `{"url": "https://api.example.com/v1/users"} with the prefix https://api.example.com/v1/`, "Nothing to do."},
 	{CodeNullDevice, "allowed", "A device that is always inside: /dev/null; /dev/stderr to write; /dev/zero, /dev/random and /dev/urandom to read.", `{"output": "/dev/null"}`, "Nothing to do."},
@@ -80,9 +83,9 @@ func explain(code string) (info codeInfo, ok bool) {
 var hows = []struct{ how, meaning string }{
 	{HowDeclared, "the operator declared the argument in hub.json"},
 	{HowProfile, "the built-in profile of the server declares it"},
-	{HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
+	{schema.HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
 	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
-	{HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
+	{schema.HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
 	{HowDefault, "it is absent, and the schema's default for it is a path"},
 	{HowHeader, "the header of a patch names it"},
 	{HowMember, "a member name below a path-like argument, or one that is a path itself"},

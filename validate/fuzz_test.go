@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"mcphub/validate/strictjson"
 )
 
 // FuzzWalk: the strict walk never panics, accepts only what encoding/json accepts too, and then saw the same values.
@@ -22,10 +24,10 @@ func FuzzWalk(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		tr := newTree(DefaultDepth)
-		defer tr.free()
-		err := tr.parse(raw, DefaultSize)
-		var e *ArgumentsError
+		tr := strictjson.New(strictjson.DefaultDepth)
+		defer tr.Free()
+		err := tr.Parse(raw, strictjson.DefaultSize)
+		var e *strictjson.Error
 		if err != nil {
 			if !errors.As(err, &e) {
 				t.Fatalf("%T: %v", err, err)
@@ -35,7 +37,7 @@ func FuzzWalk(f *testing.F) {
 			}
 			return
 		}
-		if len(trimJSONSpace(raw)) == 0 {
+		if len(strictjson.TrimJSONSpace(raw)) == 0 {
 			return
 		}
 		dec := json.NewDecoder(strings.NewReader(string(raw)))
@@ -47,12 +49,12 @@ func FuzzWalk(f *testing.F) {
 		if want == nil {
 			return
 		}
-		if got := tr.value(0); !reflect.DeepEqual(got, want) {
+		if got := tr.Value(0); !reflect.DeepEqual(got, want) {
 			t.Fatalf("the walk saw %#v, want %#v", got, want)
 		}
-		for id := range tr.nodes {
-			p := tr.pointer(int32(id))
-			if back := tr.lookup(p); back != int32(id) {
+		for id := range tr.Nodes {
+			p := tr.Pointer(int32(id))
+			if back := tr.Lookup(p); back != int32(id) {
 				t.Fatalf("pointer %q of value %d leads to %d", p, id, back)
 			}
 		}
@@ -92,7 +94,7 @@ func FuzzDetect(f *testing.F) {
 				t.Fatalf("the scan took %v", took)
 			}
 			if err != nil {
-				var e *ArgumentsError
+				var e *strictjson.Error
 				if !errors.As(err, &e) {
 					t.Fatalf("%T %v", err, err)
 				}

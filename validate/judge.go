@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 const (
@@ -16,7 +19,7 @@ const (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c         *Checker
-	work      *budget // of the call
+	work      *budget.Budget // of the call
 	view      callView
 	w         Where
 	v         rootsmgr.View
@@ -37,7 +40,7 @@ type judge struct {
 
 	ruling *ruling // of the tool; nil where no rule is about it
 	sets   *rootsmgr.AreaSets
-	hits   []bool               // room for those of one unit
+	hits   []bool               // room for those of one candidate
 	late   map[*compiled]string // memo of lateArea
 	odd    map[string]*oddRoot  // memo of oddRootOf
 	named  map[string]bool      // directories beside the roots that the call itself names
@@ -108,11 +111,11 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}()
 	each := func(s spelled) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.tally == nil || out.tally.hard) {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.hard) {
 			return
 		}
-		var u unit
-		if !j.work.spend(readSteps) {
+		var u candidate
+		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
 		r, d, counts := j.reading(f, s, &u)
@@ -122,7 +125,7 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		counted = true
 		if j.ruling != nil {
 			u.alone = d
-			j.weigh(&out, &u, &r)
+			j.addCandidate(&out, &u, &r)
 		}
 		j.note(&out, r, d)
 	}
@@ -150,7 +153,7 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
-	if strings.Contains(f.Value, "${") && !j.work.spend(4*dollarWork(f.Value)) {
+	if strings.Contains(f.Value, "${") && !j.work.Spend(4*dollarWork(f.Value)) {
 		return
 	}
 	texts, all := j.c.variants(f)
@@ -170,12 +173,12 @@ func (j *judge) beginsRoot(f *Finding) bool {
 	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
 		return false
 	}
-	whole, part := trimEdges(f.Raw), f.Value
+	whole, part := chars.TrimEdges(f.Raw), f.Value
 	if f.form == formText {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.c.platform.IsAbs(part) || isSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.c.platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
@@ -245,7 +248,7 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 }
 
 // unread decides what needs no look at where a path leads: done.
-func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, counts, done bool) {
+func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decision, counts, done bool) {
 	if f.form == formName {
 		if !j.counts(f, s) {
 			return Allow, false, true
@@ -270,7 +273,7 @@ func (j *judge) unread(f *Finding, s spelled, u *unit, r *Reading) (d Decision, 
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, counts bool) {
+func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
 	u.hard = true // until it is known where it leads
@@ -289,7 +292,7 @@ func (j *judge) reading(f *Finding, s spelled, u *unit) (r Reading, d Decision, 
 			code = "" // denied in any case: say what can be cured
 			u.hard = true
 		}
-		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != RoleDelete && !f.operand {
+		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != access.Delete && !f.operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
@@ -411,7 +414,7 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == RoleDelete && f.operand || j.touchesName(f, s)
+		return f.Role == access.Delete && f.operand || j.touchesName(f, s)
 	}
 	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base) || j.touchesName(f, s)
 }
@@ -469,7 +472,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 // runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
 // program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
-	return f.runs || !f.written && f.Role != RoleDelete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
+	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
 }
 
 func codeOf(err error) string {

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/schema"
 )
 
 func TestModes(t *testing.T) {
 	w := newWorld(t)
-	rule := map[string]map[string]ArgRule{"do_it": {"/target": {Role: RoleRead}, "/free": {}}, "*": {"/all/*": {Role: RoleDelete}}}
+	rule := map[string]map[string]ArgRule{"do_it": {"/target": {Role: access.Read}, "/free": {}}, "*": {"/all/*": {Role: access.Delete}}}
 	strict := ChildConfig{Name: "child", Command: "x", Args: rule}
 	declared, off := strict, strict
 	declared.Mode, declared.ModeSet = ModeDeclared, true
@@ -83,7 +85,7 @@ func TestOperatorWins(t *testing.T) {
 func TestBase(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]ArgRule{
-		"*": {"/repo": {Role: RoleRead}, "/files/*": {Role: RoleWrite, Base: "/repo"}, "/jobs/*/file": {Role: RoleRead, Base: "/jobs/*/dir"}}}})
+		"*": {"/repo": {Role: access.Read}, "/files/*": {Role: access.Write, Base: "/repo"}, "/jobs/*/file": {Role: access.Read, Base: "/jobs/*/dir"}}}})
 	tool := w.tool(c, "", anyTool)
 	for _, e := range []struct {
 		args string
@@ -106,7 +108,7 @@ func TestBase(t *testing.T) {
 	}
 	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
 	for _, f := range s.Findings() {
-		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != RoleWrite || f.How != HowDeclared) {
+		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != access.Write || f.How != HowDeclared) {
 			t.Errorf("finding %+v", f)
 		}
 	}
@@ -115,9 +117,9 @@ func TestBase(t *testing.T) {
 func TestBadDeclarations(t *testing.T) {
 	_, err := NewChecker(Config{
 		Children: []ChildConfig{
-			{Name: "a", Args: map[string]map[string]ArgRule{"t": {"path": {Role: RoleRead}}}},
-			{Name: "b", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: RoleRead, Base: "y"}}}},
-			{Name: "c", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: RoleNone, Base: "/y"}}}},
+			{Name: "a", Args: map[string]map[string]ArgRule{"t": {"path": {Role: access.Read}}}},
+			{Name: "b", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: access.Read, Base: "y"}}}},
+			{Name: "c", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: access.None, Base: "/y"}}}},
 			{Name: "d", Args: map[string]map[string]ArgRule{"t": {"/x": {Role: 9}}}},
 			{Name: "e"}, {Name: "e"},
 		},
@@ -333,7 +335,7 @@ func TestFindingsOfACall(t *testing.T) {
 	s, v := w.call(c, tool, `{"kind":"dir","source":"web","where":"a.txt","files":{"main":"x","src/b.go":"y"},"maybe":"docs","list":["src","passwd"],"x":"~/project"}`)
 	type line struct {
 		pointer, how string
-		role         Role
+		role         access.Role
 	}
 	var got []line
 	for _, f := range s.Findings() {
@@ -343,8 +345,8 @@ func TestFindingsOfACall(t *testing.T) {
 		got = append(got, line{f.Pointer, f.How, f.Role})
 	}
 	want := []line{
-		{"/where", HowFormat, RoleRead}, {"/files/src~1b.go", HowMember, RoleRead}, {"/maybe", HowFormat, RoleRead},
-		{"/list/0", HowFormat, RoleRead}, {"/list/1", HowFormat, RoleRead}, {"/x", HowHome, RoleRead},
+		{"/where", schema.HowFormat, access.Read}, {"/files/src~1b.go", HowMember, access.Read}, {"/maybe", schema.HowFormat, access.Read},
+		{"/list/0", schema.HowFormat, access.Read}, {"/list/1", schema.HowFormat, access.Read}, {"/x", HowHome, access.Read},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

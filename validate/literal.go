@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // This file is rule 8: paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
@@ -12,10 +15,10 @@ import (
 
 // literals keeps the words of a text, as it stands and with its escapes read.
 func (d *detector) literals(id int32, s string, p place) {
-	if kind, _ := readScheme(s); kind != schemeNone && !hasBlank(trimEdges(s)) && !strings.ContainsAny(s, quotes) {
+	if kind, _ := readScheme(s); kind != schemeNone && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
-	if p.key >= 0 && urlWords[lastWord(d.t, p.key)] && dataURI.MatchString(s) {
+	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
 		return // likewise; under any other key it might be code that begins with a label
 	}
 	d.quotedSpans(id, s, p)
@@ -48,7 +51,7 @@ func byteSet(s string) (set [256]bool) {
 // two quotes opens is not asked: every one may.
 func (d *detector) quotedSpans(id int32, s string, p place) {
 	var last [256]int // where the latest span of each quote begins, 0 none
-	for i := 0; i < len(s) && !d.work.spent(); i++ {
+	for i := 0; i < len(s) && !d.work.Spent(); i++ {
 		c := s[i]
 		switch {
 		case strings.IndexByte(quotes, c) >= 0 || c == '[' || c == ']':
@@ -86,16 +89,16 @@ func (d *detector) quotedSpans(id int32, s string, p place) {
 
 // quoted keeps one literal.
 func (d *detector) quoted(id int32, v string, p place) {
-	if v = trimEdges(v); v == "" {
+	if v = chars.TrimEdges(v); v == "" {
 		return
 	}
 	d.literal(id, v, p, false)
-	if hasBlank(v) && strings.IndexByte(v, '/') >= 0 {
+	if chars.HasBlank(v) && strings.IndexByte(v, '/') >= 0 {
 		for line := range strings.FieldsFuncSeq(v, isLineEnd) { // a program and what it is given
 			d.line(id, line, p, false)
 		}
 	}
-	if p.class == keyQuery && strings.IndexByte(v, '/') < 0 && !hasBlank(v) {
+	if p.class == keyQuery && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
 		d.name(id, v, p, false)
 	}
 }
@@ -103,7 +106,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 // doubled keeps a literal in which a doubled quote stands for one.
 func (d *detector) doubled(id int32, s string, quote byte, p place) {
 	var b strings.Builder
-	s = s[:min(len(s), maxTail)]
+	s = s[:min(len(s), chars.MaxPath)]
 	for i := 0; i < len(s); i++ {
 		if s[i] == quote {
 			if i++; i == len(s) || s[i] != quote {
@@ -112,10 +115,10 @@ func (d *detector) doubled(id int32, s string, quote byte, p place) {
 		}
 		b.WriteByte(s[i])
 	}
-	if !d.work.spend(b.Len() / byteSteps) {
+	if !d.work.Spend(b.Len() / budget.ByteSteps) {
 		return
 	}
-	d.literal(id, trimEdges(b.String()), p, false)
+	d.literal(id, chars.TrimEdges(b.String()), p, false)
 }
 
 // tagLength is that of a $tag$ at the start of s, 0 where there is none.
@@ -124,7 +127,7 @@ func tagLength(s string) int {
 		switch c := s[i]; {
 		case c == '$':
 			return i + 1
-		case c < utf8.RuneSelf && !isLetter(c) && !isDigit(c) && c != '_':
+		case c < utf8.RuneSelf && !chars.IsLetter(c) && !chars.IsDigit(c) && c != '_':
 			return 0
 		}
 	}
@@ -135,7 +138,7 @@ func tagLength(s string) int {
 func (d *detector) lines(id int32, s string, p place) {
 	first := true
 	for line := range strings.FieldsFuncSeq(s, isLineEnd) {
-		if d.work.spent() {
+		if d.work.Spent() {
 			return
 		}
 		d.line(id, line, p, first)
@@ -157,7 +160,7 @@ const lineSigns = ".\\!@#{<%:$-"
 // line keeps the words of one line. A word behind a blank counts only where few stand before it and none behind, so that
 // prose is none; a comment is no word. A line that begins as a client's own command (.read, \copy) is all words.
 func (d *detector) line(id int32, line string, p place, first bool) {
-	text := strings.TrimLeftFunc(line, isBlank)
+	text := strings.TrimLeftFunc(line, chars.IsBlank)
 	if text == "" {
 		return
 	}
@@ -165,21 +168,21 @@ func (d *detector) line(id int32, line string, p place, first bool) {
 	if strings.IndexByte(lineSigns, text[0]) >= 0 {
 		most = 3
 	}
-	command := len(text) > 1 && (text[0] == '\\' || text[0] == '.' && isLetter(text[1]))
+	command := len(text) > 1 && (text[0] == '\\' || text[0] == '.' && chars.IsLetter(text[1]))
 	d.assigned(id, text, p)
 	words, held := 0, ""
-	for rest := text; rest != "" && !d.work.spent(); {
-		end := strings.IndexFunc(rest, isBlank)
+	for rest := text; rest != "" && !d.work.Spent(); {
+		end := strings.IndexFunc(rest, chars.IsBlank)
 		if end < 0 {
 			end = len(rest)
 		}
 		token := rest[:end]
-		rest = strings.TrimLeftFunc(rest[end:], isBlank)
+		rest = strings.TrimLeftFunc(rest[end:], chars.IsBlank)
 		if words > 0 && isComment(token) {
 			break
 		}
 		isWord := strings.IndexFunc(token, func(r rune) bool {
-			return r >= utf8.RuneSelf || isLetter(byte(r)) || isDigit(byte(r)) || strings.ContainsRune("/~._", r)
+			return r >= utf8.RuneSelf || chars.IsLetter(byte(r)) || chars.IsDigit(byte(r)) || strings.ContainsRune("/~._", r)
 		}) >= 0
 		if held != "" {
 			if !isWord || strings.IndexByte(";|,)]}>", token[0]) >= 0 {
@@ -221,7 +224,7 @@ func (d *detector) assigned(id int32, line string, p place) {
 			continue
 		}
 		v, _, _ := strings.Cut(line[i+1:], " #")
-		if v = trimEdges(v); v != "" && len(v) <= maxTail && hasBlank(v) && strings.IndexByte("/~.", v[0]) >= 0 {
+		if v = chars.TrimEdges(v); v != "" && len(v) <= chars.MaxPath && chars.HasBlank(v) && strings.IndexByte("/~.", v[0]) >= 0 {
 			d.literal(id, v, p, true)
 			return
 		}
@@ -230,7 +233,7 @@ func (d *detector) assigned(id int32, line string, p place) {
 
 // pieces keeps the words of a token that begin behind a sign, and returns the one that it begins with.
 func (d *detector) pieces(id int32, token string, p place) (head string) {
-	for i := 0; i < len(token) && !d.work.spent(); {
+	for i := 0; i < len(token) && !d.work.Spent(); {
 		if n := endLength(token[i:]); n > 0 {
 			i += n
 			continue
@@ -264,20 +267,20 @@ func endLength(s string) int {
 
 // signs keeps what follows "=", ":", "@" and "!" in a piece. A URL is one word.
 func (d *detector) signs(id int32, s string, p place) {
-	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
+	for i := 0; i+1 < len(s) && !d.work.Spent(); i++ {
 		if !wordSigns[s[i]] {
 			continue
 		}
 		if s[i] == ':' {
-			if strings.HasPrefix(s[i:], "://") && i > 0 && isLetter(s[i-1]) || i == 1 && isDrive(s) {
+			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) || i == 1 && chars.IsDrive(s) {
 				return
 			}
 			if isRemote(s[:i]) {
 				continue
 			}
 		}
-		if strings.IndexByte("/~.\\$%", s[i+1]) >= 0 || isLetter(s[i+1]) && strings.IndexByte(s[i+1:min(len(s), i+258)], '/') > 0 {
-			if !d.work.spend((len(s)-i)/byteSteps + 1) {
+		if strings.IndexByte("/~.\\$%", s[i+1]) >= 0 || chars.IsLetter(s[i+1]) && strings.IndexByte(s[i+1:min(len(s), i+258)], '/') > 0 {
+			if !d.work.Spend((len(s)-i)/budget.ByteSteps + 1) {
 				return
 			}
 			d.literal(id, s[i+1:], p, false)
@@ -288,15 +291,15 @@ func (d *detector) signs(id int32, s string, p place) {
 // literal keeps one word for Judge: it has two components or more, and is absolute, from a home folder or climbing, a URI
 // that carries a path, or a relative name that a link may lead out. weak lets it count only where it is there.
 func (d *detector) literal(id int32, v string, p place, weak bool) {
-	if v = trimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
+	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
 		return
 	}
-	if len(v) > maxTail {
-		if v = cleaned(v); len(v) > maxTail {
+	if len(v) > chars.MaxPath {
+		if v = cleaned(v); len(v) > chars.MaxPath {
 			return // nothing can open it
 		}
 	}
-	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, seat: id}
+	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, node: id}
 	switch kind, texts := readScheme(v); kind {
 	case schemeFile:
 		f.Value, f.form = texts[0], formText
@@ -309,7 +312,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 			return
 		}
 		if _, ok := d.look(v, false); !ok {
-			if strings.IndexByte(v, '/') > 0 && !hasBlank(v) && !weak {
+			if strings.IndexByte(v, '/') > 0 && !chars.HasBlank(v) && !weak {
 				d.link(id, v, p, false)
 			}
 			return
@@ -321,7 +324,7 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 // components counts those of a path as it is written, "." left out, up to two.
 func components(v string) int {
 	n := 0
-	for c := range strings.FieldsFuncSeq(slashed(decodePercent(v)), func(r rune) bool { return r == '/' }) {
+	for c := range strings.FieldsFuncSeq(chars.Slashed(chars.DecodePercent(v)), func(r rune) bool { return r == '/' }) {
 		if c != "." {
 			if n++; n == 2 {
 				return n
@@ -349,7 +352,7 @@ func unescaped(s string) string {
 	for i := 0; i < len(s); i++ {
 		r, n := rune(0), 0
 		if s[i] == '\\' && i+1 < len(s) {
-			r, n = escapeSequence(s[i+1:])
+			r, n = chars.EscapeSequence(s[i+1:])
 		}
 		if n == 0 {
 			b.WriteByte(s[i])
@@ -362,39 +365,6 @@ func unescaped(s string) string {
 		return s
 	}
 	return b.String()
-}
-
-// escapeSequence reads what follows a backslash; n is how much of it belongs to the escape, 0 where it is none.
-func escapeSequence(s string) (r rune, n int) {
-	digits := func(from, most int, base rune) {
-		for n = from; n < len(s) && n < from+most && isHex(s[n]) && (base == 16 || s[n] < '8'); n++ {
-			r = r*base + rune(unhex(s[n]))
-		}
-		if n == from {
-			n = 0
-		}
-	}
-	switch c := s[0]; {
-	case c == 'n' || c == 'r':
-		return '\n', 1
-	case c == 't':
-		return ' ', 1
-	case c == 'x':
-		digits(1, 2, 16)
-	case c == 'u' && len(s) > 1 && s[1] == '{':
-		if digits(2, 6, 16); n > 0 && n < len(s) && s[n] == '}' {
-			n++
-		} else {
-			n = 0
-		}
-	case c == 'u':
-		digits(1, 4, 16)
-	case c == 'U':
-		digits(1, 8, 16)
-	case '0' <= c && c <= '7':
-		digits(0, 3, 8)
-	}
-	return r, n
 }
 
 // names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,

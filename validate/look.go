@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
 )
 
 // looker is the disk as one call sees it. Each look is paid for out of the call's budget, and each place is looked at
@@ -13,7 +14,7 @@ import (
 // not cover fails, which denies.
 type looker struct {
 	fs    rootsmgr.FS
-	work  *budget
+	work  *budget.Budget
 	seen  map[string]look
 	users map[string]home
 	find  func(user string) (string, bool)
@@ -39,7 +40,7 @@ type callView struct {
 }
 
 // open returns c as a call with this budget sees the disk. It is good until the next open.
-func (v *callView) open(c *Checker, work *budget) *Checker {
+func (v *callView) open(c *Checker, work *budget.Budget) *Checker {
 	*v = callView{c: *c, disk: looker{fs: c.fs, work: work, find: c.users}}
 	v.c.fs, v.c.disk = &v.disk, &v.disk
 	return &v.c
@@ -50,7 +51,7 @@ func (l *looker) Lstat(name string) (fs.FileInfo, error) {
 	if ok && (was.info != nil || was.err != nil) {
 		return was.info, was.err
 	}
-	if !l.work.spend(lookSteps) {
+	if !l.work.Spend(budget.LookSteps) {
 		return nil, errSpent
 	}
 	info, err := l.fs.Lstat(name)
@@ -84,7 +85,7 @@ func (l *looker) Mode(name string) (fs.FileMode, error) {
 		}
 		return info.Mode(), nil
 	}
-	if !l.work.spend(lookSteps) {
+	if !l.work.Spend(budget.LookSteps) {
 		return 0, errSpent
 	}
 	mode, err := moder.Mode(name)
@@ -101,7 +102,7 @@ func plain(err error) error {
 }
 
 func (l *looker) Readlink(name string) (string, error) {
-	if !l.work.spend(lookSteps) {
+	if !l.work.Spend(budget.LookSteps) {
 		return "", errSpent
 	}
 	return l.fs.Readlink(name)
@@ -112,7 +113,7 @@ func (l *looker) Magic(link string) (bool, error) {
 	if m, ok := l.fs.(interface {
 		Magic(link string) (bool, error)
 	}); ok {
-		if !l.work.spend(lookSteps) {
+		if !l.work.Spend(budget.LookSteps) {
 			return true, errSpent
 		}
 		return m.Magic(link)
@@ -131,23 +132,25 @@ func (l *looker) Platform() rootsmgr.Platform { return platformOf(l.fs) }
 
 // ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
 func (l *looker) ReadDir(name string) ([]fs.DirEntry, error) {
-	if !l.work.spend(2 * lookSteps) {
+	if !l.work.Spend(2 * budget.LookSteps) {
 		return nil, errSpent
 	}
 	list, err := readDir(l.fs, name)
-	l.work.spend(len(list))
+	l.work.Spend(len(list))
 	return list, err
 }
 
-func (l *looker) Writable(dir string) bool { return l.work.spend(lookSteps) && writable(l.fs, dir) }
+func (l *looker) Writable(dir string) bool {
+	return l.work.Spend(budget.LookSteps) && writable(l.fs, dir)
+}
 
 // userSteps is what looking up a user costs: a file is read.
-const userSteps = 64 * lookSteps
+const userSteps = 64 * budget.LookSteps
 
 func (l *looker) user(name string) (string, bool) {
 	h, ok := l.users[name]
 	if !ok {
-		if !l.work.spend(userSteps) {
+		if !l.work.Spend(userSteps) {
 			return "", true // for all that is known
 		}
 		h.dir, h.ok = l.find(name)

@@ -1,12 +1,11 @@
 package validate
 
 import (
-	"encoding/csv"
-	"os"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
@@ -22,23 +21,23 @@ type Container struct {
 // ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command (V5). It is nil
 // for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
-	words := []argument{{text: baseName(command)}}
+	words := []shell.Argument{{Text: shell.BaseName(command)}}
 	for _, a := range args {
-		words = append(words, argument{text: a})
+		words = append(words, shell.Argument{Text: a})
 	}
-	u := usage{uses: make([]use, len(words)), trusted: true}
-	if u.command(words, u.uses, 1); !u.program.box {
+	u := shell.Usage{Uses: make([]shell.Use, len(words)), Trusted: true}
+	if u.Command(words, u.Uses, 1); !u.Program.Box {
 		return nil
 	}
 	c := &Container{}
-	for i, use := range u.uses {
-		value := words[i].text[min(use.at, len(words[i].text)):]
-		switch use.kind {
-		case useVolume:
+	for i, use := range u.Uses {
+		value := words[i].Text[min(use.At, len(words[i].Text)):]
+		switch use.Kind {
+		case shell.UseVolume:
 			c.volume(value)
-		case useMount:
+		case shell.UseMount:
 			c.mount(value)
-		case useWorkdir:
+		case shell.UseWorkdir:
 			c.Workdir = value
 		}
 	}
@@ -48,7 +47,7 @@ func ReadContainer(command string, args []string) *Container {
 // volume reads HOST:CONTAINER[:OPTIONS].
 func (c *Container) volume(spec string) {
 	from := 0
-	if isDrive(spec) {
+	if chars.IsDrive(spec) {
 		from = 2
 	}
 	i := strings.IndexByte(spec[from:], ':')
@@ -62,28 +61,9 @@ func (c *Container) volume(spec string) {
 
 // mount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
 func (c *Container) mount(spec string) {
-	if host, target, bind := readMount(spec); bind {
+	if host, target, bind := shell.ReadMount(spec); bind {
 		c.bind(host, target)
 	}
-}
-
-func readMount(spec string) (host, target string, bind bool) {
-	fields, err := csv.NewReader(strings.NewReader(spec)).Read()
-	if err != nil {
-		fields = strings.Split(spec, ",") // docker refuses it
-	}
-	for _, field := range fields {
-		k, v, _ := strings.Cut(field, "=")
-		switch strings.ToLower(strings.TrimSpace(k)) {
-		case "type":
-			bind = strings.EqualFold(v, "bind")
-		case "source", "src":
-			host = v
-		case "target", "dst", "destination":
-			target = v
-		}
-	}
-	return host, target, bind
 }
 
 // bind keeps a host directory; a named volume has none that the hub could look at.
@@ -105,7 +85,7 @@ func (c *Container) toHost(p, cwd string) (string, bool) {
 		}
 		bestLen = len(m.Container)
 		host = m.Host
-		if !strings.HasPrefix(host, "/") && !isDrive(host) {
+		if !strings.HasPrefix(host, "/") && !chars.IsDrive(host) {
 			host = strings.TrimSuffix(cwd, "/") + "/" + host
 		}
 		if rest != "" {
@@ -123,86 +103,8 @@ func below(dir, clean string) (rest string, ok bool) {
 	if dir == "/" && strings.HasPrefix(clean, "/") {
 		return clean[1:], true
 	}
-	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && isSlash(clean[len(dir)]) {
+	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && chars.IsSlash(clean[len(dir)]) {
 		return clean[len(dir)+1:], true
 	}
 	return "", false
-}
-
-// baseName is the last component of a command, without what Windows and scripts append to it.
-func baseName(command string) string {
-	if i := strings.LastIndexAny(command, `/\`); i >= 0 {
-		command = command[i+1:]
-	}
-	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".py", ".ts"} {
-		if len(command) > len(ext) && strings.EqualFold(command[len(command)-len(ext):], ext) {
-			return command[:len(command)-len(ext)]
-		}
-	}
-	return command
-}
-
-// local is what of a word names something on this machine; ok is false where nothing does.
-func (u use) local(text string) (s string, ok bool) {
-	text = text[min(u.at, len(text)):]
-	switch u.kind {
-	case useText, useRemote, useWorkdir, usePrint:
-		return "", false
-	case useWord:
-		return text, strings.Trim(text, "/") != ""
-	case useData:
-		return strings.CutPrefix(text, "@")
-	case useHost:
-		host := isAtHost.FindString(text)
-		return text, host == "" || isThisHost(strings.TrimSuffix(host, ":"))
-	case useBox:
-		return text, !isInBox.MatchString(text)
-	case useVolume:
-		return hostOf(text), true
-	case useMount:
-		if host, target, bind := readMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
-			return host, true
-		}
-	case useSed:
-		if file, ok := sedWrites(text); ok {
-			return file, file != ""
-		}
-	case useShell:
-		return text, !hasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
-	}
-	return text, true
-}
-
-// thisHost are the names by which this machine knows itself.
-var thisHost = regexp.MustCompile(`(?i)^(?:ssh://)?(?:[^@/]*@)?(?:localhost(?:\.localdomain|4|6)?|127[\d.]*|0[\da-fx.]*|\[?[:0.]*(?:ffff:127[\d.]*|1)?\]?)\.?(?::\d*)?/?$`)
-
-var ownName = sync.OnceValue(func() string {
-	name, _ := os.Hostname()
-	return name
-})
-
-func isThisHost(name string) bool {
-	_, host, ok := strings.Cut(name, "@")
-	if !ok {
-		host = name
-	}
-	return thisHost.MatchString(name) || ownName() != "" && strings.EqualFold(host, ownName())
-}
-
-// isAtHost and isInBox begin a path of another machine, and of a container.
-var (
-	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
-	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
-)
-
-// hostOf is what HOST:CONTAINER says of this machine.
-func hostOf(spec string) string {
-	from := 0
-	if isDrive(spec) {
-		from = 2
-	} else if _, _, n := dollarName(spec); n > 0 {
-		from = n // ${A:-x} has a colon of its own
-	}
-	host, _, _ := strings.Cut(spec[from:], ":")
-	return spec[:from] + host
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // A root may be called [x], $HOME, %41 or {a,b}: names that some child reads as a pattern, a variable or an escape. Every
@@ -72,15 +75,15 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 	}
 	for _, text := range texts {
 		text = strings.TrimSuffix(text, tail)
-		alternatives, ok := writtenOut(text)
+		alternatives, ok := shell.WrittenOut(text)
 		if !ok {
 			return nil
 		}
 		for _, alt := range alternatives {
-			alternatives = append(alternatives, plainText(alt))
+			alternatives = append(alternatives, shell.PlainText(alt))
 		}
 		for _, alt := range append(alternatives, text) {
-			if alt == dir && !hasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {
+			if alt == dir && !shell.HasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {
 				continue // itself; or what nothing can open
 			}
 			if j.otherThan(own.Path, alt) {
@@ -96,7 +99,7 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 
 // otherThan reports whether something else than a directory is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
-	if !hasMeta(text) {
+	if !shell.HasMeta(text) {
 		place, err := rootsmgr.Resolve(j.c.fs, text)
 		return err != nil || place.Exists && place.Path != own
 	}
@@ -111,7 +114,7 @@ func (j *judge) otherThan(own, text string) bool {
 
 // matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
 func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
-	for len(parts) > 0 && (parts[0] == "" || !hasMeta(parts[0])) {
+	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
 		dir, parts = j.c.platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
@@ -144,13 +147,13 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 	if o := j.oddRootOf(text); o != nil {
 		return o.dir, text[len(o.dir):], true
 	}
-	for _, whole := range []string{f.Raw, trimEdges(f.Raw)} {
+	for _, whole := range []string{f.Raw, chars.TrimEdges(f.Raw)} {
 		if whole == text || f.form != formPath {
 			continue
 		}
 		if o := j.oddRootOf(whole); o != nil {
 			for _, other := range o.others {
-				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || isSlash(rest[0])) {
+				if rest, ok := strings.CutPrefix(text, other); ok && (rest == "" || chars.IsSlash(rest[0])) {
 					return o.dir, rest, true
 				}
 			}
@@ -162,7 +165,7 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 // withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
 // of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
 func (j *judge) withinRootName(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || climbs(f.Value) {
+	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
@@ -173,9 +176,9 @@ func (j *judge) withinRootName(f *Finding) bool {
 	for _, text := range texts {
 		j.absolutes(f, text, func(s spelled) {
 			place, err := rootsmgr.Resolve(j.c.fs, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == RoleRead || !j.c.creatable(place.Path, true))
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.c.creatable(place.Path, true))
 		})
-		free = free && !hasMeta(text)
+		free = free && !shell.HasMeta(text)
 	}
 	return free
 }
@@ -183,7 +186,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 // quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
 // sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
 func (j *judge) quotedRoot(f *Finding) bool {
-	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || climbs(f.Value) {
+	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -206,7 +209,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 func (j *judge) firstRoot(text string, at int) (dir string) {
 	for _, r := range j.v.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
-			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || isSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
+			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || chars.IsSlash(rest[0]) || strings.IndexByte("\"'", rest[0]) >= 0) {
 				return d
 			}
 		}
@@ -229,7 +232,7 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
 			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue
 		}
-		if !isSlash(text[0]) {
+		if !chars.IsSlash(text[0]) {
 			text = "/" + text
 		}
 		j.absolute(dir+text, dir+text, "", yield)

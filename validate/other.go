@@ -7,11 +7,15 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // ScanURI searches the URI of resources/read and of a subscription (V7). templates are the child's own URI templates:
 // where the URI is made from one, its variables are judged like arguments, and file://local/{path} means the variable,
-// not a host called local. A URI that is malformed is an *ArgumentsError.
+// not a host called local. A URI that is malformed is an *Error.
 func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error) {
 	t, err := c.other(child, methodRead, methodRead)
 	if err != nil {
@@ -37,25 +41,26 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 			}
 		}
 	}
-	tr := newTree(c.depth)
-	defer tr.free()
-	if err := tr.parse(writeJSON(struct {
+	tr := strictjson.New(c.depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(struct {
 		URI       string              `json:"uri"`
 		Variables map[string][]string `json:"variables"`
 	}{uri, vars}), c.size); err != nil {
 		return nil, err
 	}
-	work := tr.budget(len(uri))
-	d := detector{t: tr, c: tr.view.open(c, work), tool: t, roleKey: -1, work: work}
+	m := newMemory()
+	defer m.free()
+	d := m.detector(tr, c, t, m.budget(len(uri)))
 	if t.mode != ModeOff {
-		id := tr.child(0, "uri")
+		id := tr.Child(0, "uri")
 		if local || !isForeignFile(uri) {
 			d.broadURI(id, uri)
 		}
 		if t.mode == ModeStrict {
 			d.sliced(id, spellings, templates)
 		}
-		if at := tr.child(0, "variables"); at > 0 {
+		if at := tr.Child(0, "variables"); at > 0 {
 			if err := d.visit(at, place{key: -1}); err != nil {
 				return nil, err
 			}
@@ -88,17 +93,20 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err != nil {
 		return nil, err
 	}
-	tr := newTree(c.depth)
-	defer tr.free()
-	if err := tr.parse(writeJSON(map[string]string{name: value}), c.size); err != nil {
+	tr := strictjson.New(c.depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(map[string]string{name: value}), c.size); err != nil {
 		return nil, err
 	}
-	d := detector{t: tr, c: tr.view.open(c, &s.work), tool: t, roleKey: -1, work: &s.work, findings: s.findings}
+	m := newMemory()
+	defer m.free()
+	d := m.detector(tr, c, t, &s.work)
+	d.findings = s.findings
 	if err := d.run(); err != nil {
 		return nil, err
 	}
 	if template != "" && t.mode != ModeOff && !isForeignFile(template) {
-		d.broadURI(tr.nodes[0].first, fillTemplate(template, name, value))
+		d.broadURI(tr.Nodes[0].First, fillTemplate(template, name, value))
 	}
 	if err := d.overflow(); err != nil {
 		return nil, err
@@ -123,13 +131,13 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	if err != nil {
 		return nil, err
 	}
-	tr := newTree(c.depth)
-	defer tr.free()
-	if err := tr.parse(params, c.size); err != nil {
+	tr := strictjson.New(c.depth)
+	defer tr.Free()
+	if err := tr.Parse(params, c.size); err != nil {
 		return nil, err
 	}
-	if id := tr.child(0, "uri"); id > 0 && tr.nodes[id].kind == kString {
-		more, err := c.ScanURI(child, tr.str(id), templates...)
+	if id := tr.Child(0, "uri"); id > 0 && tr.Nodes[id].Kind == strictjson.String {
+		more, err := c.ScanURI(child, tr.Str(id), templates...)
 		if err != nil {
 			return nil, err
 		}
@@ -148,10 +156,10 @@ const (
 // other stands for what is asked of a child that is no tool. It reads.
 func (c *Checker) other(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
-		return nil, &ArgumentsError{Code: CodeArgsSyntax, Message: "no such server is configured"}
+		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
-	t.traits = toolTraits{role: RoleRead}
+	t.traits = toolTraits{role: access.Read}
 	t.ruling = c.policy.ruling(child, method)
 	return t, nil
 }
@@ -160,9 +168,9 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 func (d *detector) broadURI(id int32, uri string) {
 	switch kind, texts := readScheme(uri); kind {
 	case schemeFile:
-		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, seat: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, node: id}, place{key: -1})
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, seat: id}, place{key: -1})
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, node: id}, place{key: -1})
 	case schemeNone:
 		d.broad(id, uri, place{key: -1}, false)
 		d.name(id, uri, place{key: -1}, false)
@@ -253,7 +261,7 @@ func matchTemplate(template, uri string) (map[string]string, bool) {
 		if m := re.FindStringSubmatch(uri); m != nil {
 			vars := make(map[string]string, len(names))
 			for i, name := range names {
-				vars[name] = decodePercent(m[i+1])
+				vars[name] = chars.DecodePercent(m[i+1])
 			}
 			return vars, true
 		}

@@ -3,15 +3,21 @@ package validate
 import (
 	"path"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/schema"
+	"mcphub/validate/shell"
 )
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
 func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
-	trimmed := trimEdges(s)
+	trimmed := chars.TrimEdges(s)
 	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
 		return
 	}
-	f := Finding{Value: s, How: how, Member: member, seat: id}
+	f := Finding{Value: s, How: how, Member: member, node: id}
 	if trimmed != s {
 		f.Value, f.alts = trimmed, []string{s}
 	}
@@ -20,8 +26,8 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	switch kind {
 	case schemeFile:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
-		f.spot = d.spotOf(id, how, member)
-		if how == HowKey || how == HowMember || how == HowFormat {
+		f.rewritable = d.rewritableOf(id, how, member)
+		if how == HowKey || how == HowMember || how == schema.HowFormat {
 			f.How = HowFileURI
 		}
 		d.add(f, p)
@@ -36,11 +42,11 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	case schemeOther:
 		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
 		// may begin with a URL.
-		if climbs(s) {
+		if chars.Climbs(s) {
 			f.How = HowClimbs
 			d.add(f, p)
-			if i := strings.IndexAny(s, "?#"); i > 0 && climbs(s[:i]) {
-				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, seat: id}, p)
+			if i := strings.IndexAny(s, "?#"); i > 0 && chars.Climbs(s[:i]) {
+				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, node: id}, p)
 			}
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
@@ -50,24 +56,24 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	}
 	if isLongList(trimmed) {
 		// As a whole it is too long to be opened, so only its parts can be meant.
-		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return isBlank(r) || strings.ContainsRune(",;", r) }) {
-			d.add(Finding{Value: part, How: HowList, Member: member, seat: id}, p)
+		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(",;", r) }) {
+			d.add(Finding{Value: part, How: HowList, Member: member, node: id}, p)
 		}
 	} else {
 		if trimmed == s {
-			f.spot = d.spotOf(id, how, member)
+			f.rewritable = d.rewritableOf(id, how, member)
 		}
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
 	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].spot.single = true // names that only a link makes count are no second path
+		d.findings[before].rewritable.single = true // names that only a link makes count are no second path
 	}
 }
 
 // isLongList reports a relative joined list that no system would open as one name.
 func isLongList(s string) bool {
-	if len(s) <= 255 || climbs(s) || isSlash(s[0]) || !strings.ContainsAny(s, ",; \n\t") {
+	if len(s) <= 255 || chars.Climbs(s) || chars.IsSlash(s[0]) || !strings.ContainsAny(s, ",; \n\t") {
 		return false
 	}
 	if len(s) > 4095 {
@@ -95,7 +101,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 		d.partLinks(id, s, p, member, separators)
 		d.tails(id, s, p, member)
 		d.positions(id, s, p, member, true)
-		d.patterns(id, trimEdges(s), p, member)
+		d.patterns(id, chars.TrimEdges(s), p, member)
 	} else {
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
 	}
@@ -107,26 +113,26 @@ func (d *detector) whole(id int32, s string, member bool) string {
 	if len(s) <= maxCheap {
 		return s
 	}
-	s = trimEdges(s)
+	s = chars.TrimEdges(s)
 	if len(s) <= maxCheap {
 		return s
 	}
 	word := strings.TrimRight(s, "=") // of base64
 	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
-		d.sit(id, member)
-		d.work.spend(-1) // a list that nobody reads to its end in reasonable time
+		d.from(id, member)
+		d.work.Spend(-1) // a list that nobody reads to its end in reasonable time
 	}
 	return ""
 }
 
 // partLinks keeps the relative parts of a list that a symlink may lead out.
 func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
-	cut := func(r rune) bool { return isBlank(r) || strings.ContainsRune(separators, r) }
+	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
 	if strings.IndexFunc(s, cut) < 0 {
 		return
 	}
 	for part := range strings.FieldsFuncSeq(s, cut) {
-		if !d.work.spend(1) {
+		if !d.work.Spend(1) {
 			return
 		}
 		d.name(id, part, p, member)
@@ -136,15 +142,15 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 // positions judges what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
-	v := trimEdges(s)
-	if len(v) > maxTail {
+	v := chars.TrimEdges(s)
+	if len(v) > chars.MaxPath {
 		v = cleaned(v)
 	}
 	for i := 1; i < len(v); i++ {
-		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && isDrive(v) {
+		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
 			continue
 		}
-		if !d.work.spend(i/byteSteps + 1) {
+		if !d.work.Spend(i/budget.ByteSteps + 1) {
 			return
 		}
 		switch head := v[:i]; {
@@ -158,15 +164,15 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 
 // name keeps a relative name, with or without a slash, for Judge.
 func (d *detector) name(id int32, s string, p place, member bool) {
-	v := strings.TrimFunc(s, func(r rune) bool { return isEdge(r) || strings.ContainsRune("()[]{}", r) })
+	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
-	case v == "." && d.cmd.role == RoleDelete:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p) // with all that is in it
-	case v == "" || v == "." || climbs(v):
+	case v == "." && d.cmd.Role == access.Delete:
+		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p) // with all that is in it
+	case v == "" || v == "." || chars.Climbs(v):
 	case strings.IndexByte(v, '/') >= 0:
 		d.link(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p)
 	}
 }
 
@@ -187,11 +193,11 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		return HowHome, true
 	case v[0] == '~':
 		return HowHome, d.c.isUserHome(v)
-	case isDrive(v):
+	case chars.IsDrive(v):
 		return HowDrive, true
-	case isUNC(v):
+	case chars.IsUNC(v):
 		return HowUNC, true
-	case climbs(v):
+	case chars.Climbs(v):
 		return HowClimbs, true
 	case v[0] == '$':
 		if how, ok := d.variable(v); ok {
@@ -203,10 +209,10 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		}
 	}
 	// What a child may make of it before it opens anything counts too.
-	if dec := decodePercent(v); dec != v && dec != "" {
+	if dec := chars.DecodePercent(v); dec != v && dec != "" {
 		return d.look(dec, true)
 	}
-	if ascii := compatible(v); ascii != v && ascii != "" {
+	if ascii := chars.Compatible(v); ascii != v && ascii != "" {
 		return d.look(ascii, true)
 	}
 	if _, ok := stripped(v); ok {
@@ -220,20 +226,20 @@ func stripped(v string) (string, bool) {
 	if !strings.Contains(v, "..../") && !strings.Contains(v, ".../.") && !strings.Contains(v, `....\`) && !strings.Contains(v, `...\.`) {
 		return v, false
 	}
-	s := strings.ReplaceAll(slashed(v), "../", "")
-	return s, climbs(s)
+	s := strings.ReplaceAll(chars.Slashed(v), "../", "")
+	return s, chars.Climbs(s)
 }
 
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
 func (d *detector) variable(v string) (string, bool) {
-	name, _, n := dollarName(v)
+	name, _, n := shell.DollarName(v)
 	if n == 0 {
 		return "", false
 	}
-	if rest := v[n:]; name == "PWD" && (rest == "" || isSlash(rest[0])) {
+	if rest := v[n:]; name == "PWD" && (rest == "" || chars.IsSlash(rest[0])) {
 		return HowHome, true // the child's; Judge knows it
 	}
-	if !d.work.spend(dollarWork(v)) {
+	if !d.work.Spend(dollarWork(v)) {
 		return "", false
 	}
 	for _, e := range d.c.expand(v) {
@@ -253,7 +259,7 @@ func rootedHome(v string) bool {
 		return true
 	}
 	for _, name := range []string{"$HOME", "${HOME}", "%HOME%", "%USERPROFILE%", "$env:HOME", "$env:USERPROFILE", "${HOME:", "$USERPROFILE"} {
-		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || isSlash(rest[0]) || strings.HasSuffix(name, ":")) {
+		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || chars.IsSlash(rest[0]) || strings.HasSuffix(name, ":")) {
 			return true
 		}
 	}
@@ -272,31 +278,31 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 		}
 		return
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, node: id}, p)
 		return
 	case schemeOther:
 		d.uris(id, s, p, member)
-		if head, _, _ := strings.Cut(trimEdges(s), "?"); climbs(head) {
+		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
 			head, _, _ = strings.Cut(head, "#")
-			if up := path.Clean(slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
-				d.add(Finding{Value: head, How: HowClimbs, Member: member, seat: id}, p)
+			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, node: id}, p)
 			}
 		}
-		if p.key < 0 || member || !urlWords[lastWord(d.t, p.key)] {
+		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)
 		}
 		return
 	}
-	v := trimEdges(s)
+	v := chars.TrimEdges(s)
 	if strings.IndexByte(v, 0) >= 0 {
 		d.cutAtNUL(id, v, p, member)
-	} else if strings.Contains(v, "%00") && len(v) <= maxTail {
-		d.cutAtNUL(id, decodePercent(v), p, member)
+	} else if strings.Contains(v, "%00") && len(v) <= chars.MaxPath {
+		d.cutAtNUL(id, chars.DecodePercent(v), p, member)
 	}
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
 		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
 	} else if ok {
-		f := Finding{Value: v, How: how, Member: member, seat: id}
+		f := Finding{Value: v, How: how, Member: member, node: id}
 		if v != s {
 			f.alts = []string{s}
 		}
@@ -307,7 +313,7 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	if short == "" {
 		return
 	}
-	if !hasBlank(v) {
+	if !chars.HasBlank(v) {
 		d.tails(id, short, p, member)
 	}
 	d.broadList(id, short, p, member)
@@ -322,15 +328,15 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 
 // isText reports a value with blanks or quotes in it that does not begin as a path does.
 func isText(v string) bool {
-	return strings.IndexByte("./~\\$", v[0]) < 0 && (hasBlank(v) || strings.ContainsAny(v, quotes))
+	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
 // urlWords, as the last word of a key, say that a URL is what it looks like.
-var urlWords = wordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
+var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
 
 // urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
 func (d *detector) urlLink(id int32, s string, p place, member bool) {
-	v := trimEdges(s)
+	v := chars.TrimEdges(s)
 	d.link(id, v, p, member)
 	if i := strings.IndexAny(v, "?#"); i > 0 {
 		d.link(id, v[:i], p, member)
@@ -347,7 +353,7 @@ func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 		}
 	}
 	if !d.onlyRelative(before) {
-		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, seat: id}, p)
+		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, node: id}, p)
 	}
 }
 
@@ -364,7 +370,7 @@ func (d *detector) onlyRelative(from int) bool {
 // broadList reads a joined list under a key that says nothing: a part must be a path by rule 2. A text with blanks is
 // read by its words.
 func (d *detector) broadList(id int32, s string, p place, member bool) {
-	if hasBlank(s) {
+	if chars.HasBlank(s) {
 		return
 	}
 	d.parts(id, s, p, member, ",;|", d.broadly)
@@ -375,20 +381,20 @@ func (d *detector) broadList(id int32, s string, p place, member bool) {
 
 // parts judges the parts of a joined list; blanks always separate.
 func (d *detector) parts(id int32, s string, p place, member bool, separators string, is evidence) {
-	cut := func(r rune) bool { return isBlank(r) || strings.ContainsRune(separators, r) }
+	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
 	if strings.IndexFunc(s, cut) < 0 {
 		return
 	}
 	for part := range strings.FieldsFuncSeq(s, cut) {
-		if !d.work.spend(1) {
+		if !d.work.Spend(1) {
 			return
 		}
-		v := strings.TrimFunc(part, func(r rune) bool { return isEdge(r) || strings.ContainsRune("()[]{}", r) })
+		v := strings.TrimFunc(part, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 		if v == "" || v == s {
 			continue
 		}
 		if _, ok := is(v); ok {
-			d.add(Finding{Value: v, How: HowList, Member: member, seat: id}, p)
+			d.add(Finding{Value: v, How: HowList, Member: member, node: id}, p)
 		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
 			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
@@ -397,12 +403,12 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 
 // link keeps a relative name for Judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
-	v := trimEdges(s)
-	if len(v) > maxTail {
+	v := chars.TrimEdges(s)
+	if len(v) > chars.MaxPath {
 		v = cleaned(v)
 	}
-	if v != "" && len(v) <= maxTail && !strings.ContainsAny(v, "\n\r\x00") {
-		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, seat: id}, p)
+	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
+		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, node: id}, p)
 	}
 }
 
@@ -410,25 +416,25 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := formText
 	if kind, texts := readScheme(s); kind == schemeFile {
-		if !hasBlank(trimEdges(s)) && p.class != keyQuery {
+		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != keyQuery {
 			form = formURI
 		}
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, node: id}, p)
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
 	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, seat: id}, p)
+		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, node: id}, p)
 	})
-	if len(s) > maxTail {
+	if len(s) > chars.MaxPath {
 		return
 	}
 	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
-	for _, other := range []string{decodePercent(s), compatible(s)} {
+	for _, other := range []string{chars.DecodePercent(s), chars.Compatible(s)} {
 		if other == s || indexFold(other, "file:") < 0 || indexFold(s, "file:") >= 0 {
 			continue
 		}
 		if kind, texts := readScheme(other); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, seat: id}, p)
+			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, node: id}, p)
 		}
 	}
 }
@@ -440,17 +446,17 @@ func (d *detector) exempted(id int32, s string, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
-	v := trimEdges(s)
-	if len(v) < 3 || v[0] != '-' || isBlank(rune(v[1])) || v[1] == '-' && !isLetter(v[2]) {
+	v := chars.TrimEdges(s)
+	if len(v) < 3 || v[0] != '-' || chars.IsBlank(rune(v[1])) || v[1] == '-' && !chars.IsLetter(v[2]) {
 		return
 	}
 	if v = d.whole(id, v, false); v == "" {
 		return
 	}
-	for word := range strings.FieldsFuncSeq(v, isBlank) {
+	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
 		d.tails(id, word, p, false)
-		if _, ok := d.broadly(trimEdges(word)); ok {
-			d.add(Finding{Value: trimEdges(word), How: HowTail, seat: id}, p)
+		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
+			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, node: id}, p)
 		} else if word[0] != '-' {
 			d.name(id, word, p, false)
 		}

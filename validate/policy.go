@@ -10,6 +10,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
 )
 
 // PolicyError is what is wrong with one part of a Policy.
@@ -72,7 +74,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 	for i := range p.Rules {
 		r := p.Rules[i] // a copy: the caller's may change
 		if r.Name == "" || names[r.Name] || slices.Contains(ownRules, r.Name) {
-			bad(i, fmt.Sprintf("a rule cannot be called %s", quoteForMessage(r.Name)), "give it a name that neither another rule nor the hub itself uses", "name")
+			bad(i, fmt.Sprintf("a rule cannot be called %s", chars.Quote(r.Name)), "give it a name that neither another rule nor the hub itself uses", "name")
 		}
 		names[r.Name] = true
 		if r.Then > Allow {
@@ -84,7 +86,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 		}{{"servers", r.Servers}, {"tools", r.Tools}} {
 			for _, g := range list.patterns {
 				if _, err := doublestar.Match(flatName(g), ""); err != nil || g == "" {
-					bad(i, quoteForMessage(g)+" is no pattern", "", "if", list.key)
+					bad(i, chars.Quote(g)+" is no pattern", "", "if", list.key)
 				}
 			}
 		}
@@ -93,13 +95,13 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 			if len(r.Paths.Roles) > 0 {
 				rule.roles = Roles(r.Paths.Roles...)
 			}
-			if slices.ContainsFunc(r.Paths.Roles, func(role Role) bool { return !AnyRole.Has(role) }) {
+			if slices.ContainsFunc(r.Paths.Roles, func(role access.Role) bool { return !AnyRole.Has(role) }) {
 				bad(i, "a role is none of read, write, delete", "", "if", "paths", "roles")
 			}
 			if dir := r.Paths.Within; dir != "" {
 				dir, hint := c.absoluteDir(dir)
 				if hint != "" {
-					bad(i, quoteForMessage(r.Paths.Within)+" is no absolute directory", hint, "if", "paths", "within")
+					bad(i, chars.Quote(r.Paths.Within)+" is no absolute directory", hint, "if", "paths", "within")
 				}
 				dirs, of = append(dirs, dir), append(of, i)
 			}
@@ -116,7 +118,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 		}
 		if why[i] != nil {
 			if len(errs) == 0 || dirs[i] != "" {
-				bad(at, fmt.Sprintf("%s cannot be a rule's directory: %v", quoteForMessage(r.Paths.Within), why[i]), "name a directory", "if", "paths", "within")
+				bad(at, fmt.Sprintf("%s cannot be a rule's directory: %v", chars.Quote(r.Paths.Within), why[i]), "name a directory", "if", "paths", "within")
 			}
 			continue
 		}
@@ -230,10 +232,10 @@ type sandbox struct {
 func (c *Checker) openSandbox(given string) (*sandbox, error) {
 	dir, hint := c.absoluteDir(given)
 	if hint != "" {
-		return nil, fmt.Errorf("%s is no absolute directory: %s", quoteForMessage(given), hint)
+		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
 	}
 	if err := c.ownDir(dir); err != nil {
-		return nil, fmt.Errorf("%s cannot be the sandbox: %w", quoteForMessage(given), err)
+		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
 	}
 	snap := rootsmgr.NewSnapshot(c.fs, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
 	roots := snap.Roots()
@@ -242,11 +244,11 @@ func (c *Checker) openSandbox(given string) (*sandbox, error) {
 		if skipped := snap.Skipped(); len(skipped) > 0 {
 			reason = skipped[0].Reason
 		}
-		return nil, fmt.Errorf("%s cannot be the sandbox: %s", quoteForMessage(given), reason)
+		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
 	}
 	path := roots[0].Path
 	if home, err := rootsmgr.Resolve(c.fs, c.home); c.parent(path) == path || err == nil && c.below(path, home.Path) {
-		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", quoteForMessage(given))
+		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 // forest makes disks with directories, files and links among them, some of which lead nowhere, up, or in a circle.
@@ -97,7 +98,7 @@ func (d refDraw) rule(i int) Rule {
 	r.Servers = rapid.SampledFrom([][]string{nil, nil, {"child"}, {"other", "ch*"}, {"other"}}).Draw(t, "servers")
 	r.Tools = rapid.SampledFrom([][]string{nil, nil, {"do_it"}, {"do_*"}, {"x*"}}).Draw(t, "tools")
 	if rapid.IntRange(0, 7).Draw(t, "paths") > 0 {
-		r.Paths = &PathRule{Roles: rapid.SampledFrom([][]Role{nil, nil, {RoleRead}, {RoleWrite, RoleDelete}, {RoleDelete}}).Draw(t, "roles")}
+		r.Paths = &PathRule{Roles: rapid.SampledFrom([][]access.Role{nil, nil, {access.Read}, {access.Write, access.Delete}, {access.Delete}}).Draw(t, "roles")}
 		if rapid.IntRange(0, 3).Draw(t, "in") > 0 {
 			r.Paths.Within = d.place("within", true)
 		}
@@ -126,7 +127,7 @@ func (d refDraw) world() *refWorld {
 	}
 	w.open = len(w.roots) == 0 && w.ceiling == nil && rapid.Bool().Draw(t, "open")
 	for range rapid.IntRange(0, 3).Draw(t, "grants") {
-		g := Grant{Path: refMust(d.place("grant", false)), Roles: Roles(rapid.SampledFrom([][]Role{{RoleRead}, {RoleWrite}, {RoleRead, RoleWrite, RoleDelete}}).Draw(t, "granted")...)}
+		g := Grant{Path: refMust(d.place("grant", false)), Roles: Roles(rapid.SampledFrom([][]access.Role{{access.Read}, {access.Write}, {access.Read, access.Write, access.Delete}}).Draw(t, "granted")...)}
 		if rapid.Bool().Draw(t, "file") {
 			g.Path, g.File = g.Path+"/f0", true
 		}
@@ -157,12 +158,12 @@ func entries(dirs []string) []rootsmgr.Entry {
 // no operator has declared.
 var refTools = []struct {
 	name, annotations string
-	role              Role
+	role              access.Role
 }{
-	{"do_it", `{}`, RoleWrite}, {"do_it", `{"readOnlyHint":true}`, RoleRead}, {"do_it", `{"destructiveHint":true}`, RoleWrite},
-	{"do_it", `{"readOnlyHint":true,"destructiveHint":true}`, RoleWrite},
-	{"read_it", `{}`, RoleRead}, {"read_it", `{"destructiveHint":true}`, RoleWrite}, {"write_it", `{"readOnlyHint":true}`, RoleWrite},
-	{"delete_it", `{"readOnlyHint":true}`, RoleDelete}, {"xdelete_it", `{}`, RoleWrite},
+	{"do_it", `{}`, access.Write}, {"do_it", `{"readOnlyHint":true}`, access.Read}, {"do_it", `{"destructiveHint":true}`, access.Write},
+	{"do_it", `{"readOnlyHint":true,"destructiveHint":true}`, access.Write},
+	{"read_it", `{}`, access.Read}, {"read_it", `{"destructiveHint":true}`, access.Write}, {"write_it", `{"readOnlyHint":true}`, access.Write},
+	{"delete_it", `{"readOnlyHint":true}`, access.Delete}, {"xdelete_it", `{}`, access.Write},
 }
 
 // TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
@@ -180,7 +181,7 @@ func TestPolicyReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := refDraw{t, rapid.SampledFrom(trees).Draw(t, "tree")}
 		ref := d.world()
-		roles := map[string]Role{"p0": RoleRead, "p1": RoleWrite, "p2": RoleDelete}
+		roles := map[string]access.Role{"p0": access.Read, "p1": access.Write, "p2": access.Delete}
 		args := map[string]map[string]ArgRule{"*": {}}
 		for key, role := range roles {
 			args["*"]["/"+key] = ArgRule{Role: role}
@@ -191,7 +192,7 @@ func TestPolicyReference(t *testing.T) {
 			kind := rapid.SampledFrom(refTools).Draw(t, "tool")
 			mode, of, args, keys = ModeStrict, kind.name, nil, []string{"path"}
 			def = fmt.Sprintf(`{"name":%q,"annotations":%s,"inputSchema":{"type":"object"}}`, kind.name, kind.annotations)
-			roles = map[string]Role{"path": kind.role}
+			roles = map[string]access.Role{"path": kind.role}
 		}
 		c, err := NewChecker(Config{
 			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: mode, ModeSet: true}}, Protected: ref.protected,

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"mcphub/validate/access"
 )
 
 // refCall and refWorld are the policy read off the table of P1, slowly and with nothing shared with the code: paths are
@@ -63,15 +65,15 @@ func refUnder(dir, p string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// refUnit is one absolute path with its three readings.
-type refUnit struct {
+// refCandidate is one absolute path with its three readings.
+type refCandidate struct {
 	readings [3]string // as written, followed, cleaned and then followed
 	broken   bool
 	dir      bool
 }
 
-func refRead(p string) refUnit {
-	u := refUnit{}
+func refRead(p string) refCandidate {
+	u := refCandidate{}
 	followed, err1 := refFollow(p)
 	cleaned, err2 := refFollow(path.Clean(p))
 	if err1 != nil || err2 != nil {
@@ -85,12 +87,12 @@ func refRead(p string) refUnit {
 }
 
 // within: the text of a path may be under any spelling of a directory, where it leads only under the real one.
-func (u *refUnit) within(reading int, dir string) bool {
+func (u *refCandidate) within(reading int, dir string) bool {
 	real := refMust(dir)
 	return refUnder(real, u.readings[reading]) || reading == 0 && refUnder(path.Clean(dir), u.readings[reading])
 }
 
-func (u *refUnit) all(dirs []string) bool {
+func (u *refCandidate) all(dirs []string) bool {
 	for i := range u.readings {
 		if !u.some(i, dirs) {
 			return false
@@ -99,7 +101,7 @@ func (u *refUnit) all(dirs []string) bool {
 	return true
 }
 
-func (u *refUnit) some(reading int, dirs []string) bool {
+func (u *refCandidate) some(reading int, dirs []string) bool {
 	for _, d := range dirs {
 		if u.within(reading, d) {
 			return true
@@ -116,13 +118,13 @@ func (w *refWorld) boundary() []string {
 }
 
 // hard is what is denied before any rule.
-func (w *refWorld) hard(u *refUnit, role Role) bool {
+func (w *refWorld) hard(u *refCandidate, role access.Role) bool {
 	if u.broken {
 		return true
 	}
 	for _, p := range w.protected {
 		for _, r := range u.readings {
-			if refUnder(p, r) || role != RoleRead && refUnder(r, p) {
+			if refUnder(p, r) || role != access.Read && refUnder(r, p) {
 				return true
 			}
 		}
@@ -130,11 +132,11 @@ func (w *refWorld) hard(u *refUnit, role Role) bool {
 	return w.ceiling != nil && !u.all(w.ceiling)
 }
 
-func (w *refWorld) outside(u *refUnit, reading int) bool {
+func (w *refWorld) outside(u *refCandidate, reading int) bool {
 	return !(w.open && len(w.roots) == 0) && !u.some(reading, w.boundary())
 }
 
-func (w *refWorld) alone(u *refUnit) Decision {
+func (w *refWorld) alone(u *refCandidate) Decision {
 	if u.all(w.boundary()) || w.open && len(w.roots) == 0 {
 		return Allow
 	}
@@ -150,8 +152,8 @@ func refGlob(patterns []string, name string) bool {
 	return len(patterns) == 0
 }
 
-// matches asks one rule about one reading of a unit.
-func (w *refWorld) matches(r *Rule, u *refUnit, reading int) bool {
+// matches asks one rule about one reading of a candidate.
+func (w *refWorld) matches(r *Rule, u *refCandidate, reading int) bool {
 	p := r.Paths
 	if p == nil {
 		return true
@@ -168,8 +170,8 @@ func (w *refWorld) matches(r *Rule, u *refUnit, reading int) bool {
 	return in && (!p.Outside || w.outside(u, reading))
 }
 
-// asked is whether a rule is about any, or all, of the units.
-func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role) bool {
+// asked is whether a rule is about any, or all, of the candidates.
+func (w *refWorld) asked(r *Rule, candidates []refCandidate, child, tool string, role access.Role) bool {
 	if !refGlob(r.Servers, child) || !refGlob(r.Tools, tool) {
 		return false
 	}
@@ -180,23 +182,23 @@ func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role
 		}
 	}
 	if r.Then == Allow {
-		for i := range units {
+		for i := range candidates {
 			for k := range 3 {
-				if !roleFits || !w.matches(r, &units[i], k) {
+				if !roleFits || !w.matches(r, &candidates[i], k) {
 					return false
 				}
 			}
 		}
 		return true
 	}
-	for i := range units {
-		u := &units[i]
+	for i := range candidates {
+		u := &candidates[i]
 		for k := range 3 {
 			if roleFits && w.matches(r, u, k) {
 				return true
 			}
 			// Removing or moving a directory takes along what is in it.
-			if k > 0 && role == RoleDelete && u.dir && r.Paths != nil && r.Paths.Within != "" && !r.Paths.Outside && refUnder(u.readings[k], refMust(r.Paths.Within)) {
+			if k > 0 && role == access.Delete && u.dir && r.Paths != nil && r.Paths.Within != "" && !r.Paths.Outside && refUnder(u.readings[k], refMust(r.Paths.Within)) {
 				return true
 			}
 		}
@@ -204,16 +206,16 @@ func (w *refWorld) asked(r *Rule, units []refUnit, child, tool string, role Role
 	return false
 }
 
-func (w *refWorld) first(units []refUnit, child, tool string, role Role) *Rule {
+func (w *refWorld) first(candidates []refCandidate, child, tool string, role access.Role) *Rule {
 	for i := range w.rules {
-		if w.asked(&w.rules[i], units, child, tool, role) {
+		if w.asked(&w.rules[i], candidates, child, tool, role) {
 			return &w.rules[i]
 		}
 	}
 	return nil
 }
 
-func (w *refWorld) granted(u *refUnit, role Role) bool {
+func (w *refWorld) granted(u *refCandidate, role access.Role) bool {
 	for _, g := range w.grants {
 		ok := g.Roles.Has(role)
 		for _, r := range u.readings[1:] {
@@ -245,12 +247,12 @@ func (w *refWorld) beside(dir string) bool {
 	return false
 }
 
-// units are the absolute paths that a value may stand for.
-func (w *refWorld) units(value string, role Role) []refUnit {
+// candidates are the absolute paths that a value may stand for.
+func (w *refWorld) candidates(value string, role access.Role) []refCandidate {
 	if path.IsAbs(value) {
-		return []refUnit{refRead(value)}
+		return []refCandidate{refRead(value)}
 	}
-	var out []refUnit
+	var out []refCandidate
 	seen := map[string]bool{}
 	for _, base := range append([]string{w.cwd}, w.served...) {
 		if seen[base] {
@@ -262,7 +264,7 @@ func (w *refWorld) units(value string, role Role) []refUnit {
 			_, err := os.Lstat(u.readings[1])
 			parent, perr := os.Lstat(path.Dir(u.readings[1]))
 			toMake := perr == nil && parent.IsDir() && !refUnder(path.Dir(u.readings[1]), base)
-			if err != nil && (role == RoleRead || !toMake) && !w.hardProtected(&u, role) {
+			if err != nil && (role == access.Read || !toMake) && !w.hardProtected(&u, role) {
 				continue
 			}
 		}
@@ -271,7 +273,7 @@ func (w *refWorld) units(value string, role Role) []refUnit {
 	return out
 }
 
-func (w *refWorld) hardProtected(u *refUnit, role Role) bool {
+func (w *refWorld) hardProtected(u *refCandidate, role access.Role) bool {
 	only := *w
 	only.ceiling = nil
 	return only.hard(u, role)
@@ -293,25 +295,25 @@ func (w *refWorld) bare(child, tool string) Decision {
 }
 
 // finding decides one path.
-func (w *refWorld) finding(child, tool string, role Role, value string) Decision {
-	units := w.units(value, role)
-	for i := range units {
-		if w.hard(&units[i], role) {
+func (w *refWorld) finding(child, tool string, role access.Role, value string) Decision {
+	candidates := w.candidates(value, role)
+	for i := range candidates {
+		if w.hard(&candidates[i], role) {
 			return Deny
 		}
 	}
-	return w.group(child, tool, role, units)
+	return w.group(child, tool, role, candidates)
 }
 
 // group decides several ways to take one path: what the first rule about any of them escalates has to be granted, and the
 // rest allowed without it.
-func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decision {
-	r := w.first(units, child, tool, role)
+func (w *refWorld) group(child, tool string, role access.Role, candidates []refCandidate) Decision {
+	r := w.first(candidates, child, tool, role)
 	if r == nil {
 		out := Allow
-		for i := range units { // none is denied or escalated: each may be inside, or what some rule allows
-			alone := w.alone(&units[i])
-			if w.first(units[i:i+1], child, tool, role) != nil {
+		for i := range candidates { // none is denied or escalated: each may be inside, or what some rule allows
+			alone := w.alone(&candidates[i])
+			if w.first(candidates[i:i+1], child, tool, role) != nil {
 				alone = Allow
 			}
 			out = min(out, alone)
@@ -322,11 +324,11 @@ func (w *refWorld) group(child, tool string, role Role, units []refUnit) Decisio
 		return r.Then
 	}
 	out := Allow
-	var others []refUnit
-	for i := range units {
-		if !w.asked(r, units[i:i+1], child, tool, role) {
-			others = append(others, units[i])
-		} else if r.Paths == nil && r.Name != w.approved || r.Paths != nil && !w.granted(&units[i], role) { // no grant is about calls
+	var others []refCandidate
+	for i := range candidates {
+		if !w.asked(r, candidates[i:i+1], child, tool, role) {
+			others = append(others, candidates[i])
+		} else if r.Paths == nil && r.Name != w.approved || r.Paths != nil && !w.granted(&candidates[i], role) { // no grant is about calls
 			out = Escalate
 		}
 	}

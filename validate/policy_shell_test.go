@@ -3,6 +3,8 @@ package validate
 import (
 	"fmt"
 	"testing"
+
+	"mcphub/validate/access"
 )
 
 // What a shell writes out of a pattern, and what a command takes away, is held against rules and against what is protected.
@@ -27,8 +29,8 @@ func TestRulesAndShellStrings(t *testing.T) {
 		(&policyCase{"nothing of it: " + command, deny, shellTool, shell(command), Allow, "", Allow}).run(t, w)
 	}
 	(&policyCase{"a vector", deny, shellTool, `{"args":["rm","-rf","."]}`, Deny, "rule 1", Allow}).run(t, w)
-	(&policyCase{"reading is another role", []Rule{{Then: Deny, Paths: within("{project}/src", RoleDelete)}}, shellTool, shell("cat s*/main.go"), Allow, "", Allow}).run(t, w)
-	(&policyCase{"deleting is the role", []Rule{{Then: Deny, Paths: within("{project}/src", RoleDelete)}}, shellTool, shell("rm s*/main.go"), Deny, "rule 1", Allow}).run(t, w)
+	(&policyCase{"reading is another role", []Rule{{Then: Deny, Paths: within("{project}/src", access.Delete)}}, shellTool, shell("cat s*/main.go"), Allow, "", Allow}).run(t, w)
+	(&policyCase{"deleting is the role", []Rule{{Then: Deny, Paths: within("{project}/src", access.Delete)}}, shellTool, shell("rm s*/main.go"), Deny, "rule 1", Allow}).run(t, w)
 
 	cfg := w.config("")
 	cfg.Protected = []string{w.project + "/src"}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 // rules makes a Checker of the world's child under a policy.
@@ -35,7 +36,7 @@ func (w *world) config(sandbox string, rules ...Rule) Config {
 	}
 }
 
-func within(dir string, roles ...Role) *PathRule { return &PathRule{Within: dir, Roles: roles} }
+func within(dir string, roles ...access.Role) *PathRule { return &PathRule{Within: dir, Roles: roles} }
 
 // policyCase is one call under one policy. The control is the same call without the rules.
 type policyCase struct {
@@ -77,19 +78,19 @@ func TestRuleWithin(t *testing.T) {
 	w.must(os.Symlink(w.home+"/projects", w.outside+"/way")) // out of the rule's directory
 	w.must(os.Symlink(w.outside, w.home+"/alias"))           // into it, under another name
 	w.must(os.Symlink(w.outside+"/new", w.home+"/projects/dangling"))
-	allow := []Rule{{Then: Allow, Paths: within("{outside}", RoleRead)}}
+	allow := []Rule{{Then: Allow, Paths: within("{outside}", access.Read)}}
 	deny := []Rule{{Then: Deny, Paths: within("{project}/src")}}
-	linked := []Rule{{Then: Allow, Paths: within("{home}/alias", RoleRead)}}
+	linked := []Rule{{Then: Allow, Paths: within("{home}/alias", access.Read)}}
 	for _, e := range []policyCase{
 		{"plain", allow, readTool, `{"path":"{outside}/secret.txt"}`, Allow, "rule 1", Deny},
-		{"from home", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}}, readTool, `{"path":"~/outside/secret.txt"}`, Allow, "rule 1", Deny},
-		{"from home, with a directory called ~", []Rule{{Then: Allow, Paths: within("~/outside", RoleRead)}, {Then: Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, Deny, "rule 2", Deny},
+		{"from home", []Rule{{Then: Allow, Paths: within("~/outside", access.Read)}}, readTool, `{"path":"~/outside/secret.txt"}`, Allow, "rule 1", Deny},
+		{"from home, with a directory called ~", []Rule{{Then: Allow, Paths: within("~/outside", access.Read)}, {Then: Deny, Paths: within("{project}/~")}}, readTool, `{"path":"~/outside/secret.txt"}`, Deny, "rule 2", Deny},
 		{"the directory itself", allow, readTool, `{"path":"{outside}"}`, Allow, "rule 1", Deny},
 		{"missing tail", allow, readTool, `{"path":"{outside}/no/such"}`, Allow, "rule 1", Deny},
 		{"a link out", allow, readTool, `{"path":"{outside}/way/sibling.txt"}`, Deny, RuleBoundary, Deny},
 		{"climbing out", allow, readTool, `{"path":"{outside}/../projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
 		{"climbing after a link", allow, readTool, `{"path":"{outside}/way/../projects/sibling.txt"}`, Deny, "", Deny},
-		{"a look-alike", []Rule{{Then: Allow, Paths: within("{home}/proj", RoleRead)}}, readTool, `{"path":"{home}/projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
+		{"a look-alike", []Rule{{Then: Allow, Paths: within("{home}/proj", access.Read)}}, readTool, `{"path":"{home}/projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
 		{"through a link in the project", allow, readTool, `{"path":"{project}/link/secret.txt"}`, Deny, RuleBoundary, Deny},
 		{"the wrong role", allow, "", `{"path":"{outside}/secret.txt"}`, Deny, RuleBoundary, Deny},
 		{"encoded", allow, readTool, `{"path":"file://{outside}/%2e%2e/projects/sibling.txt"}`, Deny, RuleBoundary, Deny},
@@ -156,8 +157,8 @@ func TestRuleOrder(t *testing.T) {
 // counts, and nothing said is writing.
 func TestRuleRoles(t *testing.T) {
 	w := newWorld(t)
-	reading := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", RoleRead)}}
-	noDelete := []Rule{{Name: "keep", Then: Deny, Paths: &PathRule{Roles: []Role{RoleDelete}}}}
+	reading := []Rule{{Name: "read", Then: Allow, Paths: within("{outside}", access.Read)}}
+	noDelete := []Rule{{Name: "keep", Then: Deny, Paths: &PathRule{Roles: []access.Role{access.Delete}}}}
 	args := `{"path":"{outside}/secret.txt"}`
 	for _, e := range []policyCase{
 		{"said to read", reading, `{"name":"frob","annotations":{"readOnlyHint":true}}`, args, Allow, "read", Deny},
@@ -175,7 +176,7 @@ func TestRuleRoles(t *testing.T) {
 	}
 	// hub.json outweighs what the child says, both ways.
 	cfg := w.config("", reading...)
-	cfg.Children[0].Args = map[string]map[string]ArgRule{"*": {"/in": {Role: RoleRead}, "/out": {Role: RoleWrite}}}
+	cfg.Children[0].Args = map[string]map[string]ArgRule{"*": {"/in": {Role: access.Read}, "/out": {Role: access.Write}}}
 	c, err := NewChecker(cfg)
 	w.must(err)
 	for _, e := range []struct {
@@ -282,8 +283,8 @@ func TestRulesOfRequests(t *testing.T) {
 		want  Decision
 	}{
 		{"no rule", nil, Allow},
-		{"within", []Rule{{Then: Deny, Paths: within("{project}/src", RoleRead)}}, Deny},
-		{"writing", []Rule{{Then: Deny, Paths: within("{project}/src", RoleWrite)}}, Allow},
+		{"within", []Rule{{Then: Deny, Paths: within("{project}/src", access.Read)}}, Deny},
+		{"writing", []Rule{{Then: Deny, Paths: within("{project}/src", access.Write)}}, Allow},
 		{"every tool", []Rule{{Then: Deny, Tools: []string{"*"}}}, Deny},
 		{"some tools", []Rule{{Then: Deny, Tools: []string{"read_*"}}}, Allow},
 		{"escalate", []Rule{{Then: Escalate, Servers: []string{"child"}}}, Escalate},
@@ -315,7 +316,7 @@ func TestRulesOfRequests(t *testing.T) {
 func TestGrants(t *testing.T) {
 	w := newWorld(t)
 	rules := []Rule{{Name: "never", Then: Deny, Paths: within("{outside}/sub")}, {Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}}}
-	dir, file := Grant{Path: w.outside, Roles: Roles(RoleRead)}, Grant{Path: w.outside + "/secret.txt", File: true, Roles: Roles(RoleRead, RoleWrite)}
+	dir, file := Grant{Path: w.outside, Roles: Roles(access.Read)}, Grant{Path: w.outside + "/secret.txt", File: true, Roles: Roles(access.Read, access.Write)}
 	hub := Grant{Path: filepath.Dir(w.hub), Roles: AnyRole}
 	w.must(os.Symlink(w.home+"/projects/sibling.txt", w.outside+"/planted"))
 	w.must(os.Mkdir(w.outside+"/sub2", 0o700))
@@ -419,7 +420,7 @@ func TestBadPolicies(t *testing.T) {
 	w := newWorld(t)
 	_, err := NewChecker(Config{Children: []ChildConfig{{Name: "child"}}, Home: w.home, Policy: Policy{Sandbox: "no/where", Rules: []Rule{
 		{Name: "twice"}, {Name: "twice"}, {Name: RuleInside}, {}, {Name: "a", Then: 9}, {Name: "b", Servers: []string{"[a"}}, {Name: "c", Tools: []string{""}},
-		{Name: "d", Paths: &PathRule{Roles: []Role{RoleNone}}}, {Name: "e", Paths: &PathRule{Within: "rel"}}, {Name: "f", Paths: &PathRule{Within: w.project + "/a.txt"}},
+		{Name: "d", Paths: &PathRule{Roles: []access.Role{access.None}}}, {Name: "e", Paths: &PathRule{Within: "rel"}}, {Name: "f", Paths: &PathRule{Within: w.project + "/a.txt"}},
 		{Name: "g", Paths: &PathRule{Within: w.project + "/loop"}}, {Name: "h", Paths: &PathRule{Within: w.home + "/*"}}, {Name: "i", Paths: &PathRule{Within: w.project + "/link/../x"}},
 		{Name: "fine", Paths: &PathRule{Within: "~/project"}},
 	}}})

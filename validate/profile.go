@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // Profile is what is known of a well-known server: which of its arguments are paths, in which role, and how it needs
@@ -132,14 +136,14 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 func parseRule(raw []byte) (ArgRule, error) {
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
-		role, err := ParseRole(word)
+		role, err := access.Parse(word)
 		return ArgRule{Role: role}, err
 	}
 	var long struct{ Role, Base string }
 	if err := json.Unmarshal(raw, &long); err != nil {
 		return ArgRule{}, err
 	}
-	role, err := ParseRole(long.Role)
+	role, err := access.Parse(long.Role)
 	return ArgRule{Role: role, Base: long.Base}, err
 }
 
@@ -188,13 +192,13 @@ func profileByServer(name string) *Profile {
 // profileByCommand looks at the operator's own command line, which outweighs what a server calls itself.
 func profileByCommand(command string, args []string) *Profile {
 	for _, token := range programTokens(command, args) {
-		pkg, script := packageName(token), baseName(token)
+		pkg, script := packageName(token), shell.BaseName(token)
 		for _, p := range Profiles() {
 			if slices.Contains(p.Match.Packages, pkg) || slices.Contains(p.Match.Commands, script) || slices.Contains(p.Match.Commands, pkg) {
 				return p
 			}
 			for _, name := range p.Match.Packages {
-				if strings.Contains(slashed(token), "/node_modules/"+name+"/") {
+				if strings.Contains(chars.Slashed(token), "/node_modules/"+name+"/") {
 					return p
 				}
 			}
@@ -204,15 +208,15 @@ func profileByCommand(command string, args []string) *Profile {
 }
 
 // launchers run the program that their first plain argument names.
-var launchers = wordSet("npx bunx pnpx uvx uv pipx npm pnpm yarn bun deno node nodejs tsx python python3 py docker podman nerdctl env cmd sudo")
+var launchers = chars.WordSet("npx bunx pnpx uvx uv pipx npm pnpm yarn bun deno node nodejs tsx python python3 py docker podman nerdctl env cmd sudo")
 
 // launcherVerbs stand between a launcher and the program.
-var launcherVerbs = wordSet("run dlx exec tool x -y --yes container /c")
+var launcherVerbs = chars.WordSet("run dlx exec tool x -y --yes container /c")
 
 // packageFlags name the package; valueFlags take a value that is none.
 var (
-	packageFlags = wordSet("-p --package --from -m")
-	valueFlags   = wordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
+	packageFlags = chars.WordSet("-p --package --from -m")
+	valueFlags   = chars.WordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
 )
 
 // programTokens are the words of a command line that may name the server's program or package: the command itself and,
@@ -222,7 +226,7 @@ func programTokens(command string, args []string) []string {
 		return nil
 	}
 	tokens := []string{command}
-	if !launchers[baseName(command)] {
+	if !launchers[shell.BaseName(command)] {
 		return tokens
 	}
 	container := ReadContainer(command, args) != nil
@@ -241,9 +245,9 @@ func programTokens(command string, args []string) []string {
 		case launcherVerbs[a], strings.HasPrefix(a, "-") && !container:
 		case container:
 			tokens = append(tokens, a) // options of "run" take values; an image name is told by its own look
-		case launchers[baseName(a)]:
+		case launchers[shell.BaseName(a)]:
 			tokens = append(tokens, a)
-		case strings.IndexByte(a, '=') > 0 && baseName(command) == "env":
+		case strings.IndexByte(a, '=') > 0 && shell.BaseName(command) == "env":
 		default:
 			return append(tokens, a)
 		}

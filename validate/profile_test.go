@@ -3,6 +3,8 @@ package validate
 import (
 	"strings"
 	"testing"
+
+	"mcphub/validate/access"
 )
 
 func TestProfilesLoad(t *testing.T) {
@@ -110,25 +112,25 @@ func TestTraits(t *testing.T) {
 		tool                  string
 		readOnly, destructive bool
 		key                   string
-		want                  Role
+		want                  access.Role
 	}{
-		{"read_file", false, false, "path", RoleRead},
-		{"getFileInfo", false, false, "path", RoleRead},
-		{"frobnicate", false, false, "path", RoleWrite},
-		{"frobnicate", true, false, "path", RoleRead},
-		{"frobnicate", true, true, "path", RoleWrite},
-		{"frobnicate", true, false, "outputPath", RoleWrite},
-		{"delete_file", true, false, "path", RoleDelete},
-		{"find_and_replace", true, false, "path", RoleWrite},
-		{"move_file", false, false, "source", RoleDelete},
-		{"move_file", false, false, "destination", RoleWrite},
-		{"rename", false, false, "from", RoleDelete},
-		{"rename", false, false, "to", RoleWrite},
-		{"copy_file", false, false, "source", RoleRead},
-		{"copy_file", false, false, "destination", RoleWrite},
+		{"read_file", false, false, "path", access.Read},
+		{"getFileInfo", false, false, "path", access.Read},
+		{"frobnicate", false, false, "path", access.Write},
+		{"frobnicate", true, false, "path", access.Read},
+		{"frobnicate", true, true, "path", access.Write},
+		{"frobnicate", true, false, "outputPath", access.Write},
+		{"delete_file", true, false, "path", access.Delete},
+		{"find_and_replace", true, false, "path", access.Write},
+		{"move_file", false, false, "source", access.Delete},
+		{"move_file", false, false, "destination", access.Write},
+		{"rename", false, false, "from", access.Delete},
+		{"rename", false, false, "to", access.Write},
+		{"copy_file", false, false, "source", access.Read},
+		{"copy_file", false, false, "destination", access.Write},
 	} {
-		var room wordRoom
-		if got := traitsOf(e.tool, e.readOnly, e.destructive).roleOf(&room, e.key); got != e.want {
+		var b keyBuffer
+		if got := traitsOf(e.tool, e.readOnly, e.destructive).roleOf(&b, e.key); got != e.want {
 			t.Errorf("%s %v %v %s: %v, want %v", e.tool, e.readOnly, e.destructive, e.key, got, e.want)
 		}
 	}

@@ -3,6 +3,8 @@ package validate
 import (
 	"os"
 	"testing"
+
+	"mcphub/validate/access"
 )
 
 // programAttacks are shell strings in which a known program opens what another one, or another option, would not.
@@ -149,16 +151,16 @@ func TestShellRoles(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
-	for s, want := range map[string]Role{
-		"cat /etc/passwd": RoleRead, "echo x > /etc/passwd": RoleWrite, "rm /etc/passwd": RoleDelete, "cat < /etc/passwd": RoleRead, "cp /etc/passwd .": RoleRead, "cp a.txt /etc/passwd": RoleWrite,
-		"mv /etc/passwd .": RoleDelete, "mv a.txt /etc/passwd": RoleWrite, "sudo rm -rf /etc/passwd": RoleDelete, "find /etc -delete": RoleDelete, "find /etc -exec rm {} +": RoleDelete, "find /etc -name x": RoleRead,
-		"curl -o /etc/passwd http://x": RoleWrite, "tool -o /etc/passwd": RoleWrite, "tool /etc/passwd": RoleWrite, "grep x /etc/passwd": RoleRead, "bash -c 'cat /etc/passwd'": RoleRead, "cd /etc": RoleRead, "cat() { rm $1; }; cat /etc/passwd": RoleWrite,
+	for s, want := range map[string]access.Role{
+		"cat /etc/passwd": access.Read, "echo x > /etc/passwd": access.Write, "rm /etc/passwd": access.Delete, "cat < /etc/passwd": access.Read, "cp /etc/passwd .": access.Read, "cp a.txt /etc/passwd": access.Write,
+		"mv /etc/passwd .": access.Delete, "mv a.txt /etc/passwd": access.Write, "sudo rm -rf /etc/passwd": access.Delete, "find /etc -delete": access.Delete, "find /etc -exec rm {} +": access.Delete, "find /etc -name x": access.Read,
+		"curl -o /etc/passwd http://x": access.Write, "tool -o /etc/passwd": access.Write, "tool /etc/passwd": access.Write, "grep x /etc/passwd": access.Read, "bash -c 'cat /etc/passwd'": access.Read, "cd /etc": access.Read, "cat() { rm $1; }; cat /etc/passwd": access.Write,
 	} {
 		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(s))+`}`); v.First == nil || v.First.Role != want {
 			t.Errorf("%s: %+v, want %s", s, v.First, want)
 		}
 	}
-	for args, want := range map[string]Role{`{"args":["cat","/etc/passwd"]}`: RoleRead, `{"command":"rm","args":["/etc/passwd"]}`: RoleDelete, `{"command":["cp","a","/etc/passwd"]}`: RoleWrite, `{"args":["x","/etc/passwd"]}`: RoleWrite} {
+	for args, want := range map[string]access.Role{`{"args":["cat","/etc/passwd"]}`: access.Read, `{"command":"rm","args":["/etc/passwd"]}`: access.Delete, `{"command":["cp","a","/etc/passwd"]}`: access.Write, `{"args":["x","/etc/passwd"]}`: access.Write} {
 		if _, v := w.call(c, tool, args); v.First == nil || v.First.Role != want {
 			t.Errorf("%s: %+v, want %s", args, v.First, want)
 		}

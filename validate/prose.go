@@ -3,6 +3,9 @@ package validate
 import (
 	"regexp"
 	"strings"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/schema"
 )
 
 // This file is rule 5: what free text holds that is a path all the same.
@@ -10,19 +13,19 @@ import (
 // prose judges a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
 func (d *detector) prose(id int32, s string, p place) {
-	v := trimEdges(s)
+	v := chars.TrimEdges(s)
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[lastWord(d.t, p.key)] || isPatch(s)) {
+	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[d.lastWord(p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
-	if len(v) > maxValue || hasBlank(v) {
+	if len(v) > maxValue || chars.HasBlank(v) {
 		return
 	}
 	if kind, texts := readScheme(v); kind == schemeFile {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
 		d.mentions = append(d.mentions, mention{id, v[1:], p})
@@ -43,7 +46,7 @@ func (d *detector) flush() {
 	}
 	for i := range d.findings {
 		switch d.findings[i].How {
-		case HowKey, HowDeclared, HowProfile, HowFormat, HowDescription:
+		case HowKey, HowDeclared, HowProfile, schema.HowFormat, schema.HowDescription:
 			return
 		}
 	}
@@ -66,8 +69,8 @@ const (
 func (d *detector) editClass(object, c int32, known *edited) keyClass {
 	if *known == editUnknown {
 		var from, to bool
-		for m := d.t.nodes[object].first; m > 0; m = d.t.nodes[m].next {
-			w := lastWord(d.t, m)
+		for m := d.t.Nodes[object].First; m > 0; m = d.t.Nodes[m].Next {
+			w := d.lastWord(m)
 			from, to = from || replacedWords[w], to || newWords[w]
 		}
 		if *known = editNone; from && to && !d.tool.traits.move && !d.tool.traits.copy {
@@ -77,7 +80,7 @@ func (d *detector) editClass(object, c int32, known *edited) keyClass {
 	switch {
 	case *known == editPair:
 		return keyContent
-	case queryWords[lastWord(d.t, c)]:
+	case queryWords[d.lastWord(c)]:
 		return keyQuery
 	}
 	return keyOther
@@ -91,7 +94,7 @@ var hunk = regexp.MustCompile(`^@@ -[0-9]+(?:,([0-9]{1,9}))? \+[0-9]+(?:,([0-9]{
 // isPatch reports a text whose first line is the header of a patch.
 func isPatch(s string) bool {
 	s = strings.TrimLeft(s, "\ufeff \t\r\n")
-	first, rest, _ := strings.Cut(s[:min(len(s), 2*maxTail)], "\n")
+	first, rest, _ := strings.Cut(s[:min(len(s), 2*chars.MaxPath)], "\n")
 	switch {
 	case strings.HasPrefix(first, "diff --git "), strings.HasPrefix(first, "*** Begin Patch"), patchHeader.MatchString(strings.TrimSuffix(first, "\r")):
 		return true
@@ -110,7 +113,7 @@ func (d *detector) patch(id int32, s string, p place) {
 	before, after := 0, 0 // lines of the hunk that are still to come
 	held := ""            // a line that is a header where the next one is
 	for line := range strings.Lines(s) {
-		if d.work.spent() {
+		if d.work.Spent() {
 			return
 		}
 		line = strings.TrimRight(line, "\r\n")
@@ -172,12 +175,12 @@ func count(digits string) int {
 // header keeps the path of a header, as it is and without the directory that git puts before it.
 func (d *detector) header(id int32, v string, p place) {
 	v, _, _ = strings.Cut(v, "\t") // a date
-	v = unescaped(trimEdges(v))
+	v = unescaped(chars.TrimEdges(v))
 	if v == "" || v == "/dev/null" {
 		return
 	}
-	d.add(Finding{Value: v, How: HowHeader, seat: id}, p)
-	if len(v) > 2 && v[1] == '/' && isLetter(v[0]) {
-		d.add(Finding{Value: v[2:], How: HowHeader, seat: id}, p)
+	d.add(Finding{Value: v, How: HowHeader, node: id}, p)
+	if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
+		d.add(Finding{Value: v[2:], How: HowHeader, node: id}, p)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
 )
 
 // watched is a protected path, and what is there now.
@@ -48,9 +50,9 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
 	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
-		return f.Role == RoleDelete
+		return f.Role == access.Delete
 	}
-	return f.Role >= RoleWrite
+	return f.Role >= access.Write
 }
 
 // below reports that p is dir or lies below it.
@@ -59,10 +61,10 @@ func (c *Checker) below(dir, p string) bool {
 		return false
 	}
 	if c.folds {
-		dir, p = foldName(dir), foldName(p)
+		dir, p = chars.FoldName(dir), chars.FoldName(p)
 	}
 	if c.windows {
-		dir, p = slashed(dir), slashed(p)
+		dir, p = chars.Slashed(dir), chars.Slashed(p)
 	}
 	_, ok := below(dir, p)
 	return ok
@@ -77,7 +79,7 @@ func (c *Checker) sameFile(a, b fs.FileInfo) bool {
 
 // devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
 // they are what a child speaks by.
-var devices = map[string]Role{"/dev/null": RoleNone, "/dev/stderr": RoleWrite, "/dev/zero": RoleRead, "/dev/random": RoleRead, "/dev/urandom": RoleRead}
+var devices = map[string]access.Role{"/dev/null": access.None, "/dev/stderr": access.Write, "/dev/zero": access.Read, "/dev/random": access.Read, "/dev/urandom": access.Read}
 
 func isDevice(p string) bool {
 	_, ok := devices[p]
@@ -88,15 +90,15 @@ func isDevice(p string) bool {
 // word is: a target of a redirection or a file to make is written, any other is read.
 func harmless(f *Finding, dev string) bool {
 	role, ok := devices[dev]
-	if !ok || role == RoleNone {
+	if !ok || role == access.None {
 		return ok
 	}
-	if f.Role == RoleDelete {
+	if f.Role == access.Delete {
 		return false
 	}
 	if f.inShell || f.assumed {
 		writes := f.written || f.makes
-		return writes == (role == RoleWrite) || !f.inShell && !writes
+		return writes == (role == access.Write) || !f.inShell && !writes
 	}
 	return f.Role == role
 }

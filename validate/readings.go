@@ -7,11 +7,13 @@ import (
 	"unicode/utf8"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 const (
 	maxVariants = 48
-	maxDollar   = 1 << 10 // of a ${...}
 	maxDecodes  = 3
 )
 
@@ -38,29 +40,29 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 	decodes := 0
 	for i := 0; i < len(list); i++ {
 		s := list[i]
-		add(trimEdges(s))
+		add(chars.TrimEdges(s))
 		if !c.windows && strings.IndexByte(s, '\\') >= 0 {
-			add(slashed(s))
+			add(chars.Slashed(s))
 		}
-		if hasMeta(s) {
-			add(plainText(s))
+		if shell.HasMeta(s) {
+			add(shell.PlainText(s))
 		}
 		if decodes < maxDecodes*4 {
-			if d := decodePercent(s); d != s {
+			if d := chars.DecodePercent(s); d != s {
 				decodes++
 				add(d)
 			}
-		} else if decodePercent(s) != s {
+		} else if chars.DecodePercent(s) != s {
 			more = true
 		}
-		add(compatible(s))
+		add(chars.Compatible(s))
 		if t, ok := stripped(s); ok {
 			add(t)
 		}
 		for _, e := range c.expand(s) {
 			add(e)
 		}
-		if e, ok := c.withoutVariables(s, &shellVariables{}); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || climbs(e) && !climbs(s)) {
+		if e, ok := shell.WithoutVariables(s, &shell.Variables{}, c.getenv); ok && (s[0] == '$' && c.platform.IsAbs(e) && c.opens(e) || chars.Climbs(e) && !chars.Climbs(s)) {
 			add(e) // os.ExpandEnv and envsubst know nothing of variables that are not set
 		}
 		more = more || unread(s)
@@ -69,7 +71,9 @@ func (c *Checker) variants(f *Finding) (list []string, all bool) {
 }
 
 // dollarWork is what writing out the variables of s costs: each looks for the end of its braces.
-func dollarWork(s string) int { return len(s)/byteSteps + strings.Count(s, "${")*(maxDollar/100) }
+func dollarWork(s string) int {
+	return len(s)/budget.ByteSteps + strings.Count(s, "${")*(shell.MaxDollar/100)
+}
 
 // unread reports a variable with more in its braces than is read.
 func unread(s string) bool {
@@ -78,8 +82,8 @@ func unread(s string) bool {
 		if j < 0 {
 			return false
 		}
-		if i += j; len(s)-i > maxDollar {
-			if _, _, n := dollarName(s[i:]); n == 0 {
+		if i += j; len(s)-i > shell.MaxDollar {
+			if _, _, n := shell.DollarName(s[i:]); n == 0 {
 				return true
 			}
 		}
@@ -130,7 +134,7 @@ func (c *Checker) expandDollar(s string, set bool) (string, bool) {
 	var b strings.Builder
 	changed := false
 	for i := 0; i < len(s); {
-		name, fallback, n := dollarName(s[i:])
+		name, fallback, n := shell.DollarName(s[i:])
 		if n == 0 {
 			b.WriteByte(s[i])
 			i++
@@ -154,57 +158,6 @@ func (c *Checker) expandDollar(s string, set bool) (string, bool) {
 	return b.String(), changed
 }
 
-// dollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 where there is none.
-func dollarName(s string) (name, fallback string, n int) {
-	if len(s) < 2 || s[0] != '$' {
-		return "", "", 0
-	}
-	if s[1] != '{' {
-		i := 1
-		if len(s) > 5 && strings.EqualFold(s[1:5], "env:") {
-			i = 5
-		}
-		end := i
-		for end < len(s) && (isLetter(s[end]) || s[end] == '_' || end > i && isDigit(s[end])) {
-			end++
-		}
-		if end == i {
-			return "", "", 0
-		}
-		return s[i:end], "", end
-	}
-	end, depth := 2, 1
-	s = s[:min(len(s), maxDollar)]
-	for ; end < len(s); end++ {
-		if s[end] == '{' {
-			depth++
-		} else if s[end] == '}' {
-			if depth--; depth == 0 {
-				break
-			}
-		}
-	}
-	if end == len(s) {
-		return "", "", 0
-	}
-	body := s[2:end]
-	i := 0
-	for i < len(body) && (isLetter(body[i]) || body[i] == '_' || isDigit(body[i])) {
-		i++
-	}
-	name = body[:i]
-	if rest, ok := strings.CutPrefix(body, "env:"); ok { // of editors
-		return rest, "", end + 1
-	}
-	if body == "userHome" {
-		return "HOME", "", end + 1
-	}
-	if rest := strings.TrimPrefix(body[i:], ":"); rest != "" && strings.IndexByte("-=+?", rest[0]) >= 0 {
-		fallback = rest[1:]
-	}
-	return name, fallback, end + 1
-}
-
 // spelled is one absolute path that a value may mean, or why there is none.
 type spelled struct {
 	text string // the spelling it came from
@@ -221,7 +174,7 @@ type spelled struct {
 func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 	c := j.c
 	if home, rest, ok := c.userHome(text); ok {
-		yield(spelled{text: text, path: home + slashed(rest)})
+		yield(spelled{text: text, path: home + chars.Slashed(rest)})
 	}
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
@@ -240,11 +193,11 @@ func (j *judge) absolutes(f *Finding, text string, yield func(spelled)) {
 		return
 	}
 	switch {
-	case !c.windows && (isDrive(text) || isUNC(text)):
+	case !c.windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(spelled{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
 	case c.platform.IsAbs(text):
 		j.absolute(text, text, "", yield)
-	case c.windows && isSlash(text[0]) && len(j.w.Cwd) > 1 && isLetter(j.w.Cwd[0]):
+	case c.windows && chars.IsSlash(text[0]) && len(j.w.Cwd) > 1 && chars.IsLetter(j.w.Cwd[0]):
 		yield(spelled{text: text, path: j.w.Cwd[:2] + text})
 	default:
 		j.relative(f, text, yield)
@@ -305,7 +258,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			yield(s)
 		})
 	}
-	if f.course.lost && !f.relative() && j.container == nil {
+	if f.course.Lost && !f.relative() && j.container == nil {
 		j.fromBelow(f, bases, text, yield)
 	}
 }
@@ -313,7 +266,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 // fromBelow yields what a climbing text means to who starts from some directory below a base: the rest of it, in every
 // directory above the base that it can climb to.
 func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(spelled)) {
-	rest := path.Clean(slashed(text))
+	rest := path.Clean(chars.Slashed(text))
 	ups := 0
 	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
 		rest = strings.TrimPrefix(rest[2:], "/")
@@ -321,7 +274,7 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(sp
 	for _, dir := range bases {
 		for n := 1; n < ups; n++ {
 			above := j.c.parent(dir)
-			if above == dir || !j.work.spend(readSteps) {
+			if above == dir || !j.work.Spend(budget.ReadSteps) {
 				break
 			}
 			dir = above
@@ -335,11 +288,11 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(sp
 
 // moved are the directories that a cd before the word leads to and that are there.
 func (j *judge) moved(f *Finding) []string {
-	if f.course.dir == "" || j.container != nil {
+	if f.course.Dir == "" || j.container != nil {
 		return nil
 	}
 	var list []string
-	for dir := range strings.SplitSeq(f.course.dir, "\x00") {
+	for dir := range strings.SplitSeq(f.course.Dir, "\x00") {
 		for _, text := range append(j.c.expand(dir), dir) {
 			if text == "~" || strings.HasPrefix(text, "~/") {
 				text = j.c.home + text[1:]
@@ -376,16 +329,16 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 
 // certainly is where a cd led from base, where nothing else can have happened.
 func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
-	if f.course.sure == sureNot || j.container != nil || j.c.getenv("CDPATH") != "" {
+	if f.course.Sure == shell.SureNot || j.container != nil || j.c.getenv("CDPATH") != "" {
 		return "", false
 	}
-	list := strings.Split(f.course.dir, "\x00")
+	list := strings.Split(f.course.Dir, "\x00")
 	for i, to := range list {
 		if dir = to; !j.c.platform.IsAbs(to) {
 			dir = j.c.platform.Join(base, to)
 		}
 		where, err := rootsmgr.Resolve(j.c.fs, dir)
-		if err != nil || !where.Dir && (f.course.sure != sureDone || where.Exists || i < len(list)-1) {
+		if err != nil || !where.Dir && (f.course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
 	}
@@ -395,7 +348,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 // declaredBase is the directory a declared base names; ok is false where it is not absolute, so that the ordinary
 // directories count as well.
 func (j *judge) declaredBase(value string) ([]string, bool) {
-	v := trimEdges(value)
+	v := chars.TrimEdges(value)
 	if kind, texts := readScheme(v); kind == schemeFile {
 		paths, err := j.c.platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
@@ -426,10 +379,10 @@ func (j *judge) globs(f *Finding, text string, yield func(spelled)) {
 
 // globsBelow is globs for a text behind a directory, whose own name is no pattern.
 func (j *judge) globsBelow(f *Finding, dir, text string, yield func(spelled)) {
-	if !hasMeta(text) || len(text) > maxTail {
+	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // what is too long to be opened is refused as it stands
 	}
-	list, ok := expandBraces(text)
+	list, ok := shell.ExpandBraces(text)
 	if !ok {
 		yield(spelled{text: text, code: CodeGlob, err: "too many alternatives in braces"})
 		return
@@ -441,14 +394,14 @@ func (j *judge) globsBelow(f *Finding, dir, text string, yield func(spelled)) {
 		if alt != text {
 			j.absolutes(f, dir+alt, yield)
 		}
-		if !hasMeta(alt) {
+		if !shell.HasMeta(alt) {
 			continue
 		}
-		if globClimbs(slashed(alt)) {
+		if shell.GlobClimbs(chars.Slashed(alt)) {
 			yield(spelled{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
 			continue
 		}
-		prefix := fixedPrefix(alt)
+		prefix := shell.FixedPrefix(alt)
 		component, _, _ := strings.Cut(alt[len(prefix):], "/")
 		if prefix == "" {
 			continue // the directory it starts from, which the literal reading goes through

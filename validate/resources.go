@@ -8,6 +8,9 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
@@ -15,15 +18,12 @@ import (
 
 // uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
 // findingsDoc prints it.
-var uriWords = wordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
+var uriWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
 
 // uriEnds are how a word ends that has such a word in it: baseurl.
 var uriEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
-
-// uriFormats are the formats by which a schema declares a string to be a URI.
-var uriFormats = map[string]bool{"uri": true, "uri-reference": true, "iri": true, "iri-reference": true}
 
 // bind reads the prefixes of hub.json.
 func (c *Checker) bind(cfg Config) error {
@@ -34,7 +34,7 @@ func (c *Checker) bind(cfg Config) error {
 	set, bad := resource.New(cfg.Resources)
 	for i, err := range bad {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", quoteForMessage(cfg.Resources[i]), err))
+			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", chars.Quote(cfg.Resources[i]), err))
 		}
 	}
 	c.resources, c.clientResources = set, cfg.ClientResources
@@ -47,55 +47,42 @@ func (d *detector) resources() (list []Finding, err error) {
 	if d.c.resources == nil || d.tool.mode == ModeOff {
 		return nil, nil
 	}
-	formats := d.tool.schema.declaresURIs()
-	for id := range int32(len(d.t.nodes)) {
-		n := &d.t.nodes[id]
-		if n.kind != kString || n.flags&fNested != 0 {
+	formats := d.tool.schema.DeclaresURIs()
+	for id := range int32(len(d.t.Nodes)) {
+		n := &d.t.Nodes[id]
+		if n.Kind != strictjson.String || d.t.IsNested(int32(id)) {
 			continue
 		}
 		key := id
-		for key > 0 && d.t.nodes[key].kend == 0 {
-			key = d.t.nodes[key].parent // the element of a list stands under the list's name
+		for key > 0 && !d.t.IsMember(key) {
+			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
 		}
-		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.uriAt(d.t, id)) {
+		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.UriAt(d.t, id)) {
 			continue
 		}
-		s := d.t.str(id)
+		s := d.t.Str(id)
 		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
 			continue
 		}
-		if !d.work.spend(findSteps) {
-			return nil, &ArgumentsError{Code: CodeArgsTooLarge, Pointer: d.t.pointer(id), Message: "more URIs in one call than are judged; split it"}
+		if !d.work.Spend(budget.FindSteps) {
+			return nil, &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.t.Pointer(id), Message: "more URIs in one call than are judged; split it"}
 		}
 		if key == 0 {
 			key = -1
 		}
-		list = append(list, Finding{Pointer: d.t.pointer(id), Raw: clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, seat: id})
+		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, node: id})
 	}
 	return list, nil
 }
 
 func (d *detector) namesURI(key int32) bool {
-	name := d.t.name(key)
+	name := d.t.Name(key)
 	if len(name) > maxKey {
 		name = name[len(name)-maxKey:]
 	}
-	return slices.ContainsFunc(d.t.room.split(name), func(w []byte) bool {
+	return slices.ContainsFunc(d.keys.split(name), func(w []byte) bool {
 		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
 	})
-}
-
-// declaresURIs reports whether any schema of the document has a URI's format.
-func (s *schema) declaresURIs() bool {
-	if s == nil {
-		return false
-	}
-	for _, f := range s.formats {
-		if uriFormats[strings.ToLower(f)] {
-			return true
-		}
-	}
-	return false
 }
 
 // found is what the search has come to.
@@ -143,7 +130,7 @@ func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Ju
 			out.Decision, out.Code, out.Outside, out.Hint = Deny, CodeOutsideResource, true, resourceHint(r.Grant)
 			out.bounds = set.List(r.Scheme)
 		}
-		out.Readings = []Reading{{Text: clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
+		out.Readings = []Reading{{Text: chars.Clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
 		list = append(list, out)
 	}
 	return list

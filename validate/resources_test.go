@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 // bound is a Checker with prefixes of URIs.
@@ -15,7 +16,7 @@ func (w *world) bound(byClient bool, prefixes ...string) *Checker {
 	c, err := NewChecker(Config{
 		Children: []ChildConfig{
 			{Name: "child", Command: "some-server"}, {Name: "off", Command: "x", Mode: ModeOff, ModeSet: true}, {Name: "far", URL: "https://far.example/mcp"},
-			{Name: "none", Command: "x", Args: map[string]map[string]ArgRule{"*": {"/url": {Role: RoleNone}}}},
+			{Name: "none", Command: "x", Args: map[string]map[string]ArgRule{"*": {"/url": {Role: access.None}}}},
 		},
 		Protected: []string{w.hub}, Home: w.home, Getenv: w.getenv, Resources: prefixes, ClientResources: byClient,
 	})

@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
@@ -48,35 +52,35 @@ func parseRewrite(words []string) (respelling, error) {
 		case RewriteResolvedRoot:
 			set |= resolvedRoots
 		default:
-			return 0, fmt.Errorf("rewrite %s is none of %s, %s", quoteForMessage(w), RewriteFileURI, RewriteResolvedRoot)
+			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
 		}
 	}
 	return set, nil
 }
 
-// spot is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
+// rewritable is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
 // and not inside JSON in a string. The zero value is none.
-type spot struct {
+type rewritable struct {
 	start, end int32 // bytes of the arguments, quotes included
 	single     bool  // nothing else in it is a path: it is no list
 }
 
-func (d *detector) spotOf(id int32, how string, member bool) spot {
-	n := &d.t.nodes[id]
-	if d.tool.rewrite == 0 || member || n.doc != 0 {
-		return spot{}
+func (d *detector) rewritableOf(id int32, how string, member bool) rewritable {
+	if d.tool.rewrite == 0 || member || d.t.InString(id) {
+		return rewritable{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
-		return spot{start: n.off, end: n.end}
+		start, end := d.t.Span(id)
+		return rewritable{start: start, end: end}
 	}
-	return spot{}
+	return rewritable{}
 }
 
 // single notes whether the finding at, which is a whole string, is all that was found in it.
 func (d *detector) single(at int) {
 	if at < len(d.findings) {
-		d.findings[at].spot.single = len(d.findings) == at+1
+		d.findings[at].rewritable.single = len(d.findings) == at+1
 	}
 }
 
@@ -132,14 +136,14 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
 			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.spot.start), End: int(r.f.spot.end), With: with,
+			Start: int(r.f.rewritable.start), End: int(r.f.rewritable.end), With: with,
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
 }
 
 // misfit holds the call with these strings in it against the tool's schema.
-func (s *Scan) misfit(list []respelled, work *budget) error {
+func (s *Scan) misfit(list []respelled, work *budget.Budget) error {
 	if s.value == nil {
 		return nil
 	}
@@ -147,12 +151,12 @@ func (s *Scan) misfit(list []respelled, work *budget) error {
 	for i := range list {
 		value = replaced(value, list[i].f.Pointer, list[i].to)
 	}
-	return s.tool.schema.validate(value, work)
+	return s.tool.schema.Validate(value, work)
 }
 
 // replaced is v with another string at pointer; v itself stays as it is.
 func replaced(v any, pointer, to string) any {
-	token, rest, ok := cutToken(pointer)
+	token, rest, ok := strictjson.CutToken(pointer)
 	if !ok {
 		return to
 	}
@@ -198,7 +202,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		if f.spot.end == 0 {
+		if f.rewritable.end == 0 {
 			continue
 		}
 		r := respelled{f: f, to: f.Value}
@@ -231,7 +235,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 func (c *Checker) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
-	if !ok || !f.spot.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+	if !ok || !f.rewritable.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
 	p, err := c.platform.ParseURI(f.Value)
@@ -245,7 +249,7 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.spot.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+	if j.container != nil || !f.rewritable.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
@@ -262,7 +266,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 			return ""
 		}
 	}
-	if rest != "" && isSlash(root[len(root)-1]) {
+	if rest != "" && chars.IsSlash(root[len(root)-1]) {
 		rest = rest[1:]
 	}
 	to := root + rest
@@ -280,7 +284,7 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 // cutDir takes a directory off the front of a path; rest keeps its separator.
 func cutDir(dir, text string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(text, dir)
-	return rest, ok && dir != "" && (rest == "" || isSlash(rest[0]))
+	return rest, ok && dir != "" && (rest == "" || chars.IsSlash(rest[0]))
 }
 
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
@@ -289,10 +293,10 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	c := j.c
 	fold := func(s string) string {
 		if c.windows {
-			s = slashed(s)
+			s = chars.Slashed(s)
 		}
 		if c.folds {
-			s = foldName(s)
+			s = chars.FoldName(s)
 		}
 		return s
 	}
@@ -329,17 +333,17 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 	seats := make(map[int32]*respelled, len(list))
 	dirs := make(map[string]string, len(list))
 	for i := range list {
-		seats[list[i].f.seat] = &list[i]
+		seats[list[i].f.node] = &list[i]
 		dirs[list[i].f.Pointer] = list[i].to
 	}
 	findings := make([]Finding, 0, len(s.findings))
 	for i := range s.findings {
 		f := &s.findings[i]
-		r := seats[f.seat]
+		r := seats[f.node]
 		switch {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
-		case f.spot.end > 0: // the string itself; the others are parts of it
+		case f.rewritable.end > 0: // the string itself; the others are parts of it
 			more, err := j.findAgain(s.tool, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
@@ -360,24 +364,26 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 
 // findAgain searches the new text of a string the way the old one was.
 func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
-	tr := newTree(j.c.depth)
-	defer tr.free()
-	if err := tr.parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
+	tr := strictjson.New(j.c.depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
 		return nil, err
 	}
 	how := f.How
 	if how == HowFileURI {
 		how = HowKey
 	}
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work}
-	d.asPath(tr.nodes[0].first, to, place{key: -1}, how, false)
+	m := newMemory()
+	defer m.free()
+	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work, keys: &m.keys}
+	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.seat, g.context, g.declare, g.spot = f.seat, f.context, f.declare, spot{}
+		g.node, g.context, g.declare, g.rewritable = f.node, f.context, f.declare, rewritable{}
 	}
 	return d.findings, nil
 }

@@ -15,7 +15,7 @@ func TestRewriteFitsSchema(t *testing.T) {
 	given, plain := w.home+"/given/a.txt", w.project+"/a.txt"
 	long := strings.Repeat("x", 60)
 	w.must(mkdir(w.home + "/given/" + long))
-	for name, e := range map[string]struct{ schema, args, rewrites, code string }{
+	for name, e := range map[string]struct{ Schema, args, rewrites, code string }{
 		"no limit":                      {`{"type":"string"}`, `{"path":"{home}/given/a.txt"}`, plain, ""},
 		"the spelling, wanted":          {`{"type":"string","pattern":"/given/"}`, `{"path":"{home}/given/a.txt"}`, "", ""},
 		"too long as resolved":          {`{"type":"string","maxLength":` + strconv.Itoa(len(given)) + `}`, `{"path":"{home}/given/a.txt"}`, "", ""},
@@ -24,7 +24,7 @@ func TestRewriteFitsSchema(t *testing.T) {
 		"a URI wanted":                  {`{"type":"string","pattern":"^file:"}`, `{"path":"file://{home}/given/a.txt"}`, "", CodeBadURI},
 		"a URI wanted, long":            {`{"type":"string","minLength":` + strconv.Itoa(len(given)+5) + `}`, `{"path":"file://{home}/given/a.txt"}`, "", CodeBadURI},
 	} {
-		tool := w.tool(c, fsServer, `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":`+e.schema+`,"n":{"type":"array"}}}}`)
+		tool := w.tool(c, fsServer, `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":`+e.Schema+`,"n":{"type":"array"}}}}`)
 		s, v := w.call(c, tool, e.args)
 		got := ""
 		for _, r := range v.Rewrites {

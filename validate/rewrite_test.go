@@ -12,6 +12,8 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/rootstest"
+	"mcphub/validate/access"
+	"mcphub/validate/strictjson"
 )
 
 // officialTool is a tool of the server whose profile says both.
@@ -54,7 +56,7 @@ func flat(v any, pointer string, out map[string]any) map[string]any {
 	case map[string]any:
 		out[pointer] = len(v)
 		for k, e := range v {
-			flat(e, pointer+"/"+escapeToken(k), out)
+			flat(e, pointer+"/"+strictjson.EscapeToken(k), out)
 		}
 	case []any:
 		out[pointer] = len(v)
@@ -288,7 +290,7 @@ func TestRewriteSwappedRoot(t *testing.T) {
 func TestRewriteWho(t *testing.T) {
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
-	operator := map[string]map[string]ArgRule{"*": {"/target": {Role: RoleWrite}, "/path": {Role: RoleNone}}}
+	operator := map[string]map[string]ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
 	package_ := []string{"-y", "@modelcontextprotocol/server-filesystem", "/x"}
 	open := w.view()
 	open.Snapshot, open.Case, open.Open = rootsmgr.NewSnapshot(rootsmgr.OS{}, 1, rootsmgr.OriginAsked, nil), rootsmgr.CaseUnsupported, true
@@ -349,7 +351,7 @@ func TestRewriteBase(t *testing.T) {
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]ArgRule{"*": {
-		"/dir": {Role: RoleRead}, "/name": {Role: RoleRead, Base: "/dir"}}}})
+		"/dir": {Role: access.Read}, "/name": {Role: access.Read, Base: "/dir"}}}})
 	tool := w.tool(c, fsServer, officialTool)
 	v := judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/given/src","name":"../a.txt"}`)), w.where(), w.view())
 	if v.Decision != Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != w.project+"/src" {

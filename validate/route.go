@@ -1,10 +1,15 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
+)
 
 var (
-	patchOps    = wordSet("add remove replace move copy test")
-	httpMethods = wordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
+	patchOps    = chars.WordSet("add remove replace move copy test")
+	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
 )
 
 // isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
@@ -12,16 +17,16 @@ var (
 // something that is there stays a path.
 func (d *detector) isRoute(id int32) bool {
 	t := d.t
-	if t.nodes[id].kind != kString || d.tool.child.container != nil || t.name(id) != "path" && t.name(id) != "from" {
+	if t.Nodes[id].Kind != strictjson.String || d.tool.child.container != nil || t.Name(id) != "path" && t.Name(id) != "from" {
 		return false
 	}
-	if s := t.str(id); len(s) > maxTail || !strings.HasPrefix(s, "/") || climbs(s) || d.c.firstExists(s) {
+	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.c.firstExists(s) {
 		return false
 	}
-	at := t.child(t.nodes[id].parent, "op")
-	if at > 0 && t.nodes[at].kind == kString && t.nodes[at].end-t.nodes[at].off < 16 && patchOps[t.str(at)] {
+	at := t.Child(t.Nodes[id].Parent, "op")
+	if at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && patchOps[t.Str(at)] {
 		return true
 	}
-	at = t.child(t.nodes[id].parent, "method")
-	return at > 0 && t.nodes[at].kind == kString && t.nodes[at].end-t.nodes[at].off < 16 && httpMethods[strings.ToUpper(t.str(at))]
+	at = t.Child(t.Nodes[id].Parent, "method")
+	return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && httpMethods[strings.ToUpper(t.Str(at))]
 }

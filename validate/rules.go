@@ -2,16 +2,18 @@ package validate
 
 import (
 	"strings"
+
+	"mcphub/validate/access"
 )
 
 // RoleSet is a set of roles. The zero value is empty: it matches and opens nothing.
 type RoleSet uint8
 
 // AnyRole holds every role that a path can have.
-const AnyRole = RoleSet(1<<RoleRead | 1<<RoleWrite | 1<<RoleDelete)
+const AnyRole = RoleSet(1<<access.Read | 1<<access.Write | 1<<access.Delete)
 
-// Roles is the set of these roles. RoleNone, which no path has, adds nothing.
-func Roles(list ...Role) RoleSet {
+// Roles is the set of these roles. None, which no path has, adds nothing.
+func Roles(list ...access.Role) RoleSet {
 	var s RoleSet
 	for _, r := range list {
 		s |= 1 << r
@@ -19,13 +21,13 @@ func Roles(list ...Role) RoleSet {
 	return s & AnyRole
 }
 
-// Has reports whether a role is in the set. RoleNone never is.
-func (s RoleSet) Has(r Role) bool { return s&AnyRole&(1<<r) != 0 }
+// Has reports whether a role is in the set. None never is.
+func (s RoleSet) Has(r access.Role) bool { return s&AnyRole&(1<<r) != 0 }
 
 // List are the roles of the set, mildest first.
-func (s RoleSet) List() []Role {
-	var list []Role
-	for _, r := range []Role{RoleRead, RoleWrite, RoleDelete} {
+func (s RoleSet) List() []access.Role {
+	var list []access.Role
+	for _, r := range []access.Role{access.Read, access.Write, access.Delete} {
 		if s.Has(r) {
 			list = append(list, r)
 		}
@@ -61,9 +63,9 @@ type Rule struct {
 
 // PathRule is what a rule asks of a path. The zero value matches every path, and no call without one.
 type PathRule struct {
-	Roles   []Role // empty: any
-	Within  string // absolute, or ~/...: a directory; "" any
-	Outside bool   // only paths outside the boundary
+	Roles   []access.Role // empty: any
+	Within  string        // absolute, or ~/...: a directory; "" any
+	Outside bool          // only paths outside the boundary
 }
 
 // Grant is what a human has allowed one child of one session. It opens what a rule escalates, for its roles, and

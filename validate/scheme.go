@@ -1,6 +1,10 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+)
 
 // schemeKind is what a value's URI scheme makes of it (3.1, rule 6).
 type schemeKind uint8
@@ -13,30 +17,30 @@ const (
 )
 
 // wrapperSchemes stand before another URI.
-var wrapperSchemes = wordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200 phar local")
+var wrapperSchemes = chars.WordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200 phar local")
 
 // pathSchemes carry a path of this machine.
-var pathSchemes = wordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher ipc glob oci-layout compress.zlib compress.bzip2")
+var pathSchemes = chars.WordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher ipc glob oci-layout compress.zlib compress.bzip2")
 
 // editorSchemes carry one after //file.
-var editorSchemes = wordSet("vscode vscode-insiders vscodium code-oss cursor windsurf zed vscode-file")
+var editorSchemes = chars.WordSet("vscode vscode-insiders vscodium code-oss cursor windsurf zed vscode-file")
 
 // plainSchemes are never paths even without "//" behind them.
-var plainSchemes = wordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
+var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
 	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
 
 // storeSchemes stand before a path, or before another URI.
-var storeSchemes = wordSet("zip phar local")
+var storeSchemes = chars.WordSet("zip phar local")
 
 // imageSchemes are URLs with "//" and paths with a single slash.
-var imageSchemes = wordSet("oci docker git svn ipfs")
+var imageSchemes = chars.WordSet("oci docker git svn ipfs")
 
 const maxWrappers = 8
 
 // readScheme looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
 // and blanks at the edges (V3). texts are the URI (schemeFile) or the path's possible spellings (schemePath).
 func readScheme(s string) (schemeKind, []string) {
-	s = trimEdges(s)
+	s = chars.TrimEdges(s)
 	if strings.ContainsAny(s, "\t\r\n") {
 		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
 	}
@@ -71,17 +75,17 @@ func readScheme(s string) (schemeKind, []string) {
 			}
 			continue
 		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
-			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || climbs(s)) {
+			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || chars.Climbs(s)) {
 				return schemePath, []string{s}
 			}
 			continue
-		case storeSchemes[name] && !hasScheme(rest) && !hasBlank(rest) && strings.TrimLeft(rest, "/") != "":
+		case storeSchemes[name] && !hasScheme(rest) && !chars.HasBlank(rest) && strings.TrimLeft(rest, "/") != "":
 			s = jarEntry(rest)
 			return schemePath, []string{strings.TrimPrefix(s, "//")}
 		case wrapperSchemes[name]:
 			s = jarEntry(rest)
 			continue
-		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || climbs(rest)):
+		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || chars.Climbs(rest)):
 			return schemePath, []string{rest}
 		case pathSchemes[first]:
 			return carried(rest)
@@ -91,7 +95,7 @@ func readScheme(s string) (schemeKind, []string) {
 			return carried(rest)
 		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
 			host, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
-			return carried(decodePercent(host))
+			return carried(chars.DecodePercent(host))
 		case editorSchemes[name]:
 			if p, ok := strings.CutPrefix(rest, "//file/"); ok {
 				return carried("/" + p)
@@ -115,14 +119,14 @@ func chained(name, rest string) string {
 		return ""
 	}
 	last := rest[i+1:]
-	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || rootedHome(last) || climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
+	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || rootedHome(last) || chars.Climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
 		return last
 	}
 	return ""
 }
 
 // archives are the virtual file systems of GDAL that read a file of this machine.
-var archives = wordSet("vsizip vsigzip vsitar vsi7z vsirar vsisparse vsisubfile vsicrypt vsicached vsicurl")
+var archives = chars.WordSet("vsizip vsigzip vsitar vsi7z vsirar vsisparse vsisubfile vsicrypt vsicached vsicurl")
 
 // archived is the file in /vsizip/x.zip/y, with braces or without.
 func archived(s string) (inner string, ok bool) {
@@ -145,11 +149,11 @@ func archived(s string) (inner string, ok bool) {
 // cutScheme splits s at the colon of a scheme of two letters or more; one letter is a drive.
 func cutScheme(s string) (name, rest string, ok bool) {
 	i := strings.IndexByte(s, ':')
-	if i < 2 || i > 40 || !isLetter(s[0]) {
+	if i < 2 || i > 40 || !chars.IsLetter(s[0]) {
 		return "", "", false
 	}
 	for j := 1; j < i; j++ {
-		if c := s[j]; !isLetter(c) && !isDigit(c) && c != '+' && c != '-' && c != '.' {
+		if c := s[j]; !chars.IsLetter(c) && !chars.IsDigit(c) && c != '+' && c != '-' && c != '.' {
 			return "", "", false
 		}
 	}
@@ -203,11 +207,11 @@ func eachFileURI(s string, yield func(uri string)) {
 		}
 		j += i
 		i = j + 5
-		if i >= len(s) || !isSlash(s[i]) || j > 0 && (isLetter(s[j-1]) || isDigit(s[j-1])) { // profile:// is a scheme of its own
+		if i >= len(s) || !chars.IsSlash(s[i]) || j > 0 && (chars.IsLetter(s[j-1]) || chars.IsDigit(s[j-1])) { // profile:// is a scheme of its own
 			continue
 		}
 		end := len(s)
-		if k := strings.IndexFunc(s[i:], func(r rune) bool { return isBlank(r) || strings.ContainsRune("\"'`<>", r) }); k >= 0 {
+		if k := strings.IndexFunc(s[i:], func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune("\"'`<>", r) }); k >= 0 {
 			end = i + k
 		}
 		yield(s[j:end])

@@ -4,13 +4,19 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
 )
 
-func lastWord(t *tree, key int32) string {
+func (d *detector) lastWord(key int32) string {
 	if key < 0 {
 		return ""
 	}
-	list := t.room.split(t.name(key))
+	list := d.keys.split(d.t.Name(key))
 	if len(list) == 0 {
 		return ""
 	}
@@ -33,15 +39,15 @@ func (d *detector) shell(id int32, s string, p place) {
 // fed gives a shell string with what the call pipes into it as a here-document, which is what it comes to; "" where there is
 // none. A shell would else be handed a script that nobody has read as one.
 func (d *detector) fed(id int32, s string) string {
-	n := &d.t.nodes[id]
-	if n.kend == 0 || d.t.nodes[n.parent].kind != kObject {
+	n := &d.t.Nodes[id]
+	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
 		return ""
 	}
-	for c := d.t.nodes[n.parent].first; c > 0; c = d.t.nodes[c].next {
-		if c == id || d.t.nodes[c].kind != kString || !inputWords[lastWord(d.t, c)] {
+	for c := d.t.Nodes[n.Parent].First; c > 0; c = d.t.Nodes[c].Next {
+		if c == id || d.t.Nodes[c].Kind != strictjson.String || !inputWords[d.lastWord(c)] {
 			continue
 		}
-		input, end := d.t.str(c), "END"
+		input, end := d.t.Str(c), "END"
 		for strings.Contains(input, end) || strings.Contains(s, end) {
 			end += "D"
 		}
@@ -58,19 +64,19 @@ var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands judges the words of a shell string.
 func (d *detector) commands(id int32, s string, p place) {
-	r := readShell(s, d.c.depth, d.work)
-	if r.fault != "" {
-		d.refuse(id, r.fault)
+	r := shell.Read(s, d.c.depth, d.work)
+	if r.Fault != "" {
+		d.refuse(id, r.Fault)
 		return
 	}
-	d.inShell, d.variables = true, variablesOf(s)
-	for i := range r.items {
-		item := &r.items[i]
-		prints := !item.captured && !(item.filed && r.reads)
-		d.course, d.inWords = item.course, item.text != s
-		d.item(id, item, !r.odd && (item.kind != usePrint || prints), p)
+	d.inShell, d.variables = true, shell.VariablesOf(s)
+	for i := range r.Items {
+		item := &r.Items[i]
+		prints := !item.Captured && !(item.Filed && r.Reads)
+		d.course, d.inWords = item.Course, item.Text != s
+		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
 	}
-	d.course, d.inShell, d.inWords, d.variables = course{}, false, false, nil
+	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
 	if d.c.windows && strings.IndexByte(s, '\\') >= 0 {
 		d.words(id, s, false, p) // a backslash is a separator there
 	}
@@ -79,38 +85,38 @@ func (d *detector) commands(id int32, s string, p place) {
 // refuse refuses a call whose shell string cannot be read to its end.
 func (d *detector) refuse(id int32, why string) {
 	if d.refused == nil {
-		d.refused = &ArgumentsError{Code: CodeArgsTooDeep, Pointer: d.t.pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
+		d.refused = &strictjson.Error{Code: strictjson.CodeTooDeep, Pointer: d.t.Pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
 	}
 }
 
 // item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
-func (d *detector) item(id int32, item *shellItem, rely bool, p place) {
-	u := item.use
-	if !rely && u.kind != useAssign && u.kind != useCommand && u.kind != useCode {
-		if u.at = 0; u.kind != useCd && u.kind != usePath {
-			u.was, u.kind = u.kind, usePath
+func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
+	u := item.Use
+	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
+		if u.At = 0; u.Kind != shell.UseCd && u.Kind != shell.UsePath {
+			u.Was, u.Kind = u.Kind, shell.UsePath
 		}
-		if u.role == RoleRead && item.seat == seatPlain && !item.redirect {
-			u.role = RoleNone
+		if u.Role == access.Read && item.Position == shell.Plain && !item.Redirect {
+			u.Role = access.None
 		}
 	}
 	d.cmd = u
-	defer func() { d.cmd = use{} }()
-	for _, text := range item.spellings() {
-		d.named(id, text[min(u.at, len(text)):], u, p)
-		text, ok := u.local(text)
+	defer func() { d.cmd = shell.Use{} }()
+	for _, text := range item.Spellings() {
+		d.named(id, text[min(u.At, len(text)):], u, p)
+		text, ok := u.Local(text)
 		switch {
-		case !ok, u.kind == useQuery, u.kind == useAssign && d.assignment(id, text, p):
-		case u.kind == useSed && text == item.text[u.at:], u.kind == useCode, item.crude:
-			d.words(id, text, !item.crude, p)
-		case item.whole:
-			d.word(id, text, item.seat, p, HowShell)
+		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
+		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
+			d.words(id, text, !item.Crude, p)
+		case item.Whole:
+			d.word(id, text, item.Position, p, HowShell)
 		default:
-			d.word(id, text, item.seat, p, HowShell)
-			if text == item.text { // what stands behind an option or a sign is not written out
-				d.shellGlob(id, item.pattern, p)
+			d.word(id, text, item.Position, p, HowShell)
+			if text == item.Text { // what stands behind an option or a sign is not written out
+				d.shellGlob(id, item.Pattern, p)
 			}
-			if hasBlank(text) {
+			if chars.HasBlank(text) {
 				d.words(id, text, false, p)
 			} else {
 				d.wordPieces(id, text, p)
@@ -124,12 +130,12 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind == schemeOther {
 		return
 	}
-	if !d.work.spend(dollarWork(s)) {
+	if !d.work.Spend(dollarWork(s)) {
 		return
 	}
-	eachPiece(s, func(w string) {
-		if w != s && d.work.spend(wordSteps/2) {
-			d.word(id, w, seatPlain, p, HowShell)
+	shell.EachPiece(s, func(w string) {
+		if w != s && d.work.Spend(budget.WordSteps/2) {
+			d.word(id, w, shell.Plain, p, HowShell)
 		}
 	})
 }
@@ -138,32 +144,32 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 // divides, and begins a pattern.
 func (d *detector) words(id int32, s string, code bool, p place) {
 	if code {
-		d.word(id, s, seatPlain, p, HowShell)
+		d.word(id, s, shell.Plain, p, HowShell)
 	}
-	for token := range strings.FieldsFuncSeq(s, isBlank) {
-		if !d.work.spend(wordSteps + len(token)/byteSteps) {
+	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+		if !d.work.Spend(budget.WordSteps + len(token)/budget.ByteSteps) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}
-		if kind, _ := readScheme(token); kind == schemeOther || isSubstitution(strings.Trim(token, `'"`)) && token != s {
+		if kind, _ := readScheme(token); kind == schemeOther || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
 			continue
 		}
-		for _, w := range []string{token, unquote(token)} {
-			if code && strings.Trim(w, "/~") == "" || isEscape(w) {
+		for _, w := range []string{token, shell.Unquote(token)} {
+			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) {
 				continue
 			}
-			d.word(id, w, seatPlain, p, HowShell)
+			d.word(id, w, shell.Plain, p, HowShell)
 		}
 		d.wordPieces(id, token, p)
 	}
 }
 
 // named judges the files that a program in another language names.
-func (d *detector) named(id int32, s string, u use, p place) {
+func (d *detector) named(id int32, s string, u shell.Use, p place) {
 	switch {
-	case (u.kind == useSed || u.was == useSed) && !isSubstitution(s):
+	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
 		d.sedFiles(id, s, p)
-	case u.kind == useQuery || u.was == useQuery:
+	case u.Kind == shell.UseQuery || u.Was == shell.UseQuery:
 		d.literals(id, s, p)
 	}
 }
@@ -172,17 +178,17 @@ func (d *detector) named(id int32, s string, u use, p place) {
 func (d *detector) sedFiles(id int32, s string, p place) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
-		for i := 0; i+1 < len(line) && len(line) <= maxTail; i++ {
+		for i := 0; i+1 < len(line) && len(line) <= chars.MaxPath; i++ {
 			before := strings.TrimRight(line[:i], " \t")
-			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && isLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
+			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && chars.IsLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
 				continue
 			}
 			file := strings.TrimLeft(line[i+1:], " \t")
-			if !d.work.spend(wordSteps + len(file)/byteSteps) {
+			if !d.work.Spend(budget.WordSteps + len(file)/budget.ByteSteps) {
 				d.refuse(id, "more words than can be judged")
 				return
 			}
-			d.word(id, file, seatPlain, p, HowShell)
+			d.word(id, file, shell.Plain, p, HowShell)
 		}
 	}
 	if sedRuns.MatchString(s) {
@@ -204,7 +210,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
 			if part != "$PATH" && part != "${PATH}" && !d.c.holdsPrograms(part) {
-				d.word(id, part, seatPlain, p, HowShell)
+				d.word(id, part, shell.Plain, p, HowShell)
 				d.link(id, part, p, false)
 			}
 		}
@@ -214,10 +220,10 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 }
 
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
-func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
-	written := at == seatWritten
+func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
+	written := at == shell.Written
 	if len(w) > maxRaw {
-		if w = trimEdges(w); len(w) > maxRaw {
+		if w = chars.TrimEdges(w); len(w) > maxRaw {
 			d.longWord(id, w, p, how)
 			return
 		}
@@ -233,12 +239,12 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	kind, texts := readScheme(w)
 	switch kind {
 	case schemeOther:
-		if at != seatCommand {
+		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
 		return
 	case schemeFile:
-		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !isSlash(rest[0]) {
+		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
 				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
@@ -246,11 +252,11 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 			d.link(id, w, p, false)
 			return
 		}
-		d.add(Finding{Value: texts[0], How: how, form: formURI, seat: id}, p)
+		d.add(Finding{Value: texts[0], How: how, form: formURI, node: id}, p)
 		d.link(id, w, p, false)
 		return
 	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, seat: id}, p)
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, node: id}, p)
 		return
 	}
 	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
@@ -259,27 +265,27 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
-			d.word(id, part, seatPlain, p, how)
+			d.word(id, part, shell.Plain, p, how)
 		}
 		return
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, form: formWord, written: written, seat: id}, p)
+		d.add(Finding{Value: w, How: how, form: formWord, written: written, node: id}, p)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
 	}
 	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
 		for part := range strings.SplitSeq(w, ":") {
-			d.word(id, part, seatPlain, p, how)
+			d.word(id, part, shell.Plain, p, how)
 		}
 	}
 	for i := 0; i+1 < len(w); i++ {
 		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
 			if _, ok := d.afterPATH(w[i+1:]); ok {
-				d.word(id, w[i+1:], seatPlain, p, how)
-			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], seatPlain) && !d.isProgramWord(w[i+1:], seatPlain) {
-				d.add(Finding{Value: w[i+1:], How: how, form: formWord, seat: id}, p)
+				d.word(id, w[i+1:], shell.Plain, p, how)
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
+				d.add(Finding{Value: w[i+1:], How: how, form: formWord, node: id}, p)
 			}
 		}
 	}
@@ -290,7 +296,7 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 		}
 		if i >= 2 {
 			if _, ok := d.look(w[i:], false); ok {
-				d.add(Finding{Value: w[i:], How: how, form: formWord, seat: id}, p)
+				d.add(Finding{Value: w[i:], How: how, form: formWord, node: id}, p)
 			}
 		}
 	}
@@ -299,16 +305,16 @@ func (d *detector) word(id int32, w string, at wordSeat, p place, how string) {
 }
 
 // wordNames keeps what a word may be where only a link leads it out.
-func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
-	if at == seatCommand {
+func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
+	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
-			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, seat: id}, p)
+			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, node: id}, p)
 		}
 		return
 	}
-	d.writes = at == seatWritten
+	d.writes = at == shell.Written
 	defer func() { d.writes = false }()
-	if hasBlank(w) {
+	if chars.HasBlank(w) {
 		if strings.IndexByte(w, '/') > 0 {
 			d.link(id, w, p, false)
 		}
@@ -318,27 +324,27 @@ func (d *detector) wordNames(id int32, w string, at wordSeat, p place) {
 }
 
 // isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
-func (d *detector) isProgramWord(w string, at wordSeat) bool {
-	return at != seatWritten && d.cmd.role != RoleWrite && d.cmd.role != RoleDelete && d.c.isCommand(w)
+func (d *detector) isProgramWord(w string, at shell.Position) bool {
+	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.c.isCommand(w)
 }
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
-func (d *detector) bareWord(id int32, w string, at wordSeat, p place, how string) {
-	if strings.IndexByte(w, '$') >= 0 && !d.work.spend(wordSteps+dollarWork(w)) {
+func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+dollarWork(w)) {
 		return
 	}
-	if dotted := dotVariables(w); dotted != w {
-		seat := seatPlain
-		if at == seatWritten {
-			seat = at
+	if dotted := shell.DotVariables(w); dotted != w {
+		position := shell.Plain
+		if at == shell.Written {
+			position = at
 		}
-		d.word(id, dotted, seat, p, how)
+		d.word(id, dotted, position, p, how)
 	}
 	if d.variables == nil {
 		return
 	}
-	bare, ok := d.c.withoutVariables(w, d.variables)
-	if bare == "" && d.cmd.kind == useCd {
+	bare, ok := shell.WithoutVariables(w, d.variables, d.c.getenv)
+	if bare == "" && d.cmd.Kind == shell.UseCd {
 		bare = "~"
 	}
 	if ok {
@@ -353,18 +359,64 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 		return
 	}
 	head, _, _ := strings.Cut(w, "?")
-	if up := path.Clean(head); climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
-		d.add(Finding{Value: head, How: how, form: formWord, seat: id}, p)
+	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+		d.add(Finding{Value: head, How: how, form: formWord, node: id}, p)
 	}
 	d.urlLink(id, w, p, false)
 }
 
 // longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.
 func (d *detector) longWord(id int32, w string, p place, how string) {
-	if hasBlank(w) {
+	if chars.HasBlank(w) {
 		return // a text; its words are looked at by themselves
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, seat: id}, p)
+		d.add(Finding{Value: w, How: how, node: id}, p)
 	}
+}
+
+// shellGlob keeps what a shell makes of a word with glob characters.
+func (d *detector) shellGlob(id int32, pattern string, p place) {
+	if len(pattern) > maxRaw || d.c.windows || !shell.HasMeta(pattern) {
+		return
+	}
+	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
+	alternatives, ok := shell.ExpandBraces(pattern)
+	if !ok {
+		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, form: formGlob, node: id}, p)
+		return
+	}
+	for _, alt := range alternatives {
+		if alt != pattern {
+			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
+		}
+		for alt != "" && shell.HasMeta(alt) {
+			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, node: id}, p)
+			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
+		}
+	}
+}
+
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
+func (d *detector) isListVariable(w string, at shell.Position) bool {
+	if w[0] != '$' {
+		return false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == shell.Command && d.c.isCommand(d.c.getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
 }

@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
 )
 
 // deepShapes are texts by which a reader of shell strings can be made to call itself: head, n times over, then tail.
@@ -33,11 +37,11 @@ var insideShapes = []struct{ begin, head, end string }{
 // TestShellDepth: nothing that a shell string holds takes more stack than the bound allows, closed or not, and commands that
 // stand too deep in each other are refused. Without the bound this test does not fail, it ends.
 func TestShellDepth(t *testing.T) {
-	defer debug.SetMaxStack(debug.SetMaxStack(2*maxNesting + 4<<20)) // a stack grows by doubling
-	read := func(s string) string { return readShell(s, DefaultDepth, newBudget(len(s))).fault }
+	defer debug.SetMaxStack(debug.SetMaxStack(2*shell.MaxNesting + 4<<20)) // a stack grows by doubling
+	read := func(s string) string { return shell.Read(s, strictjson.DefaultDepth, budget.New(len(s))).Fault }
 	for _, n := range []int{20, 200, 4095, 32_000, 131_000} {
 		for _, shape := range deepShapes {
-			if n*len(shape.head) > maxScript {
+			if n*len(shape.head) > shell.MaxScript {
 				continue // not parsed
 			}
 			head := strings.Repeat(shape.head, n)
@@ -51,7 +55,7 @@ func TestShellDepth(t *testing.T) {
 			}
 		}
 		for _, shape := range insideShapes {
-			if n*len(shape.head) > maxScript {
+			if n*len(shape.head) > shell.MaxScript {
 				continue
 			}
 			if fault := read(shape.begin + strings.Repeat(shape.head, n) + shape.end); n == 20 && fault != "" {
@@ -71,7 +75,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 		strings.Repeat("time; ", 200) + strings.Repeat("( ", 150) + "ls" + strings.Repeat(")", 150), strings.Repeat("env ", 40) + "bash -c 'cat x'; " + strings.Repeat("x ", 1<<19),
 	} {
 		_, err := c.Scan(tool, []byte(`{"command":`+string(quoteJSON(s))+`}`))
-		e, ok := errors.AsType[*ArgumentsError](err)
+		e, ok := errors.AsType[*strictjson.Error](err)
 		if !ok || e.Pointer != "/command" {
 			t.Errorf("%.40s: %v", s, err)
 		}
@@ -85,11 +89,11 @@ func TestShellDepthIsRefused(t *testing.T) {
 func TestShellDepthControl(t *testing.T) {
 	const env = "MCPHUB_TEST_DEEP"
 	deep := strings.Repeat("$(", 1<<16)
-	if nesting(deep) <= maxNesting {
+	if shell.Nesting(deep) <= shell.MaxNesting {
 		t.Fatal("it would be parsed")
 	}
 	if os.Getenv(env) != "" {
-		debug.SetMaxStack(maxNesting)
+		debug.SetMaxStack(shell.MaxNesting)
 		_, err := syntax.NewParser().Parse(strings.NewReader(deep), "")
 		t.Fatalf("parsed: %v", err)
 	}
@@ -108,12 +112,12 @@ func FuzzShellDepth(f *testing.F) {
 	for _, shape := range insideShapes {
 		f.Add(shape.begin, shape.head, shape.end, "", uint16(60_000))
 	}
-	debug.SetMaxStack(2*maxNesting + 4<<20)
+	debug.SetMaxStack(2*shell.MaxNesting + 4<<20)
 	f.Fuzz(func(t *testing.T, begin, head, middle, tail string, n uint16) {
-		if len(begin)+len(middle)+int(n)*(len(head)+len(tail)) > maxScript {
+		if len(begin)+len(middle)+int(n)*(len(head)+len(tail)) > shell.MaxScript {
 			return
 		}
-		readShell(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), DefaultDepth, newBudget(maxScript))
+		shell.Read(begin+strings.Repeat(head, int(n))+middle+strings.Repeat(tail, int(n)), strictjson.DefaultDepth, budget.New(shell.MaxScript))
 	})
 }
 
@@ -135,17 +139,17 @@ func FuzzShell(f *testing.F) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	f.Fuzz(func(t *testing.T, s string) {
-		r := readShell(s, DefaultDepth, newBudget(len(s)))
-		if most := newBudget(len(s)).left / wordSteps; len(r.items) > most {
-			t.Errorf("%d words, the budget is for %d", len(r.items), most)
+		r := shell.Read(s, strictjson.DefaultDepth, budget.New(len(s)))
+		if most := budget.CallSteps * max(len(s), budget.CallBytes) / budget.CallBytes / budget.WordSteps; len(r.Items) > most {
+			t.Errorf("%d words, the budget is for %d", len(r.Items), most)
 		}
 		args := []byte(`{"command":` + string(quoteJSON(s)) + `}`)
 		scan, err := c.Scan(tool, args)
 		if err != nil {
 			return
 		}
-		if r.fault != "" {
-			t.Errorf("%s, and the call is not refused", r.fault)
+		if r.Fault != "" {
+			t.Errorf("%s, and the call is not refused", r.Fault)
 		}
 		first, second := c.Judge(scan, w.where(), w.view()), c.Judge(scan, w.where(), w.view())
 		if first.Decision != second.Decision {

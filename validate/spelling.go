@@ -3,6 +3,9 @@ package validate
 import (
 	"slices"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 )
 
 // A server is handed the URI of a resource as it was sent, but few servers match that: an SDK parses it first (the URL
@@ -17,7 +20,7 @@ func uriSpellings(uri string) []string {
 			list = append(list, s)
 		}
 	}
-	for _, s := range []string{uri, decodePercent(uri)} {
+	for _, s := range []string{uri, chars.DecodePercent(uri)} {
 		add(s)
 		clean := cleanURI(s)
 		add(clean)
@@ -62,7 +65,7 @@ func cleanURI(s string) string {
 	}
 	host, p, slash := strings.Cut(host, "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
-	host = strings.ToLower(decodePercent(host))
+	host = strings.ToLower(chars.DecodePercent(host))
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {
 		if n := strings.TrimLeft(host[i+1:], "0"); n == "" || n == port {
 			host = host[:i]
@@ -122,7 +125,7 @@ const maxEnds = 4 // components that a server may cut off the path of a URI
 func (d *detector) sliced(id int32, spellings, templates []string) {
 	p := place{key: -1}
 	if len(spellings[0]) > maxURI && len(templates) > 0 {
-		d.add(Finding{Value: spellings[0], How: HowURI, seat: id}, p) // longer than what templates are held against
+		d.add(Finding{Value: spellings[0], How: HowURI, node: id}, p) // longer than what templates are held against
 		return
 	}
 	for _, s := range spellings {
@@ -132,14 +135,14 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		}
 		rest = strings.TrimPrefix(rest, "//")
 		begin := 0
-		for n := 0; d.work.spend(findSteps); n++ {
+		for n := 0; d.work.Spend(budget.FindSteps); n++ {
 			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
 				if _, err := d.c.fs.Lstat("/" + rest[begin:]); err == nil {
 					d.slice(id, "/"+rest[begin:], p)
 				}
 			}
 			// What climbs within the path is part of the slices before it; behind the host it is not.
-			if n < 2 || !strings.HasPrefix(decodePercent(rest[begin:]), "..") {
+			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
 				d.slice(id, rest[begin:], p)
 			}
 			next := strings.IndexByte(rest[begin:], '/')
@@ -159,11 +162,11 @@ func (d *detector) slice(id int32, s string, p place) {
 		}
 		for range 2 {
 			if _, ok := d.broadly(s); ok {
-				d.add(Finding{Value: s, How: HowURI, form: formWord, seat: id}, p)
+				d.add(Finding{Value: s, How: HowURI, form: formWord, node: id}, p)
 			} else if s[0] != '/' {
 				d.name(id, s, p, false)
 			}
-			decoded := decodePercent(s)
+			decoded := chars.DecodePercent(s)
 			if decoded == s {
 				break
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/validate/access"
 )
 
 // row is one argument of a real server. For a path, args carries an inside value and bad an outside one, which must be
@@ -213,15 +215,15 @@ func TestRealServers(t *testing.T) {
 		for name := range strings.FieldsSeq(r.tools) {
 			tool := w.tool(c, r.server, fmt.Sprintf(`{"name":%q}`, name))
 			s, v := w.call(c, tool, r.args)
-			got := map[string]Role{}
+			got := map[string]access.Role{}
 			for _, f := range s.Findings() {
 				if !f.Conditional() {
 					got[f.Pointer] = max(f.Role, got[f.Pointer])
 				}
 			}
-			want := map[string]Role{}
+			want := map[string]access.Role{}
 			for f := strings.Fields(r.want); len(f) > 0; f = f[2:] {
-				role, err := ParseRole(f[1])
+				role, err := access.Parse(f[1])
 				w.must(err)
 				want[f[0]] = role
 			}
@@ -234,7 +236,7 @@ func TestRealServers(t *testing.T) {
 				}
 			}
 			for p, role := range got {
-				if want[p] == RoleNone {
+				if want[p] == access.None {
 					wrong++
 					t.Errorf("row %d %s %s: %s taken for a path to %v", r.n, r.server, name, p, role)
 				}

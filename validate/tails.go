@@ -3,17 +3,21 @@ package validate
 import (
 	"regexp"
 	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 )
 
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
 	inURL, word, end := false, 0, 0
-	flag := strings.HasPrefix(strings.TrimLeftFunc(s, isEdge), "-")
+	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
 	d.pathspec(id, s, p, member)
-	for i := 0; i+1 < len(s) && !d.work.spent(); i++ {
+	for i := 0; i+1 < len(s) && !d.work.Spent(); i++ {
 		c := s[i]
-		if isBlank(rune(c)) {
+		if chars.IsBlank(rune(c)) {
 			inURL, word = false, i+1
 			continue
 		}
@@ -21,11 +25,11 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			continue
 		}
 		if c == ':' {
-			if strings.HasPrefix(s[i:], "://") && i > 0 && isLetter(s[i-1]) {
+			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) {
 				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
 				continue
 			}
-			if i == word || isRemote(s[word:i]) || i == word+1 && isDrive(s[word:]) {
+			if i == word || isRemote(s[word:i]) || i == word+1 && chars.IsDrive(s[word:]) {
 				continue
 			}
 		}
@@ -51,7 +55,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 			d.link(id, v, p, member)
 		}
 	}
-	if s = strings.TrimLeftFunc(s, isEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (isLetter(s[1]) || isDigit(s[1])) {
+	if s = strings.TrimLeftFunc(s, chars.IsEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (chars.IsLetter(s[1]) || chars.IsDigit(s[1])) {
 		d.tail(id, s[2:], p, member)
 		if strings.IndexByte(s[2:], '/') > 0 {
 			d.link(id, s[2:], p, member)
@@ -63,14 +67,14 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		}
 	}
 	if flag {
-		for word := range strings.FieldsFuncSeq(s, isBlank) {
+		for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
 			d.glued(id, word, p, HowTail, member)
 		}
 	}
 }
 
 // longFlags are options of one dash and several letters whose value may follow without a blank.
-var longFlags = wordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
+var longFlags = chars.WordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
 
 // bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
 // letters before a slash are rather the name of a directory: -Lbuild/lib.
@@ -98,7 +102,7 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 		return
 	}
 	head, tail := w[:i], w[i:]
-	f := Finding{Value: tail, How: how, form: formWord, Member: member, seat: id}
+	f := Finding{Value: tail, How: how, form: formWord, Member: member, node: id}
 	switch {
 	case strings.HasPrefix(head, "--"):
 		if !isOption(head[2:]) {
@@ -122,15 +126,15 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 
 // isOption reports the name of an option.
 func isOption(s string) bool {
-	return s != "" && isLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
-		return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '-' && r != '_'
+	return s != "" && chars.IsLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x80 || !chars.IsLetter(byte(r)) && !chars.IsDigit(byte(r)) && r != '-' && r != '_'
 	}) < 0
 }
 
 // pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
 func (d *detector) pathspec(id int32, s string, p place, member bool) {
-	v := trimEdges(s)
-	if len(v) < 2 || len(v) > maxTail || v[0] != ':' {
+	v := chars.TrimEdges(s)
+	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
 		return
 	}
 	v = strings.TrimLeft(v[1:], "!^")
@@ -138,8 +142,8 @@ func (d *detector) pathspec(id int32, s string, p place, member bool) {
 		v = rest
 	}
 	switch {
-	case climbs(v):
-		d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+	case chars.Climbs(v):
+		d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
 	case strings.IndexByte(v, '/') > 0:
 		d.link(id, v, p, member)
 	}
@@ -151,7 +155,7 @@ func isRemote(s string) bool {
 		return false
 	}
 	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !isThisHost(s)
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !shell.IsThisHost(s)
 }
 
 // tailEnds end the word that a tail stands in.
@@ -165,23 +169,23 @@ var tailEnds = func() (ends [256]bool) {
 // tail judges one of them.
 func (d *detector) tail(id int32, s string, p place, member bool) {
 	rest := strings.TrimLeft(s[:min(len(s), maxValue)], "\"'`<")
-	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !isDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
+	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return
 	}
-	if !d.work.spend(len(rest)/byteSteps + 4) {
+	if !d.work.Spend(len(rest)/budget.ByteSteps + 4) {
 		return
 	}
 	try := func(v string) {
-		v = trimEdges(v)
+		v = chars.TrimEdges(v)
 		if kind, texts := readScheme(v); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, seat: id}, p)
+			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, node: id}, p)
 			return
 		}
-		if len(v) > maxTail {
+		if len(v) > chars.MaxPath {
 			v = cleaned(v)
 		}
 		if _, ok := d.broadly(v); ok {
-			d.add(Finding{Value: v, How: HowTail, Member: member, seat: id}, p)
+			d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
 		}
 	}
 	end := 0

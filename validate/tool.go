@@ -6,6 +6,11 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
@@ -13,7 +18,7 @@ type Tool struct {
 	name        string
 	child       *child
 	mode        Mode
-	schema      *schema
+	schema      *schema.Schema
 	rules       *ruleNode
 	classes     map[string]keyClass // of the declared arguments
 	folded      map[string]keyClass // by folded name, for children that ignore case
@@ -55,13 +60,13 @@ type definition struct {
 // it. An error means that the tool must not be offered, and says why (V2).
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
-		return nil, fmt.Errorf("no server %s is configured", quoteForMessage(child))
+		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
 	}
 	d, err := readDefinition(def, c.depth)
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	doc, err := readSchema(d.schema, c.depth)
+	doc, err := schema.Read(d.schema, c.depth)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +76,11 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	}
 	switch {
 	case doc == nil:
-		t.pathFormats = t.schema.declaresPaths()
-	case sound(doc, true):
+		t.pathFormats = t.schema.DeclaresPaths()
+	case schema.Sound(doc, true):
 		t.doc, t.late = doc, &late{}
 	default:
-		err = t.compile(&schema{doc: doc})
+		err = t.compile(doc)
 	}
 	if err != nil {
 		return nil, err
@@ -84,28 +89,29 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 }
 
 // compile loads the schema and takes from it what the search needs.
-func (t *Tool) compile(s *schema) error {
-	if err := s.load(); err != nil {
+func (t *Tool) compile(doc any) error {
+	s, err := schema.Compile(doc)
+	if err != nil {
 		return err
 	}
 	t.schema, t.doc = s, nil
-	t.pathFormats = s.declaresPaths()
+	t.pathFormats = s.DeclaresPaths()
 	t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
-	for p, sub := range s.hints.Properties {
+	for p, sub := range s.Root.Properties {
 		class := classOf(p)
 		t.classes[p] = class
-		if t.pathFormats && s.pathBelow(sub) {
+		if t.pathFormats && s.PathBelow(sub) {
 			class = keyPath
 		}
 		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
 		if class != keyOther {
-			t.folded[foldName(p)] = class
+			t.folded[chars.FoldName(p)] = class
 		}
 	}
 	t.takeDefaults(s)
-	eachSchema(s.hints, func(at *jsonschema.Schema) {
+	schema.Each(s.Root, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
-			if folded := foldName(p); t.folded[folded] == keyOther {
+			if folded := chars.FoldName(p); t.folded[folded] == keyOther {
 				t.folded[folded] = classOf(p)
 			}
 		}
@@ -150,7 +156,7 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 func tightening(rules map[string]ArgRule) map[string]ArgRule {
 	out := make(map[string]ArgRule)
 	for pointer, r := range rules {
-		if r.Role != RoleNone && r.Base == "" {
+		if r.Role != access.None && r.Base == "" {
 			out[pointer] = r
 		}
 	}
@@ -160,29 +166,29 @@ func tightening(rules map[string]ArgRule) map[string]ArgRule {
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
 func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
-	t := newTree(depth + 4)
-	defer t.free()
-	if err := t.walk(def, -1, 0, lenient...); err != nil {
+	t := strictjson.New(depth + 4)
+	defer t.Free()
+	if err := t.Walk(def, -1, 0, strictjson.Lenient...); err != nil {
 		return d, err
 	}
-	if t.nodes[0].kind != kObject {
+	if t.Nodes[0].Kind != strictjson.Object {
 		return d, errors.New("not an object")
 	}
 	seen := 0
-	for m := t.nodes[0].first; m > 0; m = t.nodes[m].next {
-		n := &t.nodes[m]
-		switch t.name(m) {
+	for m := t.Nodes[0].First; m > 0; m = t.Nodes[m].Next {
+		n := &t.Nodes[m]
+		switch t.Name(m) {
 		case "name":
-			if n.kind != kString {
+			if n.Kind != strictjson.String {
 				return d, errors.New("the name is not a string")
 			}
-			d.name = t.str(m)
+			d.name = t.Str(m)
 		case "inputSchema":
 			seen++
-			d.schema = slices.Clone(t.docs[n.doc][n.off:n.end])
+			d.schema = slices.Clone(t.Whole(m))
 		case "annotations":
-			d.readOnly = t.isTrue(m, "readOnlyHint")
-			d.destructive = t.isTrue(m, "destructiveHint")
+			d.readOnly = isTrue(t, m, "readOnlyHint")
+			d.destructive = isTrue(t, m, "destructiveHint")
 		}
 	}
 	if seen > 1 {
@@ -194,10 +200,10 @@ func readDefinition(def []byte, depth int) (definition, error) {
 	return d, nil
 }
 
-func (t *tree) isTrue(object int32, name string) bool {
-	if t.nodes[object].kind != kObject {
+func isTrue(t *strictjson.Tree, object int32, name string) bool {
+	if t.Nodes[object].Kind != strictjson.Object {
 		return false
 	}
-	id := t.child(object, name)
-	return id > 0 && t.nodes[id].kind == kBool && t.docs[t.nodes[id].doc][t.nodes[id].off] == 't'
+	id := t.Child(object, name)
+	return id > 0 && t.Nodes[id].Kind == strictjson.Bool && t.IsTrue(id)
 }

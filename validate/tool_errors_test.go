@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"mcphub/validate/schema"
 )
 
 func TestToolErrors(t *testing.T) {
@@ -58,27 +60,27 @@ func TestSchemaStage(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
 	deep := strings.Repeat("a", 40) + "!"
-	for _, e := range []struct{ name, schema, args, code, pointer, message string }{
-		{"missing", `{"type":"object","required":["path"]}`, `{}`, CodeSchemaViolation, "", `missing "path"`},
-		{"type", `{"properties":{"a":{"properties":{"b":{"type":"string"}}}}}`, `{"a":{"b":5}}`, CodeSchemaViolation, "/a/b", "got number, want string"},
-		{"element", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",5]}`, CodeSchemaViolation, "/a/1", "got number"},
-		{"escaped pointer", `{"properties":{"a/b":{"type":"string"}}}`, `{"a/b":5}`, CodeSchemaViolation, "/a~1b", "got number"},
-		{"unknown", `{"properties":{"a":{}},"additionalProperties":false}`, `{"zz":1}`, CodeSchemaViolation, "", `unknown "zz"`},
-		{"enum", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"a":"z"}`, CodeSchemaViolation, "/a", "'x', 'y'"},
-		{"pattern", `{"properties":{"a":{"pattern":"^(?!/)"}}}`, `{"a":"/x"}`, CodeSchemaViolation, "/a", "pattern"},
-		{"anyOf", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, CodeSchemaViolation, "/a", "got number"},
-		{"big number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740992}`, CodeSchemaViolation, "/a", ""},
-		{"false schema", `false`, `{}`, CodeSchemaViolation, "", ""},
-		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "costs more"},
-		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, CodeSchemaBudget, "", "costs more"},
+	for _, e := range []struct{ name, Schema, args, code, pointer, message string }{
+		{"missing", `{"type":"object","required":["path"]}`, `{}`, schema.CodeViolation, "", `missing "path"`},
+		{"type", `{"properties":{"a":{"properties":{"b":{"type":"string"}}}}}`, `{"a":{"b":5}}`, schema.CodeViolation, "/a/b", "got number, want string"},
+		{"element", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",5]}`, schema.CodeViolation, "/a/1", "got number"},
+		{"escaped pointer", `{"properties":{"a/b":{"type":"string"}}}`, `{"a/b":5}`, schema.CodeViolation, "/a~1b", "got number"},
+		{"unknown", `{"properties":{"a":{}},"additionalProperties":false}`, `{"zz":1}`, schema.CodeViolation, "", `unknown "zz"`},
+		{"enum", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"a":"z"}`, schema.CodeViolation, "/a", "'x', 'y'"},
+		{"pattern", `{"properties":{"a":{"pattern":"^(?!/)"}}}`, `{"a":"/x"}`, schema.CodeViolation, "/a", "pattern"},
+		{"anyOf", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, schema.CodeViolation, "/a", "got number"},
+		{"big number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740992}`, schema.CodeViolation, "/a", ""},
+		{"false schema", `false`, `{}`, schema.CodeViolation, "", ""},
+		{"catastrophic pattern", `{"properties":{"a":{"pattern":"^(a+)+$"}}}`, `{"a":"` + deep + `"}`, schema.CodeBudget, "", "costs more"},
+		{"catastrophic pattern turned round", `{"properties":{"a":{"not":{"pattern":"^(a+)+$"}}}}`, `{"a":"` + deep + `"}`, schema.CodeBudget, "", "costs more"},
 		{"exponential references", `{"$defs":{"n":{"items":{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}},"properties":{"a":{"$ref":"#/$defs/n"}}}`,
-			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, CodeSchemaBudget, "", "costs more"},
+			`{"a":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, schema.CodeBudget, "", "costs more"},
 		{"format is an annotation", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"email"},"b":{"format":"regex"}}}`, `{"a":"no","b":"("}`, "", "", ""},
 		{"content is an annotation", `{"properties":{"a":{"contentEncoding":"base64","contentMediaType":"application/json"}}}`, `{"a":"***"}`, "", "", ""},
 		{"exact number", `{"properties":{"a":{"const":9007199254740993}}}`, `{"a":9007199254740993}`, "", "", ""},
 		{"two spellings, both declared", `{"properties":{"-a":{"type":"boolean"},"-A":{"type":"number"}}}`, `{"-a":true,"-A":3}`, "", "", ""},
 	} {
-		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.schema+`}`))
+		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
 		if err != nil {
 			t.Errorf("%s: %v", e.name, err)
 			continue
@@ -90,7 +92,7 @@ func TestSchemaStage(t *testing.T) {
 			}
 			continue
 		}
-		var se *SchemaError
+		var se *schema.Error
 		if !errors.As(err, &se) {
 			t.Errorf("%s: got %v, want a SchemaError", e.name, err)
 			continue
@@ -105,16 +107,16 @@ func TestSchemaStage(t *testing.T) {
 func TestSchemaErrorsAreTheSameEveryTime(t *testing.T) {
 	w := newWorld(t)
 	c := w.checker()
-	for _, e := range []struct{ schema, args, pointer, message string }{
+	for _, e := range []struct{ Schema, args, pointer, message string }{
 		{`{"additionalProperties":false}`, `{"d":1,"c":1,"b":1,"a":1}`, "", `unknown "a", "b", "c", "d"`},
 		{`{"additionalProperties":{"type":"string"}}`, `{"d":1,"c":1,"b":1,"a":1}`, "/a", "got number, want string"},
 		{`{"dependentRequired":{"a":["x"],"b":["y"],"c":["z"]}}`, `{"a":1,"b":1,"c":1}`, "", "properties 'x' required, if 'a' exists; or properties 'y' required, if 'b' exists; or properties 'z' required, if 'c' exists"},
 	} {
-		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.schema+`}`))
+		tool, err := c.Tool("child", "", []byte(`{"name":"x","inputSchema":`+e.Schema+`}`))
 		w.must(err)
 		for range 50 { // an order by chance would be the wrong one of six at least
 			_, err = c.Scan(tool, []byte(e.args))
-			var se *SchemaError
+			var se *schema.Error
 			if !errors.As(err, &se) || se.Pointer != e.pointer || se.Message != e.message {
 				t.Fatalf("%s: %v, want %s at %q", e.args, err, e.message, e.pointer)
 			}

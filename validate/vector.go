@@ -1,6 +1,14 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
+)
 
 // vector judges one element of args, argv or flags, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
@@ -14,7 +22,7 @@ func (d *detector) vector(id int32, s string, p place) {
 	}
 	d.vectorNames(id, s, p)
 	switch {
-	case hasBlank(s):
+	case chars.HasBlank(s):
 		d.shell(id, s, p)
 	default:
 		d.wordPieces(id, s, p)
@@ -24,80 +32,80 @@ func (d *detector) vector(id int32, s string, p place) {
 // A vector is an array of the words of one command, with what its program makes of them.
 type vector struct {
 	array int32
-	usage
+	shell.Usage
 	skip int // words that stand before the array's: the program
 }
 
 const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
 
 // inVector is what a program makes of an element of an array. ok is false where the array is no command line.
-func (d *detector) inVector(id int32, p place) (u use, ok bool) {
-	n := &d.t.nodes[id]
-	if n.kend != 0 || n.parent < 0 || d.t.nodes[n.parent].kind != kArray {
-		return use{}, false
+func (d *detector) inVector(id int32, p place) (u shell.Use, ok bool) {
+	n := &d.t.Nodes[id]
+	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
+		return shell.Use{}, false
 	}
-	if d.argv.array != n.parent {
-		d.argv = d.readVector(n.parent, p)
+	if d.argv.array != n.Parent {
+		d.argv = d.readVector(n.Parent, p)
 	}
-	at := int(n.index) + d.argv.skip
-	if at >= len(d.argv.uses) {
-		return use{}, false
+	at := int(n.Index) + d.argv.skip
+	if at >= len(d.argv.Uses) {
+		return shell.Use{}, false
 	}
-	return d.argv.uses[at], true
+	return d.argv.Uses[at], true
 }
 
 // readVector reads an array by its first element, or by the program that stands beside it.
 func (d *detector) readVector(array int32, p place) vector {
 	v := vector{array: array}
-	var words []argument
-	for c := d.t.nodes[array].first; c > 0; c = d.t.nodes[c].next {
+	var words []shell.Argument
+	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
 		text := ""
-		if n := &d.t.nodes[c]; n.kind == kString && n.end-n.off <= maxTail {
-			text = d.t.str(c)
+		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= chars.MaxPath {
+			text = d.t.Str(c)
 		}
-		if words = append(words, argument{text: text}); len(words) > maxVector || !d.work.spend(wordSteps) {
+		if words = append(words, shell.Argument{Text: text}); len(words) > maxVector || !d.work.Spend(budget.WordSteps) {
 			return v
 		}
 	}
-	if len(words) == 0 || p.class == keyShell && (hasBlank(words[0].text) || p.key >= 0 && severalWords[lastWord(d.t, p.key)]) {
+	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].Text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
-	case name != "" && baseName(name) == baseName(words[0].text):
+	case name != "" && shell.BaseName(name) == shell.BaseName(words[0].Text):
 	case name != "":
-		words, v.skip = append([]argument{{text: name}}, words...), 1
-	case strings.HasPrefix(words[0].text, "-"):
-		words, v.skip = append([]argument{{text: "unnamed"}}, words...), 1
+		words, v.skip = append([]shell.Argument{{Text: name}}, words...), 1
+	case strings.HasPrefix(words[0].Text, "-"):
+		words, v.skip = append([]shell.Argument{{Text: "unnamed"}}, words...), 1
 	}
-	v.usage = usageOf(words, false)
+	v.Usage = shell.UsageOf(words, false)
 	for _, w := range words {
-		if operators[w.text] && (w.text != ";" || v.program != programs["find"]) {
-			v.uses = nil // a server may hand it all to a shell
+		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs["find"]) {
+			v.Uses = nil // a server may hand it all to a shell
 		}
 	}
 	return v
 }
 
 // operators, as words of their own, begin another command, or a redirection.
-var operators = wordSet("; & && | || > >> < 2> &>")
+var operators = chars.WordSet("; & && | || > >> < 2> &>")
 
 // severalWords are keys of several shell strings.
-var severalWords = wordSet("commands cmds scripts lines")
+var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element judges a word of a command line that is given as an array.
-func (d *detector) element(id int32, s string, u use, p place) {
-	if u.kind == useCommand && d.t.nodes[id].index == 0 {
-		if d.argv.here {
-			d.cmd = use{role: RoleDelete}
+func (d *detector) element(id int32, s string, u shell.Use, p place) {
+	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
+		if d.argv.Here {
+			d.cmd = shell.Use{Role: access.Delete}
 			d.name(id, ".", p, false)
-			d.cmd = use{}
+			d.cmd = shell.Use{}
 		}
 		if d.c.isCommand(s) && d.leadsVector(id, p) {
 			return
 		}
 	}
 	rest, isSpec := strings.CutPrefix(s, "file:")
-	if isSpec = isSpec && rest != "" && !isSlash(rest[0]); isSpec {
+	if isSpec = isSpec && rest != "" && !chars.IsSlash(rest[0]); isSpec {
 		d.link(id, s, p, false)
 		if i := strings.IndexAny(rest, "?#"); i > 0 {
 			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
@@ -106,21 +114,21 @@ func (d *detector) element(id int32, s string, u use, p place) {
 	} else {
 		d.uris(id, s, p, false)
 	}
-	local, ok := u.local(s)
-	if u.kind == useShell && hasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+	local, ok := u.Local(s)
+	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)
 		return
 	}
 	if !ok || local == "" {
 		return
 	}
-	d.cmd, d.course.lost = u, d.argv.roams()
-	defer func() { d.cmd, d.course = use{}, course{} }()
-	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, seatPlain) && u.known || isAssignment(local) && (d.isProgramWord(value, seatPlain) || d.assignment(id, local, p)) {
+	d.cmd, d.course.Lost = u, d.argv.Roams()
+	defer func() { d.cmd, d.course = shell.Use{}, shell.Course{} }()
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
 		return
 	}
 	d.named(id, local, u, p)
-	if u.kind == useQuery {
+	if u.Kind == shell.UseQuery {
 		return
 	}
 	d.broad(id, local, p, false)
@@ -132,8 +140,8 @@ func (d *detector) element(id int32, s string, u use, p place) {
 		d.shellGlob(id, local, p)
 	}
 	switch {
-	case hasBlank(local):
-		d.words(id, local, u.kind == useCode || u.kind == useSed, p)
+	case chars.HasBlank(local):
+		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
 	default:
 		d.wordPieces(id, local, p)
 	}
@@ -148,11 +156,11 @@ const (
 )
 
 // codeFlags say that the next element of an array is a program.
-var codeFlags = wordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
+var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
 
 // after reads the element before one.
 func (d *detector) after(id int32) elementAfter {
-	if id >= 0 && d.t.nodes[id].kind == kString && d.t.nodes[id].end-d.t.nodes[id].off <= 16 && codeFlags[d.t.str(id)] {
+	if id >= 0 && d.t.Nodes[id].Kind == strictjson.String && d.t.Size(id) <= 16 && codeFlags[d.t.Str(id)] {
 		return afterCode
 	}
 	return afterOther
@@ -163,11 +171,11 @@ func (d *detector) programBeside(p place) string {
 	if p.key < 0 {
 		return ""
 	}
-	for c, i := d.t.nodes[d.t.nodes[p.key].parent].first, 0; c > 0 && i < 32; c, i = d.t.nodes[c].next, i+1 {
-		if c == p.key || !programWords[lastWord(d.t, c)] || d.t.nodes[c].kind != kString || d.t.nodes[c].end-d.t.nodes[c].off > 64 {
+	for c, i := d.t.Nodes[d.t.Nodes[p.key].Parent].First, 0; c > 0 && i < 32; c, i = d.t.Nodes[c].Next, i+1 {
+		if c == p.key || !programWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
 			continue
 		}
-		if name := d.t.str(c); name != "" && !hasBlank(name) {
+		if name := d.t.Str(c); name != "" && !chars.HasBlank(name) {
 			return name
 		}
 	}
@@ -177,8 +185,8 @@ func (d *detector) programBeside(p place) string {
 // vectorNames keeps the relative names that an element of an argument vector, or a word of a command, may mean: itself,
 // what stands behind a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
-	v := trimEdges(s)
-	if len(v) > maxRaw || hasBlank(v) {
+	v := chars.TrimEdges(s)
+	if len(v) > maxRaw || chars.HasBlank(v) {
 		return
 	}
 	d.name(id, v, p, false)

@@ -40,7 +40,7 @@ type Reading struct {
 
 	dir   bool
 	given string // how Root was spelled
-	kind  int    // index in the tally of the finding; -1 none
+	kind  int    // index in the candidates of the finding; -1 none
 }
 
 // Judged is a finding and what became of it.
@@ -54,11 +54,11 @@ type Judged struct {
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
-	borrowed bool // it is denied only from a directory that another argument names
-	fired    *Rule
-	tally    *tally   // nil where no rule is about the tool
-	bounds   []string // of a URI that is outside: the prefixes of its scheme
-	byClient bool     // a URI, and the client has a say in them
+	borrowed   bool // it is denied only from a directory that another argument names
+	fired      *Rule
+	candidates *candidates // nil where no rule is about the tool
+	bounds     []string    // of a URI that is outside: the prefixes of its scheme
+	byClient   bool        // a URI, and the client has a say in them
 }
 
 const maxReadings = 16

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
 )
 
 // Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
@@ -18,14 +20,14 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	j := &judge{c: c, work: newBudget(0), ruling: c.policy.ruling(child, tool)}
+	j := &judge{c: c, work: budget.New(0), ruling: c.policy.ruling(child, tool)}
 	if j.ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}
 	j.watch()
 	facts := j.facts(&place)
 	facts.outside = [3]bool{true, true, true}
-	return !slices.ContainsFunc(g.Roles.List(), func(role Role) bool {
+	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
 		if j.protected(&Finding{Role: role}, &place) != "" {
 			return true
 		}

@@ -1,9 +1,11 @@
 package validate
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
 )
 
 // keyClass is what the name of an argument says about the strings under it (3.1).
@@ -30,67 +32,59 @@ var pathWords = []string{
 }
 
 // notPathWords end like a path word and mean something else.
-var notPathWords = wordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
+var notPathWords = chars.WordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
 	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
 
 // contentWords, codeWords and matchWords, as the last word of a key, make its strings free text: prose, code, and what
 // text is matched by.
 var (
-	contentWords = wordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
+	contentWords = chars.WordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
 		"note notes reason reasons thought thoughts observation observations prompt prompts description descriptions instruction instructions " +
 		"question questions keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
-	codeWords  = wordSet("code function javascript js css latex")
-	matchWords = wordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
+	codeWords  = chars.WordSet("code function javascript js css latex")
+	matchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
 )
 
 // queryWords, as the last word of a key, say that a string is of some language that asks for data.
-var queryWords = wordSet("query queries q search sql statement statements expression expressions expr filter filters")
+var queryWords = chars.WordSet("query queries q search sql statement statements expression expressions expr filter filters")
 
 // patchWords are the keys of content whose headers name files.
-var patchWords = wordSet("diff patch")
+var patchWords = chars.WordSet("diff patch")
 
 // stopWords, as the last word of a key, say that the key is about a path but is none: rule 2 applies.
-var stopWords = wordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
+var stopWords = chars.WordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
 	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
 	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
 	"url urls uri uris href link links pattern patterns glob globs color colour owner permission permissions " +
 	"depth level levels number numbers total timestamp date time flag enabled")
 
 var (
-	shellWords     = wordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
-	shellTails     = wordSet("line lines string str text content code body value") // commandLine, scriptContent
-	vectorWords    = wordSet("args argv flags arguments")
-	innerPaths     = wordSet("key json x property field attribute element")
-	programWords   = wordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
-	separatorWords = wordSet("sep separator separators delimiter delimiters delim op operator char character")
-	programKeys    = wordSet("shell interpreter executable program")
-	cellWords      = wordSet("cell code notebook new old")
-	segmentWords   = wordSet("segments parts components")
-	editWords      = wordSet("old new search find replace replacement") // before "string"
-	replacedWords  = wordSet("search old")                              // beside newWords
-	newWords       = wordSet("replace replacement new")
-	editKeys       = wordSet("search old new")
+	shellWords     = chars.WordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
+	shellTails     = chars.WordSet("line lines string str text content code body value") // commandLine, scriptContent
+	vectorWords    = chars.WordSet("args argv flags arguments")
+	innerPaths     = chars.WordSet("key json x property field attribute element")
+	programWords   = chars.WordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
+	separatorWords = chars.WordSet("sep separator separators delimiter delimiters delim op operator char character")
+	programKeys    = chars.WordSet("shell interpreter executable program")
+	cellWords      = chars.WordSet("cell code notebook new old")
+	segmentWords   = chars.WordSet("segments parts components")
+	editWords      = chars.WordSet("old new search find replace replacement") // before "string"
+	replacedWords  = chars.WordSet("search old")                              // beside newWords
+	newWords       = chars.WordSet("replace replacement new")
+	editKeys       = chars.WordSet("search old new")
 )
-
-func wordSet(list string) map[string]bool {
-	set := make(map[string]bool)
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
 
 const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is nobody's argument name
 
 // classOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
 // folding, because a child may (encoding/json does).
-func classOf(key string) keyClass { return new(wordRoom).classOf(key) }
+func classOf(key string) keyClass { return new(keyBuffer).classOf(key) }
 
-func (room *wordRoom) classOf(key string) keyClass {
+func (b *keyBuffer) classOf(key string) keyClass {
 	if len(key) > maxKey {
 		key = key[len(key)-maxKey:]
 	}
-	list := room.split(key)
+	list := b.split(key)
 	if len(list) == 0 {
 		return keyOther
 	}
@@ -155,21 +149,21 @@ var pathEnds = func() (ends [256]bool) {
 	return ends
 }()
 
-// wordRoom is where the words of one key are put, until the next one is read.
-type wordRoom struct {
+// keyBuffer is where the words of one key are put, until the next one is read.
+type keyBuffer struct {
 	text [2 * maxKey]byte
 	list [24][]byte
 }
 
 // split returns the folded words of key: fileAbsolutePath, file_absolute_path, file-absolute-path and XMLFile2 are split
 // at case changes, digits and everything that is no letter.
-func (room *wordRoom) split(key string) [][]byte {
+func (b *keyBuffer) split(key string) [][]byte {
 	const (
 		none = iota
 		lower
 		upper
 	)
-	folded, list := room.text[:0], room.list[:0]
+	folded, list := b.text[:0], b.list[:0]
 	begin, was := 0, none
 	flush := func() {
 		if len(folded) > begin {
@@ -193,7 +187,7 @@ func (room *wordRoom) split(key string) [][]byte {
 		if now == upper && (was == lower || was == upper && lowerFollows(key[i+1:])) {
 			flush()
 		}
-		folded = utf8.AppendRune(folded, foldRune(r))
+		folded = utf8.AppendRune(folded, chars.FoldRune(r))
 		was = now
 	}
 	flush()
@@ -207,20 +201,20 @@ func lowerFollows(rest string) bool {
 }
 
 var (
-	deleteVerbs = wordSet("delete remove rm rmdir unlink trash purge destroy erase del clean drop wipe")
-	moveVerbs   = wordSet("move rename mv")
-	copyVerbs   = wordSet("copy cp duplicate")
-	readVerbs   = wordSet("read get list ls search find show view stat info describe cat head tail grep inspect check diff status " +
+	deleteVerbs = chars.WordSet("delete remove rm rmdir unlink trash purge destroy erase del clean drop wipe")
+	moveVerbs   = chars.WordSet("move rename mv")
+	copyVerbs   = chars.WordSet("copy cp duplicate")
+	readVerbs   = chars.WordSet("read get list ls search find show view stat info describe cat head tail grep inspect check diff status " +
 		"log blame tree lookup query exists preview parse analyze analyse explain count open browse load directory")
-	writeVerbs = wordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
+	writeVerbs = chars.WordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
 		"export convert download commit checkout reset init apply install build run execute exec start pack clone record upload init")
-	fromWords = wordSet("source sources src srcs from old origin")
-	toWords   = wordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
+	fromWords = chars.WordSet("source sources src srcs from old origin")
+	toWords   = chars.WordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
 )
 
 // toolTraits are what a tool's name and annotations say about what it does with paths.
 type toolTraits struct {
-	role       Role // of every path, where the argument's name says nothing else
+	role       access.Role // of every path, where the argument's name says nothing else
 	move, copy bool
 	known      bool // by a word of the name or an annotation
 }
@@ -229,60 +223,60 @@ type toolTraits struct {
 // outweigh a name that says otherwise. Unknown counts as write.
 func traitsOf(name string, readOnly, destructive bool) toolTraits {
 	var tr toolTraits
-	var room wordRoom
-	known := RoleNone
-	for _, w := range room.split(name) {
+	var b keyBuffer
+	known := access.None
+	for _, w := range b.split(name) {
 		switch {
 		case moveVerbs[string(w)]:
 			tr.move = true
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case copyVerbs[string(w)]:
 			tr.copy = true
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case deleteVerbs[string(w)]:
-			known = max(known, RoleDelete)
+			known = max(known, access.Delete)
 		case writeVerbs[string(w)]:
-			known = max(known, RoleWrite)
+			known = max(known, access.Write)
 		case readVerbs[string(w)]:
-			known = max(known, RoleRead)
+			known = max(known, access.Read)
 		}
 	}
 	switch {
-	case known != RoleNone:
+	case known != access.None:
 		tr.role = known
 	case readOnly:
-		tr.role = RoleRead
+		tr.role = access.Read
 	default:
-		tr.role = RoleWrite
+		tr.role = access.Write
 	}
-	tr.known = known != RoleNone || readOnly || destructive
-	if destructive && tr.role == RoleRead {
-		tr.role = RoleWrite
+	tr.known = known != access.None || readOnly || destructive
+	if destructive && tr.role == access.Read {
+		tr.role = access.Write
 	}
 	return tr
 }
 
 // roleOf is the role of a path found under key.
-func (tr toolTraits) roleOf(room *wordRoom, key string) Role {
+func (tr toolTraits) roleOf(b *keyBuffer, key string) access.Role {
 	from, to := false, false
-	for _, w := range room.split(key) {
+	for _, w := range b.split(key) {
 		from = from || fromWords[string(w)]
 		to = to || toWords[string(w)]
 	}
 	switch {
 	case tr.move && from && !to:
-		return RoleDelete // it is gone afterwards
+		return access.Delete // it is gone afterwards
 	case tr.move, to:
-		return max(tr.role, RoleWrite)
+		return max(tr.role, access.Write)
 	case tr.copy && from:
-		return RoleRead
+		return access.Read
 	}
 	return tr.role
 }
 
 // isContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
-func isContext(room *wordRoom, key string) bool {
-	list := room.split(key)
+func isContext(b *keyBuffer, key string) bool {
+	list := b.split(key)
 	for i, w := range list {
 		switch string(w) {
 		case "cwd", "workdir", "workspace", "worktree", "repo", "repository", "project", "working":

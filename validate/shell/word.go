@@ -1,50 +1,52 @@
-package validate
+package shell
 
 import (
 	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/chars"
 )
 
-// wordSeat is where a word of a shell string stands.
-type wordSeat uint8
+// Position is where a word of a shell string stands.
+type Position uint8
 
 const (
-	seatPlain   wordSeat = iota
-	seatCommand          // it is run
-	seatWritten          // after a redirection
+	Plain   Position = iota
+	Command          // it is run
+	Written          // after a redirection
 )
 
 // substituted stands in a word where a shell puts what a command prints.
 const substituted = "\x01"
 
-// A shellWord is one word as a program is handed it.
-type shellWord struct {
-	text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
-	pattern string         // the same, its quoted glob characters hidden
+// A Word is one word as a program is handed it.
+type Word struct {
+	Text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
+	Pattern string         // the same, its quoted glob characters hidden
 	loose   bool           // it may become several words, or an option
 	option  bool           // it may become an option
 	nodes   []syntax.Node  // substitutions and arithmetic in it
 	values  []*syntax.Word // what it may be instead: ${x:-/y}
 }
 
-// spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
-func (w *shellWord) spellings() []string {
-	if !strings.Contains(w.text, substituted) {
-		return []string{w.text}
+// Spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
+func (w *Word) Spellings() []string {
+	if !strings.Contains(w.Text, substituted) {
+		return []string{w.Text}
 	}
-	bare := strings.ReplaceAll(w.text, substituted, "")
-	dotted := strings.ReplaceAll("/"+w.text+"/", "/"+substituted+"/", "/./")
+	bare := strings.ReplaceAll(w.Text, substituted, "")
+	dotted := strings.ReplaceAll("/"+w.Text+"/", "/"+substituted+"/", "/./")
 	dotted = strings.ReplaceAll(dotted[1:len(dotted)-1], substituted, "")
-	if strings.HasPrefix(w.text, substituted) && strings.LastIndexByte(bare, '/') == 0 {
+	if strings.HasPrefix(w.Text, substituted) && strings.LastIndexByte(bare, '/') == 0 {
 		return []string{dotted} // $(root)/lib
 	}
 	return []string{bare, dotted}
 }
 
 // render forms the words that a shell makes of one: several where $IFS stands in it.
-func (r *shellPart) render(w *syntax.Word, quoted bool) []shellWord {
+func (r *part) render(w *syntax.Word, quoted bool) []Word {
 	b := wordBuilder{part: r}
 	b.parts(w.Parts, quoted)
 	return append(b.done, b.end())
@@ -52,22 +54,22 @@ func (r *shellPart) render(w *syntax.Word, quoted bool) []shellWord {
 
 // wordBuilder forms a word of its parts.
 type wordBuilder struct {
-	part    *shellPart
+	part    *part
 	text    strings.Builder
 	pattern strings.Builder
-	word    shellWord
-	done    []shellWord
+	word    Word
+	done    []Word
 }
 
-func (b *wordBuilder) end() shellWord {
+func (b *wordBuilder) end() Word {
 	w := b.word
-	w.text, w.pattern = b.text.String(), b.pattern.String()
-	b.part.odd = b.part.odd || history.MatchString(w.text)
-	name, _, _ := strings.Cut(w.pattern, "=")
-	w.loose = w.loose || w.pattern != "" && w.text != "[" && (hasMeta(w.pattern[:1]) || w.pattern[0] == '-' && hasMeta(name))
+	w.Text, w.Pattern = b.text.String(), b.pattern.String()
+	b.part.Odd = b.part.Odd || history.MatchString(w.Text)
+	name, _, _ := strings.Cut(w.Pattern, "=")
+	w.loose = w.loose || w.Pattern != "" && w.Text != "[" && (HasMeta(w.Pattern[:1]) || w.Pattern[0] == '-' && HasMeta(name))
 	b.text.Reset()
 	b.pattern.Reset()
-	b.word = shellWord{}
+	b.word = Word{}
 	return w
 }
 
@@ -108,7 +110,7 @@ func (b *wordBuilder) parts(parts []syntax.WordPart, quoted bool) {
 			b.literal(p.Value, quoted)
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				b.put(ansi(p.Value), true)
+				b.put(chars.Ansi(p.Value), true)
 			} else {
 				b.put(p.Value, true)
 			}
@@ -182,12 +184,12 @@ func (b *wordBuilder) variable(p *syntax.ParamExp, quoted bool) {
 			b.nested(p.Exp.Word, true)
 		}
 	}
-	b.part.odd = b.part.odd || name == "_" || strings.HasPrefix(name, "BASH_")
+	b.part.Odd = b.part.Odd || name == "_" || strings.HasPrefix(name, "BASH_")
 	plain := !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0
 	cut := p.Slice != nil || p.Repl != nil || p.Exp != nil && (p.Exp.Op == syntax.RemSmallSuffix || p.Exp.Op == syntax.RemLargeSuffix)
 	switch {
 	case name == "IFS" && !quoted && !p.Length:
-		if w := b.end(); w.text != "" {
+		if w := b.end(); w.Text != "" {
 			b.done = append(b.done, w)
 		}
 	case p.Length || strings.Contains("#?$!-", name) && plain && name != "":
@@ -243,41 +245,15 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.unknown(text, quoted)
 }
 
-// ansi decodes the text of $'...', or all such texts of a word. What is no escape stands for itself.
-func ansi(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		r, n := escapeSequence(s[i:])
-		if at := strings.IndexByte("abefnrtvE", s[i]); at >= 0 {
-			b.WriteByte("\a\b\x1b\f\n\r\t\v\x1b"[at])
-		} else if n == 0 {
-			b.WriteByte(s[i])
-		} else {
-			if s[i]|0x20 == 'u' {
-				b.WriteRune(r)
-			} else {
-				b.WriteByte(byte(r))
-			}
-			i += n - 1
-		}
-	}
-	return b.String()
-}
-
 // pieceEnds end a path for some program. A ${...} stays whole.
 const pieceEnds = "'\"`<>()=;|&,{}[]%"
 
-// eachPiece splits a word at whatever may end a path for another program.
-func eachPiece(token string, yield func(string)) {
+// EachPiece splits a word at whatever may end a path for another program.
+func EachPiece(token string, yield func(string)) {
 	begin := 0
 	piece := func(end int) {
 		if w := token[begin:end]; w != "" {
-			if quoted := begin > 1 && token[begin-2] == '('; isEscape(w) || strings.Trim(w, "/") == "" && !quoted {
+			if quoted := begin > 1 && token[begin-2] == '('; IsEscape(w) || strings.Trim(w, "/") == "" && !quoted {
 				return // '/' is a character, ('/') an argument, \; no path
 			}
 			yield(w)
@@ -285,7 +261,7 @@ func eachPiece(token string, yield func(string)) {
 	}
 	for i := 0; i < len(token); i++ {
 		if token[i] == '$' && i+1 < len(token) && token[i+1] == '{' {
-			if _, _, n := dollarName(token[i:]); n > 0 {
+			if _, _, n := DollarName(token[i:]); n > 0 {
 				i += n - 1
 				continue
 			}
@@ -298,13 +274,13 @@ func eachPiece(token string, yield func(string)) {
 	piece(len(token))
 }
 
-// isEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.
-func isEscape(w string) bool {
-	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !isLetter(w[1]) && !isUNC(w))
+// IsEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.
+func IsEscape(w string) bool {
+	return w != "" && w[0] == '\\' && (strings.Trim(w, `\`) == "" || !chars.IsLetter(w[1]) && !chars.IsUNC(w))
 }
 
-// isSubstitution reports s|x|y| of sed that neither reads nor writes.
-func isSubstitution(s string) bool {
+// IsSubstitution reports s|x|y| of sed that neither reads nor writes.
+func IsSubstitution(s string) bool {
 	file, ok := sedWrites(s)
 	return ok && file == ""
 }
@@ -312,7 +288,7 @@ func isSubstitution(s string) bool {
 // sedWrites reads s|x|y|w FILE of sed.
 func sedWrites(s string) (file string, ok bool) {
 	s = strings.TrimLeft(s, "0123456789,$")
-	if len(s) < 4 || s[0] != 's' || isLetter(s[1]) || isDigit(s[1]) || isBlank(rune(s[1])) {
+	if len(s) < 4 || s[0] != 's' || chars.IsLetter(s[1]) || chars.IsDigit(s[1]) || chars.IsBlank(rune(s[1])) {
 		return "", false
 	}
 	parts := strings.SplitN(s[2:], s[1:2], 3)

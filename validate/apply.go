@@ -4,29 +4,30 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/access"
 )
 
 // This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says.
 
-// A unit is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
+// A candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
 // kernel follows it, and cleaned before it is followed.
-type unit struct {
+type candidate struct {
 	place rootsmgr.Place
 	known bool     // place is: the path could be resolved
 	hard  bool     // denied before any rule
 	alone Decision // by the boundary
 }
 
-// tally is what the units of one finding mean to the rules.
-type tally struct {
-	hard  bool // a unit is denied before any rule
+// candidates are what those of one finding mean to the rules.
+type candidates struct {
+	hard  bool // a candidate is denied before any rule
 	many  bool // more kinds than are kept, which denies
-	kinds []unitKind
+	kinds []candidateKind
 }
 
-// unitKind is all that the rules can tell units apart by.
-type unitKind struct {
+// candidateKind is all that the rules can tell candidates apart by.
+type candidateKind struct {
 	id      int    // its index
 	hits    []bool // by rule of the ruling
 	alone   Decision
@@ -36,12 +37,12 @@ type unitKind struct {
 
 const maxKinds = 256
 
-// weigh takes a unit into the tally of its finding.
-func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
-	t := out.tally
+// addCandidate takes a candidate into those of its finding.
+func (j *judge) addCandidate(out *Judged, u *candidate, r *Reading) {
+	t := out.candidates
 	if t == nil {
-		t = &tally{}
-		out.tally = t
+		t = &candidates{}
+		out.candidates = t
 	}
 	if t.hard = t.hard || u.hard; t.hard {
 		return
@@ -55,11 +56,11 @@ func (j *judge) weigh(out *Judged, u *unit, r *Reading) {
 		rule := &j.c.policy.rules[at]
 		j.hits = append(j.hits, rule.roles.Has(out.Role) && j.isAbout(rule, &facts, u.known) || u.known && j.takesAlong(rule, out.Role, &u.place))
 	}
-	r.kind = t.keep(unitKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
+	r.kind = t.keep(candidateKind{hits: j.hits, alone: u.alone, granted: j.granted(out.Role, &u.place), leads: r.Leads})
 }
 
 // keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
-func (t *tally) keep(k unitKind) int {
+func (t *candidates) keep(k candidateKind) int {
 	for i := range t.kinds {
 		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
 			return i
@@ -76,21 +77,21 @@ func (t *tally) keep(k unitKind) int {
 
 // join takes in what was found when the same finding was read from other directories: more, which is of no use then.
 func (out *Judged) join(more *Judged) {
-	if out.tally == nil || more.tally == nil {
+	if out.candidates == nil || more.candidates == nil {
 		return
 	}
-	out.tally.hard, out.tally.many = out.tally.hard || more.tally.hard, out.tally.many || more.tally.many
+	out.candidates.hard, out.candidates.many = out.candidates.hard || more.candidates.hard, out.candidates.many || more.candidates.many
 	for i := range more.Readings {
-		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.tally.kinds) {
-			r.kind = out.tally.keep(more.tally.kinds[r.kind])
+		if r := &more.Readings[i]; r.kind >= 0 && r.kind < len(more.candidates.kinds) {
+			r.kind = out.candidates.keep(more.candidates.kinds[r.kind])
 		}
 	}
-	for _, k := range more.tally.kinds { // of readings that were not kept
-		out.tally.keep(k)
+	for _, k := range more.candidates.kinds { // of readings that were not kept
+		out.candidates.keep(k)
 	}
 }
 
-// ruled is what the rules say of some units.
+// ruled is what the rules say of some candidates.
 type ruled struct {
 	decision Decision
 	code     string
@@ -100,7 +101,7 @@ type ruled struct {
 
 // rule decides a finding by its rules; where none is about it, it stays as the boundary has it.
 func (j *judge) rule(out *Judged) {
-	t := out.tally
+	t := out.candidates
 	switch {
 	case t == nil || t.hard:
 	case t.many:
@@ -122,28 +123,28 @@ func (j *judge) rule(out *Judged) {
 	}
 }
 
-// decide is P1: the first rule that matches. One that denies or escalates matches where any unit does, one that allows
-// where all do. A rule that escalates asks about the units that it matches; the others are decided without it, and where
+// decide is P1: the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
+// where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and where
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
-// kinds of units that a grant is missing for.
-func (j *judge) decide(units []unitKind, asks []bool) ruled {
+// kinds of candidates that a grant is missing for.
+func (j *judge) decide(candidates []candidateKind, asks []bool) ruled {
 	for i, at := range j.ruling.rules {
 		r := j.c.policy.rules[at].Rule
-		first := slices.IndexFunc(units, func(u unitKind) bool { return u.hits[i] })
+		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
 		if first < 0 {
 			continue
 		}
-		leads := units[first].leads
+		leads := candidates[first].leads
 		switch r.Then {
 		case Allow:
-			if !slices.ContainsFunc(units, func(u unitKind) bool { return !u.hits[i] }) {
+			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.hits[i] }) {
 				return ruled{Allow, CodeRuleAllow, r, leads}
 			}
 		case Escalate:
-			var rest []unitKind
+			var rest []candidateKind
 			out := ruled{Allow, CodeGranted, r, leads}
-			for _, u := range units {
+			for _, u := range candidates {
 				switch {
 				case !u.hits[i]:
 					rest = append(rest, u)
@@ -166,14 +167,14 @@ func (j *judge) decide(units []unitKind, asks []bool) ruled {
 			return ruled{Deny, CodeRuleDeny, r, leads}
 		}
 	}
-	return j.decideEach(units)
+	return j.decideEach(candidates)
 }
 
-// decideEach decides units of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// decideEach decides candidates of which no rule denies or escalates any, and no rule allows all: each has to be inside the
 // boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
-func (j *judge) decideEach(units []unitKind) ruled {
+func (j *judge) decideEach(candidates []candidateKind) ruled {
 	out := ruled{decision: Allow}
-	for _, u := range units {
+	for _, u := range candidates {
 		if u.alone == Allow {
 			continue
 		}
@@ -257,14 +258,14 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (j *judge) takesAlong(r *compiled, role Role, p *rootsmgr.Place) bool {
-	return role == RoleDelete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+func (j *judge) takesAlong(r *compiled, role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
 		(j.c.below(p.Readings.Physical, r.dir.Path) || j.c.below(p.Readings.Cleaned, r.dir.Path))
 }
 
 // takesAny is takesAlong for the rules about a tool.
-func (j *judge) takesAny(role Role, p *rootsmgr.Place) bool {
-	return role == RoleDelete && j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
+func (j *judge) takesAny(role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		return r.roles.Has(role) && j.takesAlong(r, role, p)
 	})
@@ -272,18 +273,18 @@ func (j *judge) takesAny(role Role, p *rootsmgr.Place) bool {
 
 // matchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
-func (j *judge) matchesArea(role Role, p string) bool {
+func (j *judge) matchesArea(role access.Role, p string) bool {
 	return j.confined(role) && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
 			return false
 		}
-		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == RoleDelete && j.c.below(p, r.dir.Path)
+		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == access.Delete && j.c.below(p, r.dir.Path)
 	})
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
-func (j *judge) granted(role Role, p *rootsmgr.Place) bool {
+func (j *judge) granted(role access.Role, p *rootsmgr.Place) bool {
 	return slices.ContainsFunc(j.w.Grants, func(g Grant) bool {
 		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && j.covers(&g, p.Readings.Physical) && j.covers(&g, p.Readings.Cleaned)
 	})
@@ -317,7 +318,7 @@ func (j *judge) capped(p *rootsmgr.Place) bool {
 }
 
 // confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
-func (j *judge) confined(role Role) bool {
+func (j *judge) confined(role access.Role) bool {
 	return j.ruling != nil && j.ruling.confines && slices.ContainsFunc(j.ruling.rules, func(at int32) bool {
 		r := &j.c.policy.rules[at]
 		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
@@ -326,7 +327,7 @@ func (j *judge) confined(role Role) bool {
 
 // touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
 // not count inside the boundary, where everything else is allowed.
-func (j *judge) touches(role Role, p *rootsmgr.Place) bool {
+func (j *judge) touches(role access.Role, p *rootsmgr.Place) bool {
 	if !j.confined(role) || p.Path == "" {
 		return false
 	}
@@ -385,7 +386,7 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 	if p.Exists {
 		return false
 	}
-	if f.Role == RoleRead {
+	if f.Role == access.Read {
 		return true
 	}
 	parent := j.c.parent(p.Path)

@@ -1,20 +1,23 @@
-package validate
+package shell
 
 import (
 	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
 )
 
-// A shellPart is a text that is being read, of which nodes are parts.
-type shellPart struct {
-	*shellReader
+// A part is a text that is being read, of which nodes are parts.
+type part struct {
+	*Reader
 	source string
 }
 
 // list reads commands one after the other.
-func (r *shellPart) list(stmts []*syntax.Stmt, in scope) {
+func (r *part) list(stmts []*syntax.Stmt, in scope) {
 	for _, s := range stmts {
 		r.stmt(s, in)
 		r.where.boundary()
@@ -22,33 +25,33 @@ func (r *shellPart) list(stmts []*syntax.Stmt, in scope) {
 }
 
 // apart reads commands that run in a shell of their own.
-func (r *shellPart) apart(stmts []*syntax.Stmt, in scope) {
+func (r *part) apart(stmts []*syntax.Stmt, in scope) {
 	before := r.where
 	r.list(stmts, in)
 	r.where = before
 }
 
 // perhaps reads commands that may run or not, and in whichever shell.
-func (r *shellPart) perhaps(in scope, read func(in scope)) {
+func (r *part) perhaps(in scope, read func(in scope)) {
 	before := r.where
 	read(in)
 	r.where.join(before)
 }
 
 // again reads commands that may run more than once: where the last of them goes is where the first may start.
-func (r *shellPart) again(in scope, read func(in scope)) {
-	first, before := len(r.items), r.where
+func (r *part) again(in scope, read func(in scope)) {
+	first, before := len(r.Items), r.where
 	read(in)
 	if r.where.dir != before.dir {
-		for i := first; i < len(r.items); i++ {
-			r.items[i].course = course{dir: r.where.dir}
+		for i := first; i < len(r.Items); i++ {
+			r.Items[i].Course = Course{Dir: r.where.dir}
 		}
 	}
 	r.where.join(before)
 }
 
 // stmt reads one command with its redirections.
-func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
+func (r *part) stmt(s *syntax.Stmt, in scope) {
 	if s == nil { // time, of nothing
 		return
 	}
@@ -60,10 +63,10 @@ func (r *shellPart) stmt(s *syntax.Stmt, in scope) {
 	before := r.where
 	for _, red := range s.Redirs {
 		in.filed = in.filed || intoFile(red)
-		r.reads = r.reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
+		r.Reads = r.Reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
 	}
 	call, simple := s.Cmd.(*syntax.CallExpr)
-	var program *program
+	var program *Program
 	if simple {
 		program = r.call(call, len(s.Redirs) > 0, in)
 	} else {
@@ -90,11 +93,11 @@ func intoFile(red *syntax.Redirect) bool {
 }
 
 // outputs are no files.
-var outputs = wordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
+var outputs = chars.WordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
 
 // redirect reads the target of a redirection, or what a program is given to read.
-func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
-	item := shellItem{captured: in.captured, filed: in.filed}
+func (r *part) redirect(red *syntax.Redirect, program *Program, in scope) {
+	item := Item{Captured: in.captured, Filed: in.filed}
 	switch red.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		body := red.Hdoc
@@ -105,11 +108,11 @@ func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
 			return
 		}
 		if program != nil {
-			item.use = program.stdin
+			item.Use = program.stdin
 		}
 		quoted := red.Op == syntax.Hdoc || red.Op == syntax.DashHdoc
-		for _, w := range r.words(body, quoted, in.inside(item.kind)) {
-			item.shellWord, item.crude = w, quoted && item.kind == usePath
+		for _, w := range r.words(body, quoted, in.inside(item.Kind)) {
+			item.Word, item.Crude = w, quoted && item.Kind == UsePath
 			r.use(item)
 		}
 		return
@@ -118,30 +121,30 @@ func (r *shellPart) redirect(red *syntax.Redirect, program *program, in scope) {
 			return
 		}
 	}
-	item.use = use{role: RoleWrite, known: true}
-	item.seat = seatWritten
+	item.Use = Use{Role: access.Write, Known: true}
+	item.Position = Written
 	if red.Op == syntax.RdrIn {
-		item.use, item.seat, item.redirect = use{role: RoleRead, known: true}, seatPlain, true
+		item.Use, item.Position, item.Redirect = Use{Role: access.Read, Known: true}, Plain, true
 	}
 	for _, w := range r.words(red.Word, false, scope{captured: true}) {
-		item.shellWord = w
+		item.Word = w
 		r.use(item)
 	}
 }
 
 // inside is the scope of a substitution in a word of some use: what it prints becomes part of that word.
-func (in scope) inside(kind useKind) scope {
+func (in scope) inside(kind Kind) scope {
 	switch kind {
-	case useText, useRemote, useWorkdir:
+	case useText, useRemote, UseWorkdir:
 		return scope{}
-	case usePrint:
+	case UsePrint:
 		return scope{captured: in.captured, filed: in.filed}
 	}
 	return scope{captured: true}
 }
 
 // command reads what is no simple command.
-func (r *shellPart) command(cmd syntax.Command, in scope) {
+func (r *part) command(cmd syntax.Command, in scope) {
 	switch c := cmd.(type) {
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
@@ -183,13 +186,13 @@ func (r *shellPart) command(cmd syntax.Command, in scope) {
 			r.perhaps(in, func(in scope) { r.list(item.Stmts, in) })
 		}
 	case *syntax.FuncDecl:
-		r.odd = true
+		r.Odd = true
 		r.again(in, func(in scope) { r.stmt(c.Body, in) })
 	case *syntax.TimeClause:
 		in.timed = true
 		r.perhaps(in, func(in scope) { r.stmt(c.Stmt, in) })
 	case *syntax.CoprocClause:
-		r.odd = true
+		r.Odd = true
 		r.perhaps(scope{captured: true}, func(in scope) { r.stmt(c.Stmt, in) })
 	case *syntax.DeclClause:
 		for _, a := range c.Args {
@@ -207,7 +210,7 @@ func (r *shellPart) command(cmd syntax.Command, in scope) {
 }
 
 // andOr reads a && b || c, which the parser nests to the left.
-func (r *shellPart) andOr(c *syntax.BinaryCmd, in scope) {
+func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
 	stmts, ops := []*syntax.Stmt{c.Y}, []syntax.BinCmdOperator{c.Op}
 	for {
 		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
@@ -220,7 +223,7 @@ func (r *shellPart) andOr(c *syntax.BinaryCmd, in scope) {
 	r.stmt(c.X, in)
 	for i := len(stmts) - 1; i >= 0; i-- {
 		if ops[i] == syntax.OrStmt {
-			r.where.sure, in.maybe = sureNot, true
+			r.where.sure, in.maybe = SureNot, true
 		}
 		r.where.chance = r.where.chance || !r.where.moved
 		r.stmt(stmts[i], in)
@@ -228,7 +231,7 @@ func (r *shellPart) andOr(c *syntax.BinaryCmd, in scope) {
 }
 
 // pipe reads a | b | c. Each runs in a shell of its own, in most shells.
-func (r *shellPart) pipe(c *syntax.BinaryCmd, in scope) {
+func (r *part) pipe(c *syntax.BinaryCmd, in scope) {
 	stmts := []*syntax.Stmt{c.Y}
 	for {
 		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
@@ -254,85 +257,85 @@ func (r *shellPart) pipe(c *syntax.BinaryCmd, in scope) {
 }
 
 // filter reports a command that neither runs what it is given nor takes it for names, and whether it keeps it in a file.
-func (r *shellPart) filter(s *syntax.Stmt) (filter, files bool) {
+func (r *part) filter(s *syntax.Stmt) (filter, files bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false, false
 	}
-	var words []argument
+	var words []Argument
 	for _, arg := range call.Args {
 		for _, w := range r.render(arg, false) {
-			words = append(words, argument{text: w.text, loose: w.loose || w.option || strings.Contains(w.text, "files0")})
+			words = append(words, Argument{Text: w.Text, loose: w.loose || w.option || strings.Contains(w.Text, "files0")})
 		}
 	}
-	u := usageOf(words, false)
+	u := UsageOf(words, false)
 	for _, red := range s.Redirs {
 		files = files || intoFile(red)
 	}
-	for _, use := range u.uses {
-		files = files || use.role == RoleWrite
+	for _, use := range u.Uses {
+		files = files || use.Role == access.Write
 	}
-	return u.program.filter && !u.doubt, files
+	return u.Program.filter && !u.doubt, files
 }
 
 // call reads a simple command and returns the program that reads its standard input, nil where that is not known.
-func (r *shellPart) call(c *syntax.CallExpr, redirected bool, in scope) *program {
+func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	doubt := false
 	for _, a := range c.Assigns {
 		r.assign(a)
 		doubt = doubt || a.Name != nil && (strings.Contains(a.Name.Value, "OPT") || strings.Contains(a.Name.Value, "CONFIG")) // GREP_OPTIONS=-f/x
 	}
-	var words []shellWord
+	var words []Word
 	for _, w := range c.Args {
 		words = append(words, r.render(w, false)...)
 	}
 	if len(words) == 0 {
 		return nil
 	}
-	if strings.HasPrefix(words[0].text, "-") {
+	if strings.HasPrefix(words[0].Text, "-") {
 		name := "unnamed"
 		if in.timed {
 			name = "time" // no reserved word to some shells
 		}
-		words = append([]shellWord{{text: name}}, words...)
+		words = append([]Word{{Text: name}}, words...)
 	}
 	if !r.spend(4 * len(words)) {
 		return nil
 	}
-	list := make([]argument, len(words))
+	list := make([]Argument, len(words))
 	for i, w := range words {
-		list[i] = argument{w.text, w.loose, w.option}
-		r.reads = r.reads || i > 0 && strings.HasPrefix(w.text, "-") && (strings.Contains(w.text, "from") || strings.Contains(w.text, "stdin"))
+		list[i] = Argument{w.Text, w.loose, w.option}
+		r.Reads = r.Reads || i > 0 && strings.HasPrefix(w.Text, "-") && (strings.Contains(w.Text, "from") || strings.Contains(w.Text, "stdin"))
 	}
-	u := usageOf(list, doubt)
-	r.reads = r.reads || !u.program.leaf && !u.program.filter
-	r.roams = r.roams || u.roams()
-	r.odd = r.odd || u.program.shells || words[0].loose || words[0].option
+	u := UsageOf(list, doubt)
+	r.Reads = r.Reads || !u.Program.leaf && !u.Program.filter
+	r.roams = r.roams || u.Roams()
+	r.Odd = r.Odd || u.Program.shells || words[0].loose || words[0].option
 	for i, w := range words {
-		item := shellItem{use: u.uses[i], shellWord: w, captured: in.captured, filed: in.filed}
-		if item.kind == useCommand && item.known {
-			item.seat = seatCommand
+		item := Item{Use: u.Uses[i], Word: w, Captured: in.captured, Filed: in.filed}
+		if item.Kind == UseCommand && item.Known {
+			item.Position = Command
 		}
-		r.within(w, in.inside(item.kind))
-		if item.kind == useMove {
+		r.within(w, in.inside(item.Kind))
+		if item.Kind == useMove {
 			before := r.where
-			r.where.move(w.text[min(item.at, len(w.text)):], sureNot)
+			r.where.move(w.Text[min(item.At, len(w.Text)):], SureNot)
 			defer func() { r.where = before }()
 		}
 		r.use(item)
 	}
-	if u.here {
-		r.add(shellItem{shellWord: shellWord{text: "."}, use: use{role: RoleDelete, known: true}})
+	if u.Here {
+		r.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
 	}
 	r.moves(words, &u, c, redirected, in)
 	if u.doubt {
 		return nil
 	}
-	return u.program
+	return u.Program
 }
 
 // assign reads NAME=VALUE.
-func (r *shellPart) assign(a *syntax.Assign) {
+func (r *part) assign(a *syntax.Assign) {
 	if a.Index != nil {
 		r.arithmetic(a.Index)
 	}
@@ -354,11 +357,11 @@ func (r *shellPart) assign(a *syntax.Assign) {
 		return
 	}
 	for _, w := range r.words(a.Value, false, scope{captured: true}) {
-		r.odd = r.odd || name == "PATH" && !systemPath.MatchString(w.text)
+		r.Odd = r.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
 		if name != "" && !a.Naked {
-			w.text, w.pattern = name+"="+w.text, name+"="+w.pattern
+			w.Text, w.Pattern = name+"="+w.Text, name+"="+w.Pattern
 		}
-		r.use(shellItem{use: use{kind: useAssign}, shellWord: w})
+		r.use(Item{Use: Use{Kind: UseAssign}, Word: w})
 	}
 }
 
@@ -366,14 +369,14 @@ func (r *shellPart) assign(a *syntax.Assign) {
 var systemPath = regexp.MustCompile(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that is one, in no command.
-func (r *shellPart) path(w *syntax.Word) {
+func (r *part) path(w *syntax.Word) {
 	for _, w := range r.words(w, false, scope{captured: true}) {
-		r.use(shellItem{shellWord: w})
+		r.use(Item{Word: w})
 	}
 }
 
 // words forms the words that one makes, and reads the substitutions in it.
-func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
+func (r *part) words(w *syntax.Word, quoted bool, in scope) []Word {
 	if w == nil {
 		return nil
 	}
@@ -385,7 +388,7 @@ func (r *shellPart) words(w *syntax.Word, quoted bool, in scope) []shellWord {
 }
 
 // within reads the substitutions in a word.
-func (r *shellPart) within(w shellWord, in scope) {
+func (r *part) within(w Word, in scope) {
 	for _, value := range w.values {
 		if r.enter() {
 			r.path(value)
@@ -395,10 +398,10 @@ func (r *shellPart) within(w shellWord, in scope) {
 	for _, node := range w.nodes {
 		switch n := node.(type) {
 		case *syntax.CmdSubst:
-			r.reads = r.reads || in.captured
+			r.Reads = r.Reads || in.captured
 			r.apart(n.Stmts, in)
 		case *syntax.ProcSubst:
-			r.reads = true
+			r.Reads = true
 			r.apart(n.Stmts, scope{captured: true})
 		case *syntax.Word:
 			if r.enter() {
@@ -412,7 +415,7 @@ func (r *shellPart) within(w shellWord, in scope) {
 }
 
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
-func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
+func (r *part) arithmetic(x syntax.ArithmExpr) {
 	if !r.enter() {
 		r.depth--
 		return
@@ -431,8 +434,8 @@ func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
 			continue
 		case *syntax.Word:
 			for _, w := range r.words(e, true, scope{captured: true}) {
-				if strings.ContainsAny(w.text, "$`") { // let 'x[$(y)]' runs y
-					r.use(shellItem{shellWord: w})
+				if strings.ContainsAny(w.Text, "$`") { // let 'x[$(y)]' runs y
+					r.use(Item{Word: w})
 				}
 			}
 		}
@@ -442,7 +445,7 @@ func (r *shellPart) arithmetic(x syntax.ArithmExpr) {
 }
 
 // test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
-func (r *shellPart) test(x syntax.TestExpr) {
+func (r *part) test(x syntax.TestExpr) {
 	if !r.enter() {
 		r.depth--
 		return
@@ -461,18 +464,18 @@ func (r *shellPart) test(x syntax.TestExpr) {
 		r.test(t.X)
 	case *syntax.Word:
 		for _, w := range r.words(t, false, scope{captured: true}) {
-			r.use(shellItem{use: use{kind: useWord, role: RoleRead, known: true}, shellWord: w})
+			r.use(Item{Use: Use{Kind: useWord, Role: access.Read, Known: true}, Word: w})
 		}
 	}
 	r.depth--
 }
 
 // use keeps a word, and reads it further where it is a shell string.
-func (r *shellPart) use(item shellItem) {
+func (r *part) use(item Item) {
 	r.add(item)
-	if item.kind == useShell && r.fault == "" {
+	if item.Kind == UseShell && r.Fault == "" {
 		before := r.where
-		r.text(strings.ReplaceAll(item.text[min(item.at, len(item.text)):], substituted, "."), scope{captured: item.captured, filed: item.filed})
+		r.text(strings.ReplaceAll(item.Text[min(item.At, len(item.Text)):], substituted, "."), scope{captured: item.Captured, filed: item.Filed})
 		r.where = before
 	}
 }

@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"bytes"
@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // Most arguments are objects of plain values and fit their schema. To see that they do takes no copy of them: a quick
@@ -58,10 +61,10 @@ type member struct {
 	required bool
 }
 
-var kindOfType = map[string]kind{"null": kNull, "boolean": kBool, "object": kObject, "array": kArray, "number": kNumber, "integer": kNumber, "string": kString}
+var kindOfType = map[string]strictjson.Kind{"null": strictjson.Null, "boolean": strictjson.Bool, "object": strictjson.Object, "array": strictjson.Array, "number": strictjson.Number, "integer": strictjson.Number, "string": strictjson.String}
 
 // quickReads are the fields of a schema that a quick one is made of, and those that refuse nothing.
-var quickReads = wordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
+var quickReads = chars.WordSet("Bool Types Enum Required Properties AdditionalProperties Items Items2020 MinItems MaxItems MinLength MaxLength " +
 	"Minimum Maximum ExclusiveMinimum ExclusiveMaximum DraftVersion Location ID Format Title Description Default Comment ReadOnly WriteOnly Examples Deprecated")
 
 // quickOf reads a compiled schema; nil where it lets anything pass.
@@ -125,43 +128,43 @@ func quickOf(s *jsonschema.Schema) *quick {
 	return q
 }
 
-// plainly reports whether the arguments fit for certain, which a schema that was
+// Plainly reports whether the arguments fit for certain, which a schema that was
 // not read never says.
-func (s *schema) plainly(t *tree) bool { return s.quick != nil && s.quick.fits(t, 0) }
+func (s *Schema) Plainly(t *strictjson.Tree) bool { return s.quick != nil && s.quick.fits(t, 0) }
 
 // fits reports whether a value fits for certain.
-func (q *quick) fits(t *tree, at int32) bool {
+func (q *quick) fits(t *strictjson.Tree, at int32) bool {
 	if q == nil {
 		return true
 	}
-	n := &t.nodes[at]
-	if q.unsure || q.kinds != 0 && q.kinds&(1<<n.kind) == 0 {
+	n := &t.Nodes[at]
+	if q.unsure || q.kinds != 0 && q.kinds&(1<<n.Kind) == 0 {
 		return false
 	}
-	raw := t.docs[n.doc][n.off:n.end]
-	switch n.kind {
-	case kObject:
+	raw := t.Whole(at)
+	switch n.Kind {
+	case strictjson.Object:
 		return q.texts == nil && q.fitsObject(t, n)
-	case kArray:
+	case strictjson.Array:
 		return q.texts == nil && q.fitsArray(t, n)
-	case kString:
+	case strictjson.String:
 		if q.texts == nil && !q.count.set() {
 			return true
 		}
 		raw = raw[1 : len(raw)-1]
-		return n.flags&fValueEscaped == 0 && (q.texts == nil || q.texts[string(raw)]) && (!q.count.set() || q.count.holds(int64(utf8.RuneCount(raw))))
-	case kNumber:
+		return !t.IsEscaped(at) && (q.texts == nil || q.texts[string(raw)]) && (!q.count.set() || q.count.holds(int64(utf8.RuneCount(raw))))
+	case strictjson.Number:
 		return q.texts == nil && q.fitsNumber(raw)
 	}
 	return q.texts == nil
 }
 
-func (q *quick) fitsArray(t *tree, n *node) bool {
+func (q *quick) fitsArray(t *strictjson.Tree, n *strictjson.Node) bool {
 	if q.items == nil && !q.size.set() {
 		return true
 	}
 	count := int64(0)
-	for c := n.first; c > 0; c = t.nodes[c].next {
+	for c := n.First; c > 0; c = t.Nodes[c].Next {
 		if !q.items.fits(t, c) {
 			return false
 		}
@@ -183,14 +186,14 @@ func (q *quick) fitsNumber(raw []byte) bool {
 	return err == nil && q.value.holds(v)
 }
 
-func (q *quick) fitsObject(t *tree, n *node) bool {
+func (q *quick) fitsObject(t *strictjson.Tree, n *strictjson.Node) bool {
 	missing := q.required
-	for c := n.first; c > 0; c = t.nodes[c].next {
-		m := &t.nodes[c]
-		if m.flags&fNameEscaped != 0 {
+	for c := n.First; c > 0; c = t.Nodes[c].Next {
+		raw, plain := t.RawName(c)
+		if !plain {
 			return false
 		}
-		is := q.members[string(t.docs[m.doc][m.koff+1:m.kend-1])]
+		is := q.members[string(raw)]
 		sub := is.schema
 		if !is.declared {
 			if !q.open {

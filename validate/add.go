@@ -1,19 +1,28 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/schema"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
+)
 
 // seen is what two findings of one string are the same by.
 type seen struct {
 	value               string
 	written, weak, runs bool
 	uri, text, glob     bool
-	course              course
+	course              shell.Course
 }
 
 // add completes a finding and keeps it, once for each string and value.
 func (d *detector) add(f Finding, p place) {
-	d.sit(f.seat, f.Member)
-	if f.Conditional() && d.course != (course{}) {
+	d.from(f.node, f.Member)
+	if f.Conditional() && d.course != (shell.Course{}) {
 		f.course = d.course
 	}
 	key := seen{f.Value, f.written, f.weak, f.runs, f.form == formURI, f.form == formText, f.form == formGlob, f.course}
@@ -22,7 +31,7 @@ func (d *detector) add(f Finding, p place) {
 	if again && (before || f.relative()) {
 		return
 	}
-	if !d.work.spend(findSteps) {
+	if !d.work.Spend(budget.FindSteps) {
 		return
 	}
 	if d.at.seen == nil {
@@ -33,28 +42,28 @@ func (d *detector) add(f Finding, p place) {
 		f.How = HowURI
 	}
 	f.Raw, f.Pointer, f.declare = d.at.raw, d.at.pointer, d.at.declare
-	if r := p.rule; r != nil && r.Role != RoleNone && !f.Member {
+	if r := p.rule; r != nil && r.Role != access.None && !f.Member {
 		f.Role = r.Role
 		if r.Base != "" {
 			f.Base = baseFor(r.Base, f.Pointer)
-			if at := d.t.lookup(f.Base); at >= 0 && d.t.nodes[at].kind == kString {
-				f.BaseDir = d.t.str(at)
+			if at := d.t.Lookup(f.Base); at >= 0 && d.t.Nodes[at].Kind == strictjson.String {
+				f.BaseDir = d.t.Str(at)
 			}
 		}
 	} else {
 		f.Role = d.role(p.key)
-		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != HowFormat
+		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
 	f.inShell = d.inShell
-	if d.cmd.role != RoleNone && !f.Member {
-		f.Role, f.assumed = d.cmd.role, false
+	if d.cmd.Role != access.None && !f.Member {
+		f.Role, f.assumed = d.cmd.Role, false
 	}
 	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
-	f.makes = f.written || d.writes || d.cmd.role == RoleWrite
+	f.makes = f.written || d.writes || d.cmd.Role == access.Write
 	if f.relative() && !d.at.member {
-		f.runs = f.runs || d.isProgram(f.seat, p)
+		f.runs = f.runs || d.isProgram(f.node, p)
 	}
-	f.context = p.key >= 0 && !f.Member && isContext(&d.t.room, d.t.name(p.key))
+	f.context = p.key >= 0 && !f.Member && isContext(d.keys, d.t.Name(p.key))
 	d.findings = append(d.findings, f)
 }
 
@@ -64,48 +73,48 @@ func (d *detector) isProgram(id int32, p place) bool {
 	if d.inWords {
 		return false // of a command line; its command word says so itself
 	}
-	n := &d.t.nodes[id]
-	if n.kend == 0 && d.t.nodes[n.parent].kind == kArray {
+	n := &d.t.Nodes[id]
+	if !d.t.IsMember(id) && d.t.Nodes[n.Parent].Kind == strictjson.Array {
 		return d.leadsVector(id, p)
 	}
-	return p.key >= 0 && programWords[lastWord(d.t, p.key)]
+	return p.key >= 0 && programWords[d.lastWord(p.key)]
 }
 
 // leadsVector reports an element of an array that is the program itself.
 func (d *detector) leadsVector(id int32, p place) bool {
-	n := &d.t.nodes[id]
-	if n.kend != 0 || n.index != 0 || p.key < 0 || p.class != keyShell && lastWord(d.t, p.key) != "argv" {
+	n := &d.t.Nodes[id]
+	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != keyShell && d.lastWord(p.key) != "argv" {
 		return false
 	}
-	for c := d.t.nodes[d.t.nodes[p.key].parent].first; c > 0; c = d.t.nodes[c].next {
-		if c != p.key && d.t.nodes[c].kind == kString && d.t.nodes[c].kend > 0 && programWords[lastWord(d.t, c)] {
+	for c := d.t.Nodes[d.t.Nodes[p.key].Parent].First; c > 0; c = d.t.Nodes[c].Next {
+		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && programWords[d.lastWord(c)] {
 			return false
 		}
 	}
 	return true
 }
 
-// sit makes a string the one that findings come from.
-func (d *detector) sit(id int32, member bool) {
+// from makes a string the one that findings come from.
+func (d *detector) from(id int32, member bool) {
 	if d.at.pointer != "" && d.at.id == id && d.at.member == member {
 		return
 	}
 	raw := ""
 	if member {
-		raw = d.t.name(id)
+		raw = d.t.Name(id)
 	} else {
-		raw = d.t.str(id)
+		raw = d.t.Str(id)
 	}
-	d.at = seat{id: id, member: member, raw: strings.Clone(clip(raw, maxRaw)), pointer: d.t.pointer(id), declare: d.t.starred(id)}
+	d.at = source{id: id, member: member, raw: strings.Clone(chars.Clip(raw, maxRaw)), pointer: d.t.Pointer(id), declare: d.t.Starred(id)}
 }
 
-func (d *detector) role(key int32) Role {
+func (d *detector) role(key int32) access.Role {
 	if key < 0 {
 		return d.tool.traits.role
 	}
-	if d.roleSeen != RoleNone && d.roleKey == key {
+	if d.roleSeen != access.None && d.roleKey == key {
 		return d.roleSeen
 	}
-	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(&d.t.room, d.t.name(key))
+	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(d.keys, d.t.Name(key))
 	return d.roleSeen
 }

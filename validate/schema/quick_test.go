@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/strictjson"
 )
 
 // quickSchema draws schemas of the keywords that a quick schema knows, and of some that it does not.
@@ -89,19 +92,19 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 	sure, unsure := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		doc := quickSchema(t, 3)
-		s := &schema{doc: doc}
-		if err := s.load(); err != nil {
+		s, err := Compile(doc)
+		if err != nil {
 			return
 		}
 		for range 4 {
 			args := quickObject(t, 3)
-			tr := newTree(100)
-			if err := tr.parse([]byte(args), 1<<20); err != nil {
+			tr := strictjson.New(100)
+			if err := tr.Parse([]byte(args), 1<<20); err != nil {
 				t.Fatal(err)
 			}
-			quick := s.plainly(tr)
-			err := s.validate(tr.value(0), newBudget(0))
-			tr.free()
+			quick := s.Plainly(tr)
+			err := s.Validate(tr.Value(0), budget.New(0))
+			tr.Free()
 			raw, _ := json.Marshal(doc)
 			switch {
 			case quick && err != nil:
@@ -123,25 +126,25 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 func TestQuickKnowsEverydayCalls(t *testing.T) {
 	doc := `{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","properties":{"path":{"type":"string"},"mode":{"type":"string","enum":["r","w"]},
 		"head":{"type":"number"},"lines":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"deep":{"type":["string","null"]}},"additionalProperties":false}},"required":["path"],"additionalProperties":false}`
-	v, err := readSchema([]byte(doc), DefaultDepth)
+	v, err := Read([]byte(doc), strictjson.DefaultDepth)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &schema{doc: v}
-	if err := s.load(); err != nil {
+	s, err := Compile(v)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]bool{
 		`{"path":"/x\ny","mode":"r","head":1.5,"lines":[1,2],"o":{"deep":null}}`: true,
 		`{"path":5}`: false, `{}`: false, `{"path":"x","more":1}`: false, `{"path":"x","mode":"z"}`: false, `{"path":"x","lines":[1.5]}`: false, `{"path":"x","o":{"x":1}}`: false,
 	} {
-		tr := newTree(100)
-		if err := tr.parse([]byte(args), 1<<20); err != nil {
+		tr := strictjson.New(100)
+		if err := tr.Parse([]byte(args), 1<<20); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.plainly(tr); got != want {
+		if got := s.Plainly(tr); got != want {
 			t.Errorf("%s: %v", args, got)
 		}
-		tr.free()
+		tr.Free()
 	}
 }

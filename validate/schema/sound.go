@@ -1,42 +1,15 @@
-package validate
+package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Compiling a schema takes a fraction of a millisecond, most of it to find out whether it can be compiled. A hub with
 // many servers has thousands of tools, few of which are ever called. So a schema that is made of everyday keywords alone,
 // each with a value of the right shape, is known to compile and is compiled by the first call. It is no other schema: the
 // bytes are those that were listed, and should it not compile after all, the call is refused.
-
-// late is a Tool whose schema is not compiled yet.
-type late struct {
-	once sync.Once
-	tool *Tool
-	err  error
-}
-
-// ready returns t with its schema compiled.
-func (t *Tool) ready() (*Tool, error) {
-	if t.late == nil {
-		return t, nil
-	}
-	t.late.once.Do(func() {
-		full := *t
-		full.late = nil
-		if t.late.err = full.compile(&schema{doc: t.doc}); t.late.err == nil {
-			t.late.tool = &full
-		}
-	})
-	if t.late.err != nil {
-		return nil, &SchemaError{Code: CodeSchemaBudget, Message: fmt.Sprintf("the tool's schema could not be loaded, so the call was not made: %v", t.late.err)}
-	}
-	return t.late.tool, nil
-}
 
 // dialects are the values of $schema under which every keyword below means the same.
 var dialects = []string{
@@ -46,8 +19,8 @@ var dialects = []string{
 
 var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
 
-// sound reports whether a decoded schema compiles for certain. false means that it is not known.
-func sound(doc any, top bool) bool {
+// Sound reports whether a decoded schema compiles for certain. false means that it is not known.
+func Sound(doc any, top bool) bool {
 	if _, ok := doc.(bool); ok {
 		return true
 	}
@@ -74,7 +47,7 @@ func sound(doc any, top bool) bool {
 var everyday map[string]func(any) bool
 
 func init() {
-	schema := func(v any) bool { return sound(v, false) }
+	schema := func(v any) bool { return Sound(v, false) }
 	schemas := func(v any) bool {
 		list, ok := v.([]any)
 		return ok && len(list) > 0 && !slices.ContainsFunc(list, func(v any) bool { return !schema(v) })

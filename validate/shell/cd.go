@@ -1,6 +1,7 @@
-package validate
+package shell
 
 import (
+	"mcphub/validate/chars"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -9,33 +10,33 @@ import (
 // whereabouts is where a shell string has gone.
 type whereabouts struct {
 	dir    string // every directory since the beginning, as cd names them, the latest last; NUL between
-	sure   surety
+	sure   Surety
 	firm   bool // the latest is where the rest runs even where a command failed in between
 	chance bool // the command runs only where another one has succeeded
 	moved  bool // the latest command was cd
 	lost   bool // it has gone further than can be followed
 }
 
-// course is where a shell string has gone: every directory since its beginning, the latest last, NUL between.
-type course struct {
-	dir  string
-	sure surety // that the latest is where the word is read from
-	lost bool   // something may have gone to a directory that nobody can tell
+// Course is where a shell string has gone: every directory since its beginning, the latest last, NUL between.
+type Course struct {
+	Dir  string
+	Sure Surety // that the latest is where the word is read from
+	Lost bool   // something may have gone to a directory that nobody can tell
 }
 
-// surety is whether the latest directory is where the rest of a shell string runs.
-type surety uint8
+// Surety is whether the latest directory is where the rest of a shell string runs.
+type Surety uint8
 
 const (
-	sureNot   surety = iota
+	SureNot   Surety = iota
 	sureThere        // it is, where there is such a directory
-	sureDone         // it is, or nothing runs: cd x && y
+	SureDone         // it is, or nothing runs: cd x && y
 )
 
 // boundary ends commands that run only where the former succeeded.
 func (w *whereabouts) boundary() {
-	if w.sure == sureDone {
-		w.sure = sureNot
+	if w.sure == SureDone {
+		w.sure = SureNot
 		if w.firm {
 			w.sure = sureThere
 		}
@@ -46,20 +47,20 @@ func (w *whereabouts) boundary() {
 // join takes in that what was read since may not have run here.
 func (w *whereabouts) join(before whereabouts) {
 	if w.dir != before.dir {
-		w.sure, w.firm = sureNot, false
+		w.sure, w.firm = SureNot, false
 	}
 }
 
 const maxMoves = 32
 
 // move goes to a directory from the latest.
-func (w *whereabouts) move(to string, sure surety) {
+func (w *whereabouts) move(to string, sure Surety) {
 	list := strings.Split(w.dir, "\x00")
 	list = append(list, chdir(list[len(list)-1], to))
 	if list[0] == "" {
 		list = list[1:]
 	}
-	w.lost = w.lost || len(list) > maxMoves || len(w.dir)+len(to) > maxMoves*maxTail
+	w.lost = w.lost || len(list) > maxMoves || len(w.dir)+len(to) > maxMoves*chars.MaxPath
 	if w.lost {
 		list = list[len(list)-1:]
 	}
@@ -77,7 +78,7 @@ func (w *whereabouts) rise() {
 		latest = latest[:i]
 		w.dir = latest + "\x00" + w.dir
 	}
-	w.sure = sureNot
+	w.sure = SureNot
 }
 
 // chdir is where cd goes from dir.
@@ -89,39 +90,39 @@ func chdir(dir, to string) string {
 }
 
 // moves follows cd.
-func (r *shellPart) moves(words []shellWord, u *usage, c *syntax.CallExpr, redirected bool, in scope) {
-	name := words[0].text
+func (r *part) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
+	name := words[0].Text
 	r.where.moved = false
 	switch {
-	case u.program == programs["cd"]:
-		var operands []shellWord
+	case u.Program == Programs["cd"]:
+		var operands []Word
 		for _, w := range words[1:] {
-			if w.text != "-P" && w.text != "-L" && w.text != "-e" && w.text != "-@" && w.text != "--" && w.text != "cd" {
+			if w.Text != "-P" && w.Text != "-L" && w.Text != "-e" && w.Text != "-@" && w.Text != "--" && w.Text != "cd" {
 				operands = append(operands, w)
 			}
 		}
 		if len(operands) == 0 {
-			r.add(shellItem{shellWord: shellWord{text: "~"}}) // home
-			r.where.move("~", sureNot)
+			r.add(Item{Word: Word{Text: "~"}}) // home
+			r.where.move("~", SureNot)
 			return
 		}
 		to := operands[0]
-		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.text != "" && to.text[0] != '-' && !strings.ContainsAny(to.text, "*?[]{}$~`!#\\ \x01")
-		sure := sureNot
-		known := r.where.dir == "" || r.where.sure != sureNot
+		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.Text != "" && to.Text[0] != '-' && !strings.ContainsAny(to.Text, "*?[]{}$~`!#\\ \x01")
+		sure := SureNot
+		known := r.where.dir == "" || r.where.sure != SureNot
 		if plain && known && !in.maybe {
-			sure = sureDone
+			sure = SureDone
 		}
 		r.roams = r.roams || !plain
-		r.where.firm = sure == sureDone && r.only && !r.where.chance
+		r.where.firm = sure == SureDone && r.only && !r.where.chance
 		r.only = r.where.firm
-		r.where.move(to.text, sure)
+		r.where.move(to.Text, sure)
 		r.where.moved = true
 	case name == "pushd" && len(words) > 1:
-		r.where.move(words[len(words)-1].text, sureNot)
+		r.where.move(words[len(words)-1].Text, SureNot)
 	case name == "mv" && r.where.dir != "":
 		r.where.rise()
-		r.odd = true
+		r.Odd = true
 	case name == "mkdir" || name == "set":
 	default:
 		r.only = false

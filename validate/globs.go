@@ -4,9 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/shell"
 )
 
 // A shell writes its globs out before the program sees them, so that a pattern may be the name of a symlink. The word
@@ -14,75 +17,9 @@ import (
 // directory of a rule: what else a pattern matches lies in the directory that it is matched in.
 
 const (
-	metas      = "*?[],{" // characters that a pattern gives a meaning to
-	hidden     = 0xe000   // a private rune stands for each of them where it was quoted
-	maxMatched = 1 << 12  // what one pattern may match
-	entrySteps = 1        // what it costs to read a directory entry, or to hold it against a pattern
+	maxMatched = 1 << 12 // what one pattern may match
+	entrySteps = 1       // what it costs to read a directory entry, or to hold it against a pattern
 )
-
-var unhide = func() *strings.Replacer {
-	var pairs []string
-	for _, c := range metas {
-		pairs = append(pairs, string(hidden+c), string(c))
-	}
-	return strings.NewReplacer(pairs...)
-}()
-
-// rangeBraces are {a..z} and {1..9}.
-var rangeBraces = regexp.MustCompile(`\{[^{},/\s]+\.\.[^{},/\s]+\}`)
-
-// bracket is one class of a pattern.
-var bracket = regexp.MustCompile(`\[[!^]?\]?(?:\[[:.=][^\]]*\]|[^\]/])*\]`)
-
-// matchable writes a component for path.Match. What [[:alpha:]] holds depends on the language: any character.
-func matchable(part string) string {
-	var b strings.Builder
-	for at := 0; ; {
-		m := bracket.FindStringIndex(part[at:])
-		if m == nil {
-			return b.String() + plainMatch.Replace(part[at:])
-		}
-		b.WriteString(plainMatch.Replace(part[at : at+m[0]]))
-		class := part[at+m[0]+1 : at+m[1]-1]
-		at += m[1]
-		if strings.TrimLeft(class, "!^") == "" { // [] and [!] stand for themselves
-			b.WriteString(`\[` + class + `\]`)
-			continue
-		}
-		if strings.Contains(class, "[:") || strings.Contains(class, "[.") || strings.Contains(class, "[=") {
-			b.WriteByte('?')
-			continue
-		}
-		b.WriteByte('[')
-		if class != "" && (class[0] == '!' || class[0] == '^') { // [] matches nothing
-			b.WriteByte('^')
-			class = class[1:]
-		}
-		b.WriteString(plainMatch.Replace(class) + "]")
-	}
-}
-
-// shellGlob keeps what a shell makes of a word with glob characters.
-func (d *detector) shellGlob(id int32, pattern string, p place) {
-	if len(pattern) > maxRaw || d.c.windows || !hasMeta(pattern) {
-		return
-	}
-	pattern = rangeBraces.ReplaceAllString(pattern, "*")
-	alternatives, ok := expandBraces(pattern)
-	if !ok {
-		d.add(Finding{Value: unhide.Replace(pattern), How: HowShell, form: formGlob, seat: id}, p)
-		return
-	}
-	for _, alt := range alternatives {
-		if alt != pattern {
-			d.word(id, unhide.Replace(alt), seatPlain, p, HowShell)
-		}
-		for alt != "" && hasMeta(alt) {
-			d.add(Finding{Value: unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, seat: id}, p)
-			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
-		}
-	}
-}
 
 // globWord yields what a glob word of a shell string matches now.
 func (j *judge) globWord(f *Finding, yield func(spelled)) {
@@ -103,7 +40,7 @@ func (j *judge) globWord(f *Finding, yield func(spelled)) {
 			}
 			continue
 		}
-		fixed := path.Dir(fixedPrefix(text) + "x")
+		fixed := path.Dir(shell.FixedPrefix(text) + "x")
 		j.matches(f, fixed, strings.TrimLeft(text[min(len(fixed), len(text)):], "/"), yield)
 	}
 }
@@ -134,18 +71,18 @@ type globber struct {
 // walk matches parts below dir. linked says that what has been matched so far went through a link or up. It is false
 // where there is more than can be looked at.
 func (g *globber) walk(dir string, parts []string, linked bool) bool {
-	for len(parts) > 0 && !hasMeta(parts[0]) {
-		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
+		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
-		if part := unhide.Replace(parts[0]); part != "" && part != "." {
+		if part := shell.Unhide.Replace(parts[0]); part != "" && part != "." {
 			dir = g.j.c.platform.Join(dir, part)
 			linked = linked || part == ".." || g.j.isLink(dir)
 		}
 		parts = parts[1:]
 	}
 	if len(parts) == 0 {
-		if !g.j.work.spend(lookSteps + len(dir)/byteSteps) {
+		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
 		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
@@ -158,12 +95,12 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	entries, err := g.j.list(dir)
 	if err != nil {
-		return !errors.Is(err, errBudget)
+		return !errors.Is(err, errSpentGlob)
 	}
-	if !g.j.work.spend(entrySteps * len(entries)) {
+	if !g.j.work.Spend(entrySteps * len(entries)) {
 		return false
 	}
-	pattern := matchable(parts[0])
+	pattern := shell.Matchable(parts[0])
 	if pattern == "**" && !g.walk(dir, parts[1:], linked) {
 		return false
 	}
@@ -203,7 +140,7 @@ func (g *globber) guarded(p string) bool {
 			if g.j.c.below(own, p) {
 				return true
 			}
-			if g.j.c.below(p, own) && g.f.Role == RoleDelete {
+			if g.j.c.below(p, own) && g.f.Role == access.Delete {
 				return true
 			}
 		}
@@ -211,14 +148,8 @@ func (g *globber) guarded(p string) bool {
 	return false
 }
 
-// plainMatch escapes what path.Match knows beyond a shell, and what was quoted.
-var plainMatch = func() *strings.Replacer {
-	pairs := []string{`\`, `\\`, "[", `\[`, "]", `\]`}
-	for _, c := range metas {
-		pairs = append(pairs, string(hidden+c), `\`+string(c))
-	}
-	return strings.NewReplacer(pairs...)
-}()
+// errSpentGlob is that a pattern matches more than anybody looks at.
+var errSpentGlob = errors.New("budget spent")
 
 // listed is one directory entry that a pattern may lead through: a link, a directory, or a file.
 type listed struct {
@@ -232,18 +163,18 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if l, ok := j.lists[dir]; ok {
 		return l, nil
 	}
-	if !j.work.spend(lookSteps) {
-		return nil, errBudget
+	if !j.work.Spend(budget.LookSteps) {
+		return nil, errSpentGlob
 	}
 	entries, err := j.c.list(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, errBudget // it cannot be told
+		return nil, errSpentGlob // it cannot be told
 	}
 	if err != nil {
 		return nil, err // a shell cannot read it either
 	}
-	if !j.work.spend(entrySteps * len(entries)) {
-		return nil, errBudget
+	if !j.work.Spend(entrySteps * len(entries)) {
+		return nil, errSpentGlob
 	}
 	list := make([]listed, 0, len(entries))
 	for _, e := range entries {

@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"cmp"
@@ -15,42 +15,35 @@ import (
 	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
 // be made to cost anything; past a limit the call is denied, never let through unchecked.
 const (
-	schemaNodes    = 1 << 16
-	schemaFrames   = 1 << 12                // of the stack, while a value is held against a schema
+	maxNodes       = 1 << 16
+	maxFrames      = 1 << 12                // of the stack, while a value is held against a schema
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
 	mostCauses     = 64 // at one place, of which the first three are told
 )
 
-// SchemaError is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.
-type SchemaError struct {
-	Code    string // CodeSchemaViolation or CodeSchemaBudget
-	Pointer string // of the argument, RFC 6901
-	Message string
-}
-
-func (e *SchemaError) Error() string {
-	return fmt.Sprintf("argument %s: %s", quoteForMessage(e.Pointer), e.Message)
-}
-
 var errBudget = errors.New("budget spent")
 
 // meter is what one validation may still spend: steps of the call's budget, and time of regular expressions, which
 // nobody can count the work of. It belongs to one instance.
 type meter struct {
-	work  *budget
+	work  *budget.Budget
 	regex time.Duration
 	steps int
 	spent bool
 }
 
-func (m *meter) reset(work *budget) {
+func (m *meter) reset(work *budget.Budget) {
 	*m = meter{work: work, regex: regexBudget}
 }
 
@@ -58,8 +51,8 @@ func (m *meter) reset(work *budget) {
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
 func (m *meter) step(steps int) error {
 	m.steps++
-	deep := m.steps&0xff == 0 && runtime.Callers(schemaFrames, make([]uintptr, 1)) > 0
-	if m.spent || deep || !m.work.spend(steps) {
+	deep := m.steps&0xff == 0 && runtime.Callers(maxFrames, make([]uintptr, 1)) > 0
+	if m.spent || deep || !m.work.Spend(steps) {
 		m.spent = true
 		panic(errBudget)
 	}
@@ -95,73 +88,74 @@ type instance struct {
 	meter *meter
 }
 
-// schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
+// Schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
 // arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
-type schema struct {
+type Schema struct {
 	doc     any
 	quick   *quick // says yes where that is plain; never no
 	plain   *instance
 	spare   chan *instance
-	hints   *jsonschema.Schema
+	Root    *jsonschema.Schema
 	formats map[*jsonschema.Schema]string
 }
 
-// readSchema decodes an inputSchema. nil, null and true accept every object, and give nil.
-func readSchema(raw []byte, depth int) (doc any, err error) {
-	raw = trimJSONSpace(raw)
+// Read decodes an inputSchema. nil, null and true accept every object, and give nil.
+func Read(raw []byte, depth int) (doc any, err error) {
+	raw = strictjson.TrimJSONSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return nil, nil
 	}
-	return schemaDocument(raw, depth)
+	return document(raw, depth)
 }
 
-// load compiles the first copy.
-func (s *schema) load() error {
+// Compile compiles a decoded schema.
+func Compile(doc any) (*Schema, error) {
+	s := &Schema{doc: doc}
 	first, formats, err := s.compile()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.hints, s.formats = first.root, formats
-	s.quick = quickOf(s.hints)
-	if costly(s.hints) {
+	s.Root, s.formats = first.root, formats
+	s.quick = quickOf(s.Root)
+	if costly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
 	} else {
 		s.plain = first
 	}
-	return nil
+	return s, nil
 }
 
-// schemaDocument decodes a schema as a child sent it: bad text in a description is the child's, names that occur
+// document decodes a schema as a child sent it: bad text in a description is the child's, names that occur
 // twice are refused because two programs would read two schemas.
-func schemaDocument(raw []byte, depth int) (any, error) {
-	t := newTree(depth)
-	defer t.free()
-	if err := t.walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
-		var e *ArgumentsError
+func document(raw []byte, depth int) (any, error) {
+	t := strictjson.New(depth)
+	defer t.Free()
+	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
+		var e *strictjson.Error
 		if errors.As(err, &e) {
-			return nil, fmt.Errorf("inputSchema at %s: %s", quoteForMessage(e.Pointer), e.Message)
+			return nil, fmt.Errorf("inputSchema at %s: %s", chars.Quote(e.Pointer), e.Message)
 		}
 		return nil, err
 	}
-	if len(t.nodes) > schemaNodes {
-		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.nodes), schemaNodes)
+	if len(t.Nodes) > maxNodes {
+		return nil, fmt.Errorf("inputSchema holds %d values, the limit is %d", len(t.Nodes), maxNodes)
 	}
-	if k := t.nodes[0].kind; k != kObject && k != kBool {
+	if k := t.Nodes[0].Kind; k != strictjson.Object && k != strictjson.Bool {
 		return nil, errors.New("inputSchema is not an object")
 	}
-	return t.value(0), nil
+	return t.Value(0), nil
 }
 
 // cheap are the fields of a schema, beside quickReads, that cost no more than one step for each value of the arguments.
-var cheap = wordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
+var cheap = chars.WordSet("PropertyNames MinProperties MaxProperties DependentRequired PrefixItems AdditionalItems Const MultipleOf " +
 	"Anchor DynamicAnchor ContentEncoding ContentMediaType ContentSchema Extensions")
 
-var schemaFields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
+var fields = reflect.VisibleFields(reflect.TypeFor[jsonschema.Schema]())
 
 // costly reports whether validating against a compiled schema can cost more than that.
 func costly(root *jsonschema.Schema) (found bool) {
-	eachSchema(root, func(s *jsonschema.Schema) {
+	Each(root, func(s *jsonschema.Schema) {
 		found = found || choices(s) > 64 || says(s, func(field string) bool { return !quickReads[field] && !cheap[field] })
 	})
 	return found
@@ -170,7 +164,7 @@ func costly(root *jsonschema.Schema) (found bool) {
 // says reports whether a schema says anything by one of these of its fields.
 func says(s *jsonschema.Schema, is func(field string) bool) bool {
 	v := reflect.ValueOf(s).Elem()
-	return slices.ContainsFunc(schemaFields, func(f reflect.StructField) bool {
+	return slices.ContainsFunc(fields, func(f reflect.StructField) bool {
 		return f.IsExported() && is(f.Name) && !v.FieldByIndex(f.Index).IsZero()
 	})
 }
@@ -178,14 +172,14 @@ func says(s *jsonschema.Schema, is func(field string) bool) bool {
 type refuseLoader struct{}
 
 func (refuseLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", quoteForMessage(url))
+	return nil, fmt.Errorf("%s is outside the schema: a hub loads nothing, neither from the network nor from files", chars.Quote(url))
 }
 
-// schemaURL is the base of relative references: a name that nothing can be loaded from.
-const schemaURL = "https://schema.invalid/input"
+// baseURL is the base of relative references: a name that nothing can be loaded from.
+const baseURL = "https://schema.invalid/input"
 
 // compile makes one more copy of s.
-func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
+func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			in, formats, err = nil, nil, fmt.Errorf("inputSchema does not compile: %v", r)
@@ -200,10 +194,10 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	for _, name := range formatsOf(s.doc) {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
-	if err := c.AddResource(schemaURL, s.doc); err != nil {
+	if err := c.AddResource(baseURL, s.doc); err != nil {
 		return nil, nil, fmt.Errorf("inputSchema: %w", err)
 	}
-	root, err := c.Compile(schemaURL)
+	root, err := c.Compile(baseURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
@@ -219,7 +213,7 @@ func (s *schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 // takeFormats collects every format and puts charge in its place: format is an annotation here in every draft, and the
 // field is the one place where the library calls out before it descends.
 func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsonschema.Format, formats map[*jsonschema.Schema]string) {
-	eachSchema(root, func(s *jsonschema.Schema) {
+	Each(root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
 			formats[s] = s.Format.Name
 		}
@@ -227,8 +221,8 @@ func takeFormats(root *jsonschema.Schema, charge func(*jsonschema.Schema) *jsons
 	})
 }
 
-// eachSchema yields every schema of a document once.
-func eachSchema(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+// Each yields every schema of a document once.
+func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -284,13 +278,13 @@ func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	}
 }
 
-// validate judges decoded arguments.
-func (s *schema) validate(v any, work *budget) error {
+// Validate judges decoded arguments.
+func (s *Schema) Validate(v any, work *budget.Budget) error {
 	if s == nil {
 		return nil
 	}
 	if s.plain != nil {
-		return runSchema(s.plain, v)
+		return run(s.plain, v)
 	}
 	var in *instance
 	select {
@@ -298,11 +292,11 @@ func (s *schema) validate(v any, work *budget) error {
 	default:
 		var err error
 		if in, _, err = s.compile(); err != nil {
-			return &SchemaError{Code: CodeSchemaBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
+			return &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
 	in.meter.reset(work)
-	err := runSchema(in, v)
+	err := run(in, v)
 	select {
 	case s.spare <- in:
 	default:
@@ -310,14 +304,14 @@ func (s *schema) validate(v any, work *budget) error {
 	return err
 }
 
-func runSchema(in *instance, v any) (err error) {
-	spent := &SchemaError{Code: CodeSchemaBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
+func run(in *instance, v any) (err error) {
+	spent := &Error{Code: CodeBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
 	defer func() {
 		if r := recover(); r != nil {
 			// Any panic of the library denies the call; only that of step is expected.
 			err = spent
 			if r != any(errBudget) {
-				err = &SchemaError{Code: CodeSchemaBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
+				err = &Error{Code: CodeBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
 			}
 		}
 	}()
@@ -330,14 +324,14 @@ func runSchema(in *instance, v any) (err error) {
 	}
 	var ve *jsonschema.ValidationError
 	if !errors.As(bad, &ve) {
-		return &SchemaError{Code: CodeSchemaViolation, Message: clip(bad.Error(), 500)}
+		return &Error{Code: CodeViolation, Message: chars.Clip(bad.Error(), 500)}
 	}
 	return describe(ve)
 }
 
 // describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
 // goes through members in any order; the same arguments are told the same every time: of places as deep, the first by name.
-func describe(ve *jsonschema.ValidationError) *SchemaError {
+func describe(ve *jsonschema.ValidationError) *Error {
 	var there []*jsonschema.ValidationError // all at one place
 	var visit func(e *jsonschema.ValidationError)
 	visit = func(e *jsonschema.ValidationError) {
@@ -369,9 +363,9 @@ func describe(ve *jsonschema.ValidationError) *SchemaError {
 	var p strings.Builder
 	for _, token := range there[0].InstanceLocation {
 		p.WriteByte('/')
-		p.WriteString(escapeToken(token))
+		p.WriteString(strictjson.EscapeToken(token))
 	}
-	return &SchemaError{Code: CodeSchemaViolation, Pointer: p.String(), Message: clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
+	return &Error{Code: CodeViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
@@ -385,7 +379,7 @@ func kindText(e *jsonschema.ValidationError, p *message.Printer) string {
 	case *jskind.Type:
 		return "got " + k.Got + ", want " + strings.Join(k.Want, " or ")
 	case *jskind.Pattern:
-		return "does not match the pattern " + quoteForMessage(k.Want)
+		return "does not match the pattern " + chars.Quote(k.Want)
 	}
 	return e.ErrorKind.LocalizedString(p)
 }
@@ -397,14 +391,7 @@ func quoteList(names []string) string {
 			q = append(q, fmt.Sprintf("and %d more", len(names)-i))
 			break
 		}
-		q = append(q, quoteForMessage(n))
+		q = append(q, chars.Quote(n))
 	}
 	return strings.Join(q, ", ")
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -1,13 +1,14 @@
-package validate
+package schema
 
 import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/validate/strictjson"
 )
 
 // schemaPiece draws schemas, mostly right and now and then wrong, of the keywords that sound knows and of some that it
@@ -54,11 +55,11 @@ func TestSoundSchemasCompile(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
 		doc := schemaPiece(t, rapid.IntRange(1, 3).Draw(t, "depth"))
-		if !sound(doc, true) {
+		if !Sound(doc, true) {
 			return
 		}
 		found++
-		if err := (&schema{doc: doc}).load(); err != nil {
+		if _, err := Compile(doc); err != nil {
 			raw, _ := json.Marshal(doc)
 			t.Fatalf("taken for sound, and %v: %s", err, raw)
 		}
@@ -68,39 +69,13 @@ func TestSoundSchemasCompile(t *testing.T) {
 	}
 }
 
-// TestLateSchemaRefusesAllTheSame puts a schema that does not compile behind a Tool that is late: the call is refused.
-func TestLateSchemaRefusesAllTheSame(t *testing.T) {
-	w := newWorld(t)
-	c := w.checker()
-	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`: "",
-		`{"type":"nonsense"}`: "could not be loaded",
-	} {
-		tool := w.tool(c, "", `{"name":"x","inputSchema":{"type":"object"}}`)
-		doc, err := readSchema([]byte(schema), DefaultDepth)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tool.doc, tool.late = doc, &late{}
-		for range 2 { // the second call finds what the first one did
-			_, err = c.Scan(tool, []byte(`{"a":1}`))
-			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v", schema, err)
-			}
-		}
-	}
-	if _, err := c.Tool("kid", "", []byte(`{"name":"x","inputSchema":{"type":"nonsense"}}`)); err == nil {
-		t.Error("a schema that does not compile was not quarantined when listed")
-	}
-}
-
 func TestSoundKnowsRealSchemas(t *testing.T) {
 	for _, raw := range []string{
 		`{"type":"object","properties":{"path":{"type":"string","description":"x"},"n":{"type":"integer","minimum":1,"maximum":100,"default":5}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}`,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"A"},"l":{"type":"array","items":{"enum":["x","y"]}}}}`,
 	} {
-		doc, err := readSchema([]byte(raw), DefaultDepth)
-		if err != nil || !sound(doc, true) {
+		doc, err := Read([]byte(raw), strictjson.DefaultDepth)
+		if err != nil || !Sound(doc, true) {
 			t.Errorf("compiled before anybody calls it: %s %v", raw, err)
 		}
 	}

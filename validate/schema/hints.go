@@ -1,4 +1,4 @@
-package validate
+package schema
 
 import (
 	"regexp"
@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
 )
 
 // pathFormats are the formats by which a schema declares a string to be a path on the child's machine, in lower case and
 // without what stands between their words.
-var pathFormats = wordSet("path paths filepath filepaths file files filename directory directorypath directoryname dir dirpath dirname folder folderpath " +
+var pathFormats = chars.WordSet("path paths filepath filepaths file files filename directory directorypath directoryname dir dirpath dirname folder folderpath " +
 	"foldername fileuri fileurl fileordirectory absolutepath abspath relativepath relpath localpath ospath fspath systempath filesystempath posixpath " +
 	"workspacepath newpath pathlike")
 
@@ -20,7 +23,7 @@ func isPathFormat(format string) bool {
 		if r == '-' || r == '_' || r == ' ' || r == '.' {
 			return -1
 		}
-		return foldRune(r)
+		return chars.FoldRune(r)
 	}, format)]
 }
 
@@ -50,36 +53,36 @@ var wordFormats = []string{"date", "time", "date-time", "duration", "email", "id
 
 const hintSteps = 64
 
-// hint is what a schema says about one argument.
-type hint struct {
-	enum     bool // only listed constants are accepted
-	word     bool // declared as something that is never a path
-	declared bool // the schema names this member
-	object   bool // an object or an array is accepted too
+// Hint is what a schema says about one argument.
+type Hint struct {
+	Enum     bool // only listed constants are accepted
+	Word     bool // declared as something that is never a path
+	Declared bool // the schema names this member
+	Object   bool // an object or an array is accepted too
 }
 
-// hintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
+// HintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
 // value a path counts.
-func (s *schema) hintsAt(t *tree, id int32) hint {
+func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
 	at, declared, all := s.at(t, id, true)
 	if len(at) == 0 || !all {
-		return hint{}
+		return Hint{}
 	}
-	h := hint{declared: declared, enum: true, word: true}
+	h := Hint{Declared: declared, Enum: true, Word: true}
 	spoke := false
 	for sub := range at {
 		steps := hintSteps
-		h.object = h.object || admitsObject(sub, &steps)
+		h.Object = h.Object || admitsObject(sub, &steps)
 		steps = hintSteps
 		if !s.speaks(sub, &steps) {
 			continue
 		}
 		spoke = true
 		steps = hintSteps
-		h.enum = h.enum && constantsOnly(sub, &steps)
-		h.word = h.word && slices.Contains(wordFormats, s.formats[sub])
+		h.Enum = h.Enum && constantsOnly(sub, &steps)
+		h.Word = h.Word && slices.Contains(wordFormats, s.formats[sub])
 	}
-	h.enum, h.word = h.enum && spoke, h.word && spoke
+	h.Enum, h.Word = h.Enum && spoke, h.Word && spoke
 	return h
 }
 
@@ -121,7 +124,7 @@ func inPlace(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 }
 
 // speaks reports whether s says anything by which a string could be judged.
-func (s *schema) speaks(sub *jsonschema.Schema, steps *int) bool {
+func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 	if *steps--; *steps < 0 || sub == nil {
 		return true
 	}
@@ -186,9 +189,9 @@ func admitsObject(s *jsonschema.Schema, steps *int) bool {
 	return true
 }
 
-// pathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
+// PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
 // applies a schema to it (rule 10). Where there is more to look at than anybody looks at, it is one.
-func (s *schema) pathAt(t *tree, id int32) (how string) {
+func (s *Schema) PathAt(t *strictjson.Tree, id int32) (how string) {
 	at, all := s.applied(t, id)
 	if !all {
 		return HowFormat
@@ -201,8 +204,8 @@ func (s *schema) pathAt(t *tree, id int32) (how string) {
 	return how
 }
 
-// uriAt reports whether the schema declares a value to be a URI.
-func (s *schema) uriAt(t *tree, id int32) bool {
+// UriAt reports whether the schema declares a value to be a URI.
+func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
 	at, all := s.applied(t, id)
 	for sub := range at {
 		all = all && !uriFormats[strings.ToLower(s.formats[sub])]
@@ -211,27 +214,27 @@ func (s *schema) uriAt(t *tree, id int32) bool {
 }
 
 // applied are the schemas that may apply to a value; all is false where they are too many.
-func (s *schema) applied(t *tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
+func (s *Schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
 	at, _, all = s.at(t, id, false)
-	return at, all && everywhere(at, false)
+	return at, all && Everywhere(at, false)
 }
 
 // at are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
 // there are too many on the way. declared says that one of them names it; sure leaves out what may not apply.
-func (s *schema) at(t *tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
+func (s *Schema) at(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	if s == nil {
 		return nil, false, true
 	}
 	var tokens []int32
-	for n := id; n > 0; n = t.nodes[n].parent {
-		if t.nodes[n].doc != 0 {
+	for n := id; n > 0; n = t.Nodes[n].Parent {
+		if t.InString(n) {
 			return nil, false, true // inside a string the schema is silent
 		}
 		tokens = append(tokens, n)
 	}
-	at = map[*jsonschema.Schema]bool{s.hints: true}
+	at = map[*jsonschema.Schema]bool{s.Root: true}
 	for _, token := range slices.Backward(tokens) {
-		if !everywhere(at, sure) {
+		if !Everywhere(at, sure) {
 			return nil, declared, false
 		}
 		next := map[*jsonschema.Schema]bool{}
@@ -244,10 +247,10 @@ func (s *schema) at(t *tree, id int32, sure bool) (at map[*jsonschema.Schema]boo
 	return at, declared, true
 }
 
-// pathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
-func (s *schema) pathBelow(sub *jsonschema.Schema) bool {
+// PathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
+func (s *Schema) PathBelow(sub *jsonschema.Schema) bool {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	if !everywhere(at, false) {
+	if !Everywhere(at, false) {
 		return true
 	}
 	for in := range at {
@@ -259,7 +262,7 @@ func (s *schema) pathBelow(sub *jsonschema.Schema) bool {
 }
 
 // declares reports how one schema says that its value is a path.
-func (s *schema) declares(sub *jsonschema.Schema) string {
+func (s *Schema) declares(sub *jsonschema.Schema) string {
 	switch {
 	case isPathFormat(s.formats[sub]):
 		return HowFormat
@@ -271,9 +274,9 @@ func (s *schema) declares(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// everywhere adds the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
+// Everywhere adds the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
 // It is false where they are too many.
-func everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
+func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var todo []*jsonschema.Schema
 	for sub := range at {
 		todo = append(todo, sub)
@@ -309,14 +312,14 @@ func everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
 
 // governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
 // it.
-func governs(t *tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
+func governs(t *strictjson.Tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
 	one := func(v any) {
 		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
 			yield(sub)
 		}
 	}
-	if t.nodes[id].kend > 0 {
-		sub := s.Properties[t.name(id)]
+	if t.IsMember(id) {
+		sub := s.Properties[t.Name(id)]
 		one(sub)
 		if sub == nil {
 			one(s.AdditionalProperties)
@@ -329,7 +332,7 @@ func governs(t *tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jso
 		}
 		return sub != nil
 	}
-	for _, in := range itemSchemas(s, int(t.nodes[id].index)) {
+	for _, in := range itemSchemas(s, int(t.Nodes[id].Index)) {
 		one(in)
 	}
 	if !sure {
@@ -347,7 +350,7 @@ var (
 	pathWords2 = regexp.MustCompile(`(?i)` + leadWords + `(?:path|paths)\s+(?:to|of|for|where|in|on|at|under|from)\b`)
 	fileWords  = regexp.MustCompile(`(?i)\b(?:files?|director(?:y|ies)|folders?|workspace|disk|filesystem)\b`)
 	otherWords = regexp.MustCompile(`(?i)\b(?:urls?|uris?|endpoint|routes?|http|https|api|propert(?:y|ies)|fields?|keys?|bucket|vault|repo|repository|branch|element|node|section|heading|request)\b`)
-	matchers   = wordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
+	matchers   = chars.WordSet("pattern patterns regex regexp glob globs prefix prefixes filter filters expression template templates separator component components segment length or")
 )
 
 // describesPath reports a description whose first sentence begins by calling its argument the path of a file or directory.
@@ -368,12 +371,28 @@ func describesPath(text string) bool {
 	return pathWords2.MatchString(first) && fileWords.MatchString(first) && !otherWords.MatchString(first)
 }
 
-// declaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
-func (s *schema) declaresPaths() bool {
+// DeclaresPaths reports whether any schema of the document declares a path, so that most tools skip the question.
+func (s *Schema) DeclaresPaths() bool {
 	if s == nil {
 		return false
 	}
 	found := false
-	eachSchema(s.hints, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
+	Each(s.Root, func(sub *jsonschema.Schema) { found = found || s.declares(sub) != "" })
 	return found
+}
+
+// uriFormats are the formats by which a schema declares a string to be a URI.
+var uriFormats = map[string]bool{"uri": true, "uri-reference": true, "iri": true, "iri-reference": true}
+
+// DeclaresURIs reports whether any schema of the document has a URI's format.
+func (s *Schema) DeclaresURIs() bool {
+	if s == nil {
+		return false
+	}
+	for _, f := range s.formats {
+		if uriFormats[strings.ToLower(f)] {
+			return true
+		}
+	}
+	return false
 }

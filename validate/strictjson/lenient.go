@@ -1,4 +1,4 @@
-package validate
+package strictjson
 
 import (
 	"bytes"
@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/chars"
 )
 
 var (
 	bareName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
-	noWords  = wordSet("NaN Infinity undefined None True False") // which JSON does not have
+	noWords  = chars.WordSet("NaN Infinity undefined None True False") // which JSON does not have
 )
 
 // standardJSON writes as JSON what only some parsers take for it: comments and trailing commas (JSONC), quotes of the
@@ -120,7 +122,7 @@ func singleQuoted(s string) (string, int) {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
 		case '\'':
-			return ansi(strings.ReplaceAll(s[1:i], "\\\n", "")), i + 1
+			return chars.Ansi(strings.ReplaceAll(s[1:i], "\\\n", "")), i + 1
 		case '\\':
 			i++
 		}

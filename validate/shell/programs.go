@@ -1,4 +1,4 @@
-package validate
+package shell
 
 import (
 	_ "embed"
@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
 )
 
 // programsText is the one table of what known programs make of their words; its head explains how it is written.
@@ -13,79 +16,79 @@ import (
 //go:embed programs.txt
 var programsText string
 
-// useKind is what a program makes of a word, by the names of the table.
-type useKind uint8
+// Kind is what a program makes of a word, by the names of the table.
+type Kind uint8
 
 const (
-	usePath useKind = iota // the zero value: a path
+	UsePath Kind = iota // the zero value: a path
 	useText
 	useWord
 	useData
-	usePrint
+	UsePrint
 	useRemote
 	useRest
 	useHost
 	useBox
-	useVolume
-	useMount
-	useWorkdir
-	useShell
-	useCode
-	useSed
-	useQuery
-	useAssign
-	useCommand
+	UseVolume
+	UseMount
+	UseWorkdir
+	UseShell
+	UseCode
+	UseSed
+	UseQuery
+	UseAssign
+	UseCommand
 	useCommands
 	useMove
-	useCd
+	UseCd
 	useSub
 	useDashes // not a use: what follows begins behind "--"
 )
 
-var useKinds = map[string]useKind{
-	"path": usePath, "text": useText, "word": useWord, "data": useData, "print": usePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
-	"volume": useVolume, "mount": useMount, "workdir": useWorkdir, "shell": useShell, "code": useCode, "sed": useSed, "query": useQuery, "assign": useAssign,
-	"command": useCommand, "commands": useCommands, "move": useMove, "cd": useCd, "sub": useSub, "--": useDashes,
+var useKinds = map[string]Kind{
+	"path": UsePath, "text": useText, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "query": UseQuery, "assign": UseAssign,
+	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
 
-// A use is what one word of a command is to the program that it is given to.
-type use struct {
-	kind  useKind
-	role  Role    // RoleNone: nobody knows
-	at    int     // where the value begins: behind --option= or -o
-	many  bool    // in the table: the next words as well
-	known bool    // the program is
-	was   useKind // what it would be if nothing were in doubt
+// A Use is what one word of a command is to the program that it is given to.
+type Use struct {
+	Kind  Kind
+	Role  access.Role // None: nobody knows
+	At    int         // where the value begins: behind --option= or -o
+	many  bool        // in the table: the next words as well
+	Known bool        // the program is
+	Was   Kind        // what it would be if nothing were in doubt
 }
 
 // option is what the table says of one.
 type option struct {
-	values  []use
-	instead []use
+	values  []Use
+	instead []Use
 	deletes bool
 }
 
-// program is an entry of the table.
-type program struct {
-	operands                        []use
+// Program is an entry of the table.
+type Program struct {
+	operands                        []Use
 	options                         map[string]option
 	letters                         string // options without a value
-	stdin                           use
-	here, leaf, filter, shells, box bool
+	stdin                           Use
+	here, leaf, filter, shells, Box bool
 }
 
-// programs are the entries by name, "git+commit" for a subcommand.
-var programs = readPrograms(programsText)
+// Programs are the entries by name, "git+commit" for a subcommand.
+var Programs = readPrograms(programsText)
 
-func readPrograms(text string) map[string]*program {
-	table := make(map[string]*program)
+func readPrograms(text string) map[string]*Program {
+	table := make(map[string]*Program)
 	for line := range strings.Lines(text) {
 		names, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if !ok || line[0] == '#' {
 			continue
 		}
 		p := readProgram(strings.Fields(rest))
-		list, _ := expandBraces(names)
+		list, _ := ExpandBraces(names)
 		for _, name := range list {
 			if table[name] != nil {
 				panic("programs.txt: two lines about " + name)
@@ -96,8 +99,8 @@ func readPrograms(text string) map[string]*program {
 	return table
 }
 
-func readProgram(fields []string) *program {
-	p := &program{options: make(map[string]option)}
+func readProgram(fields []string) *Program {
+	p := &Program{options: make(map[string]option)}
 	for _, field := range fields {
 		switch {
 		case strings.HasPrefix(field, "-["):
@@ -116,7 +119,7 @@ func readProgram(fields []string) *program {
 		case field == "@shell":
 			p.shells = true
 		case field == "@box":
-			p.box = true
+			p.Box = true
 		case field[0] == '<':
 			p.stdin = readUses(field[1:])[0]
 		default:
@@ -126,24 +129,24 @@ func readProgram(fields []string) *program {
 	return p
 }
 
-func readUses(list string) (uses []use) {
+func readUses(list string) (uses []Use) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name == "" {
 			continue
 		}
-		u := use{known: true}
+		u := Use{Known: true}
 		name, u.many = strings.CutSuffix(name, "*")
 		name, role, _ := strings.Cut(name, "/")
 		for _, word := range []string{name, role} {
-			if r, err := ParseRole(word); err == nil {
-				u.role = r
+			if r, err := access.Parse(word); err == nil {
+				u.Role = r
 			}
 		}
 		kind, ok := useKinds[name]
-		if !ok && u.role == RoleNone {
+		if !ok && u.Role == access.None {
 			panic(fmt.Sprintf("programs.txt: %q is no kind of use", name))
 		}
-		u.kind = kind
+		u.Kind = kind
 		uses = append(uses, u)
 	}
 	return uses
@@ -155,75 +158,75 @@ var unknown = readProgram([]string{"path*", "-C=move", "-o=write", "--output=wri
 var version = regexp.MustCompile(`[0-9.]+$`)
 
 // programNamed finds the entry of a command word. A relative path is a program that nobody knows, whatever it is called.
-func programNamed(word string) (name string, p *program) {
+func programNamed(word string) (name string, p *Program) {
 	if strings.IndexByte(word, '/') > 0 {
 		return "", unknown
 	}
-	name = baseName(word)
-	if p = programs[name]; p == nil {
-		if p = programs[version.ReplaceAllString(name, "")]; p == nil {
+	name = BaseName(word)
+	if p = Programs[name]; p == nil {
+		if p = Programs[version.ReplaceAllString(name, "")]; p == nil {
 			return name, unknown
 		}
 	}
 	return name, p
 }
 
-// An argument is one word of a command line.
-type argument struct {
-	text   string
+// An Argument is one word of a command line.
+type Argument struct {
+	Text   string
 	loose  bool // nobody knows which words it is to the program: it holds a variable, a substitution or a glob
 	option bool // it is one word, and may be an option: "$x"
 }
 
-// A usage is what the programs of one command make of its words.
-type usage struct {
-	uses    []use // word by word
-	program *program
+// A Usage is what the programs of one command make of its words.
+type Usage struct {
+	Uses    []Use // word by word
+	Program *Program
 	doubt   bool // some word may be another one's value, or begin elsewhere
 	maybe   bool // some operand may be an option
-	trusted bool // it is the operator's own command: that makes no difference
+	Trusted bool // it is the operator's own command: that makes no difference
 	deletes bool // what its operands name is taken away
-	here    bool // which is the working directory
+	Here    bool // which is the working directory
 }
 
-// roams reports that the program may work in a directory that nobody can tell.
-func (u *usage) roams() bool { return u.doubt || !u.program.leaf && !u.program.filter }
+// Roams reports that the program may work in a directory that nobody can tell.
+func (u *Usage) Roams() bool { return u.doubt || !u.Program.leaf && !u.Program.filter }
 
 const maxCommands = 16 // commands in commands: sudo env nice ...
 
-// usageOf reads a command by the table. doubt says that more than its words may change what they are: a variable in front
+// UsageOf reads a command by the table. doubt says that more than its words may change what they are: a variable in front
 // of it.
-func usageOf(words []argument, doubt bool) usage {
-	u := usage{uses: make([]use, len(words)), program: unknown, doubt: doubt}
+func UsageOf(words []Argument, doubt bool) Usage {
+	u := Usage{Uses: make([]Use, len(words)), Program: unknown, doubt: doubt}
 	if len(words) > 0 {
-		u.command(words, u.uses, maxCommands)
+		u.Command(words, u.Uses, maxCommands)
 	}
 	return u
 }
 
-// command reads words[0] as the name of a program and the rest as what it is given.
-func (u *usage) command(words []argument, uses []use, most int) {
+// Command reads words[0] as the name of a program and the rest as what it is given.
+func (u *Usage) Command(words []Argument, uses []Use, most int) {
 	if most == 0 || words[0].loose || words[0].option {
-		u.program, u.doubt = unknown, true
+		u.Program, u.doubt = unknown, true
 		return
 	}
-	uses[0] = use{kind: useCommand, known: true}
-	name, p := programNamed(words[0].text)
-	u.program = p
-	c := commandLine{usage: u, words: words, uses: uses, most: most, name: name, entry: p, operands: p.operands}
+	uses[0] = Use{Kind: UseCommand, Known: true}
+	name, p := programNamed(words[0].Text)
+	u.Program = p
+	c := commandLine{Usage: u, words: words, uses: uses, most: most, name: name, entry: p, operands: p.operands}
 	c.read(1)
 	c.settle()
 }
 
 // commandLine reads the words that one program is given.
 type commandLine struct {
-	*usage
-	words    []argument
-	uses     []use
+	*Usage
+	words    []Argument
+	uses     []Use
 	most     int
 	name     string
-	entry    *program
-	operands []use // those in force
+	entry    *Program
+	operands []Use // those in force
 	found    []int // operands, by their place
 	at       int   // in operands
 	dashes   bool  // "--" was there
@@ -234,9 +237,9 @@ func (c *commandLine) read(i int) {
 	for ; i < len(c.words); i++ {
 		w := c.words[i]
 		c.doubt, c.maybe = c.doubt || w.loose, c.maybe || w.option
-		if !c.dashes && len(w.text) > 1 && w.text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.trusted)) {
-			if w.text == "--" {
-				c.uses[i] = use{kind: useText, known: true}
+		if !c.dashes && len(w.Text) > 1 && w.Text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.Trusted)) {
+			if w.Text == "--" {
+				c.uses[i] = Use{Kind: useText, Known: true}
 				if c.dashes = true; c.next() == useDashes {
 					c.at++
 				}
@@ -245,26 +248,26 @@ func (c *commandLine) read(i int) {
 			i += c.option(i)
 			continue
 		}
-		if c.next() == useAssign && !isAssignment(w.text) {
+		if c.next() == UseAssign && !IsAssignment(w.Text) {
 			c.at++
 		}
 		kind := c.next()
 		switch kind {
-		case useAssign:
-			c.uses[i] = use{kind: useAssign, known: true}
+		case UseAssign:
+			c.uses[i] = Use{Kind: UseAssign, Known: true}
 			continue
-		case useCommand, useCommands:
+		case UseCommand, useCommands:
 			c.rest(i, len(c.words), kind == useCommands)
 			return
 		case useSub:
 			c.sub(i)
 			return
 		case useRemote, useRest:
-			if c.doubt && !c.trusted || slices.ContainsFunc(c.found, func(at int) bool { return isThisHost(c.words[at].text) }) {
+			if c.doubt && !c.Trusted || slices.ContainsFunc(c.found, func(at int) bool { return IsThisHost(c.words[at].Text) }) {
 				break // an option of the program's own may follow
 			}
 			for ; i < len(c.words); i++ {
-				c.uses[i] = use{kind: useRemote, known: true}
+				c.uses[i] = Use{Kind: useRemote, Known: true}
 			}
 			return
 		}
@@ -276,11 +279,11 @@ func (c *commandLine) read(i int) {
 }
 
 // next is what the next operand is.
-func (c *commandLine) next() useKind {
+func (c *commandLine) next() Kind {
 	if c.at < len(c.operands) {
-		return c.operands[c.at].kind
+		return c.operands[c.at].Kind
 	}
-	return usePath
+	return UsePath
 }
 
 // rest reads the words from i to end as a command.
@@ -292,28 +295,28 @@ func (c *commandLine) rest(i, end int, further bool) {
 	if c.doubt && !further {
 		return // it may begin elsewhere
 	}
-	c.command(c.words[i:end], c.uses[i:end], c.most-1)
+	c.Command(c.words[i:end], c.uses[i:end], c.most-1)
 }
 
 // sub goes on with the subcommand at i.
 func (c *commandLine) sub(i int) {
-	c.uses[i] = use{kind: useText, known: true}
-	p := programs[c.name+"+"+c.words[i].text]
+	c.uses[i] = Use{Kind: useText, Known: true}
+	p := Programs[c.name+"+"+c.words[i].Text]
 	switch {
 	case c.doubt:
 		c.entry, c.operands = unknown, unknown.operands
 	case p != nil:
-		c.entry, c.name, c.operands, c.at = p, c.name+"+"+c.words[i].text, p.operands, 0
+		c.entry, c.name, c.operands, c.at = p, c.name+"+"+c.words[i].Text, p.operands, 0
 	default:
 		c.operands, c.at = unknown.operands, 0
 	}
-	c.program = c.entry
+	c.Program = c.entry
 	c.read(i + 1)
 }
 
 // option reads the option at i and returns how many words belong to it beside itself.
 func (c *commandLine) option(i int) int {
-	w := c.words[i].text
+	w := c.words[i].Text
 	name, value, joined := strings.Cut(w, "=")
 	if o, ok := c.known(name); ok {
 		return c.apply(o, i, len(w)-len(value), joined)
@@ -335,7 +338,7 @@ func (c *commandLine) option(i int) int {
 			}
 			return c.strange(i)
 		}
-		c.uses[i] = use{known: true}
+		c.uses[i] = Use{Known: true}
 		return 0
 	}
 	return c.strange(i)
@@ -343,11 +346,11 @@ func (c *commandLine) option(i int) int {
 
 // strange is an option that the table does not list: its value is a path, and the next word may be that.
 func (c *commandLine) strange(i int) int {
-	if c.entry == unknown || strings.IndexByte(c.words[i].text, '=') >= 0 {
+	if c.entry == unknown || strings.IndexByte(c.words[i].Text, '=') >= 0 {
 		return 0
 	}
 	c.doubt = true
-	if c.entry.box {
+	if c.entry.Box {
 		return 1
 	}
 	return 0
@@ -364,7 +367,7 @@ func (c *commandLine) known(name string) (option, bool) {
 
 // apply gives the values of an option their use. The first stands in the same word, from at on, where it is joined.
 func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
-	c.uses[i] = use{known: true}
+	c.uses[i] = Use{Known: true}
 	c.deletes = c.deletes || o.deletes
 	if o.instead != nil {
 		c.operands, c.at = o.instead, 0
@@ -372,18 +375,18 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	for _, u := range o.values {
 		switch {
 		case joined:
-			u.at, joined = at, false
+			u.At, joined = at, false
 			c.uses[i] = u
 		case i+taken+1 >= len(c.words):
-		case u.kind == useCommands || u.kind == useCommand:
+		case u.Kind == useCommands || u.Kind == UseCommand:
 			end := i + 1
-			for end < len(c.words) && c.words[end].text != ";" && c.words[end].text != "+" {
+			for end < len(c.words) && c.words[end].Text != ";" && c.words[end].Text != "+" {
 				end++
 			}
-			own, doubt := c.program, c.doubt
-			c.rest(i+1, end, u.kind == useCommands)
-			c.deletes = c.deletes || len(c.program.operands) > 0 && c.program.operands[0].role == RoleDelete
-			c.program, c.doubt = own, doubt
+			own, doubt := c.Program, c.doubt
+			c.rest(i+1, end, u.Kind == useCommands)
+			c.deletes = c.deletes || len(c.Program.operands) > 0 && c.Program.operands[0].Role == access.Delete
+			c.Program, c.doubt = own, doubt
 			return min(end, len(c.words)-1) - i
 		default:
 			taken++
@@ -398,31 +401,31 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 func (c *commandLine) settle() {
 	at := 0
 	for n, i := range c.found {
-		u := use{known: c.entry != unknown}
+		u := Use{Known: c.entry != unknown}
 		if at < len(c.operands) {
 			u = c.operands[at]
 			if u.many && at+2 == len(c.operands) && n == len(c.found)-1 && n > 0 {
 				u = c.operands[at+1]
 			}
-			if !u.many && at+1 < len(c.operands) && u.kind != useDashes {
+			if !u.many && at+1 < len(c.operands) && u.Kind != useDashes {
 				at++
 			}
 		}
-		if (c.doubt || c.maybe) && u.kind != usePrint && u.kind != useShell && u.kind != useCode && u.kind != useCd && u.kind != useWord || u.kind == useDashes || u.kind == useRemote || u.kind == useRest {
-			u.was, u.kind = u.kind, usePath
+		if (c.doubt || c.maybe) && u.Kind != UsePrint && u.Kind != UseShell && u.Kind != UseCode && u.Kind != UseCd && u.Kind != useWord || u.Kind == useDashes || u.Kind == useRemote || u.Kind == useRest {
+			u.Was, u.Kind = u.Kind, UsePath
 		}
 		if c.deletes {
-			u.role = RoleDelete
+			u.Role = access.Delete
 		}
 		c.uses[i] = u
 	}
-	if len(c.found) == 0 && c.entry.here && (c.deletes || c.operands[0].role == RoleDelete) {
-		c.here = true
+	if len(c.found) == 0 && c.entry.here && (c.deletes || c.operands[0].Role == access.Delete) {
+		c.Here = true
 	}
 }
 
-// isAssignment reports NAME=VALUE.
-func isAssignment(w string) bool {
+// IsAssignment reports NAME=VALUE.
+func IsAssignment(w string) bool {
 	i := strings.IndexByte(w, '=')
-	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' }) < 0
+	return i > 0 && strings.IndexFunc(w[:i], func(r rune) bool { return r >= 0x80 || !chars.IsLetter(byte(r)) && !chars.IsDigit(byte(r)) && r != '_' }) < 0
 }

@@ -1,0 +1,266 @@
+package chars
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// EscapeSequence reads what follows a backslash; n is how much of it belongs to the escape, 0 where it is none.
+func EscapeSequence(s string) (r rune, n int) {
+	digits := func(from, most int, base rune) {
+		for n = from; n < len(s) && n < from+most && isHex(s[n]) && (base == 16 || s[n] < '8'); n++ {
+			r = r*base + rune(unhex(s[n]))
+		}
+		if n == from {
+			n = 0
+		}
+	}
+	switch c := s[0]; {
+	case c == 'n' || c == 'r':
+		return '\n', 1
+	case c == 't':
+		return ' ', 1
+	case c == 'x':
+		digits(1, 2, 16)
+	case c == 'u' && len(s) > 1 && s[1] == '{':
+		if digits(2, 6, 16); n > 0 && n < len(s) && s[n] == '}' {
+			n++
+		} else {
+			n = 0
+		}
+	case c == 'u':
+		digits(1, 4, 16)
+	case c == 'U':
+		digits(1, 8, 16)
+	case '0' <= c && c <= '7':
+		digits(0, 3, 8)
+	}
+	return r, n
+}
+
+// Clip cuts a text to some bytes.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// Ansi decodes the text of $'...', or all such texts of a word. What is no escape stands for itself.
+func Ansi(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		r, n := EscapeSequence(s[i:])
+		if at := strings.IndexByte("abefnrtvE", s[i]); at >= 0 {
+			b.WriteByte("\a\b\x1b\f\n\r\t\v\x1b"[at])
+		} else if n == 0 {
+			b.WriteByte(s[i])
+		} else {
+			if s[i]|0x20 == 'u' {
+				b.WriteRune(r)
+			} else {
+				b.WriteByte(byte(r))
+			}
+			i += n - 1
+		}
+	}
+	return b.String()
+}
+
+// IsEdge reports what a child may trim off a value before it uses it: blanks of every kind, zero-width characters, quotes
+// and angle brackets (V5).
+func IsEdge(r rune) bool {
+	switch r {
+	case '"', '\'', '`', '<', '>', '\u00a0', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u2028', '\u2029', '\u0085',
+		'\u2018', '\u2019', '\u201c', '\u201d', '\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069':
+		return true
+	}
+	return r < 0x20 || r == 0x7f || unicode.IsSpace(r)
+}
+
+// TrimEdges takes the edges off both ends.
+func TrimEdges(s string) string { return strings.TrimFunc(s, IsEdge) }
+
+// IsBlank reports what separates words and the parts of a list.
+func IsBlank(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '\r', '\v', '\f', '\u0085', '\u00a0', '\u2028', '\u2029':
+		return true
+	}
+	return false
+}
+
+// HasBlank reports a blank anywhere in a string.
+func HasBlank(s string) bool { return strings.ContainsFunc(s, IsBlank) }
+
+// Climbs reports a ".." segment, between slashes of either kind.
+func Climbs(s string) bool {
+	for i := 0; ; {
+		j := strings.Index(s[i:], "..")
+		if j < 0 {
+			return false
+		}
+		j += i
+		if (j == 0 || IsSlash(s[j-1])) && (j+2 == len(s) || IsSlash(s[j+2])) {
+			return true
+		}
+		i = j + 1
+	}
+}
+
+// IsSlash reports a separator of either kind.
+func IsSlash(c byte) bool { return c == '/' || c == '\\' }
+
+// IsLetter reports an ASCII letter.
+func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// IsDigit reports an ASCII digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// IsDrive reports C:\x and C:/x.
+func IsDrive(s string) bool { return len(s) >= 3 && IsLetter(s[0]) && s[1] == ':' && IsSlash(s[2]) }
+
+// IsUNC reports \\host\share, and \\?\ and \\.\ with it. Two forward slashes are an absolute path on POSIX.
+func IsUNC(s string) bool {
+	if !strings.HasPrefix(s, `\\`) {
+		return false
+	}
+	i := strings.IndexAny(s[2:], `\/`)
+	return i > 0
+}
+
+// MaxPath is how long a path may be that can be opened.
+const MaxPath = 1 << 12
+
+// Slashed gives every backslash the other spelling.
+func Slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+
+// DecodePercent decodes once and leniently: what is no escape stays. Over-long UTF-8 forms of ASCII (%c0%ae for a dot)
+// are decoded to what a careless decoder makes of them.
+func DecodePercent(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			out = append(out, unhex(s[i+1])<<4|unhex(s[i+2]))
+			i += 2
+			continue
+		}
+		out = append(out, s[i])
+	}
+	if !utf8.Valid(out) {
+		out = shortenOverlong(out)
+	}
+	return string(out)
+}
+
+func isHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func unhex(c byte) byte {
+	if IsDigit(c) {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+func shortenOverlong(b []byte) []byte {
+	out := b[:0:0]
+	cont := func(i int) bool { return i < len(b) && b[i]&0xc0 == 0x80 }
+	for i := 0; i < len(b); i++ {
+		switch {
+		case (b[i] == 0xc0 || b[i] == 0xc1) && cont(i+1):
+			out = append(out, b[i]&1<<6|b[i+1]&0x3f)
+			i++
+		case b[i] == 0xe0 && cont(i+1) && cont(i+2) && b[i+1] < 0x82:
+			out = append(out, b[i+1]&1<<6|b[i+2]&0x3f)
+			i += 2
+		case b[i] == 0xf0 && cont(i+1) && cont(i+2) && cont(i+3) && b[i+1] == 0x80 && b[i+2] < 0x82:
+			out = append(out, b[i+2]&1<<6|b[i+3]&0x3f)
+			i += 3
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}
+
+// Compatible maps the characters that compatibility normalisation (NFKC) turns into dots, slashes and tildes.
+func Compatible(s string) string {
+	ascii := true
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	if ascii {
+		return s
+	}
+	return compatibleForms.Replace(s)
+}
+
+var compatibleForms = func() *strings.Replacer {
+	pairs := []string{
+		"\u2024", ".", "\u2025", "..", "\ufe52", ".", "\ufe30", "..", "\u2215", "/", "\u2044", "/", "\u29f8", "/",
+		"\u2216", `\`, "\ufe68", `\`, "\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
+	}
+	for r := rune(0xff01); r <= 0xff5e; r++ { // full-width ASCII
+		pairs = append(pairs, string(r), string(r-0xff01+'!'))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// FoldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case where there is one:
+// K (Kelvin) and k, ſ and s.
+func FoldRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}
+	low := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if f < low {
+			low = f
+		}
+	}
+	if 'A' <= low && low <= 'Z' {
+		low += 'a' - 'A'
+	}
+	return low
+}
+
+// FoldName is a name as it is under Unicode case folding.
+func FoldName(s string) string { return strings.Map(FoldRune, s) }
+
+// Quote prints untrusted text in a message: quoted, control characters escaped, clipped.
+func Quote(s string) string {
+	const most = 200
+	if len(s) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		return strconv.Quote(s[:cut]) + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// WordSet makes a set of the words of a list.
+func WordSet(list string) map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}

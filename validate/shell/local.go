@@ -1,0 +1,109 @@
+package shell
+
+import (
+	"encoding/csv"
+	"mcphub/validate/chars"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// ReadMount reads the value of --mount of docker.
+func ReadMount(spec string) (host, target string, bind bool) {
+	fields, err := csv.NewReader(strings.NewReader(spec)).Read()
+	if err != nil {
+		fields = strings.Split(spec, ",") // docker refuses it
+	}
+	for _, field := range fields {
+		k, v, _ := strings.Cut(field, "=")
+		switch strings.ToLower(strings.TrimSpace(k)) {
+		case "type":
+			bind = strings.EqualFold(v, "bind")
+		case "source", "src":
+			host = v
+		case "target", "dst", "destination":
+			target = v
+		}
+	}
+	return host, target, bind
+}
+
+// BaseName is the last component of a command, without what Windows and scripts append to it.
+func BaseName(command string) string {
+	if i := strings.LastIndexAny(command, `/\`); i >= 0 {
+		command = command[i+1:]
+	}
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1", ".js", ".mjs", ".cjs", ".py", ".ts"} {
+		if len(command) > len(ext) && strings.EqualFold(command[len(command)-len(ext):], ext) {
+			return command[:len(command)-len(ext)]
+		}
+	}
+	return command
+}
+
+// Local is what of a word names something on this machine; ok is false where nothing does.
+func (u Use) Local(text string) (s string, ok bool) {
+	text = text[min(u.At, len(text)):]
+	switch u.Kind {
+	case useText, useRemote, UseWorkdir, UsePrint:
+		return "", false
+	case useWord:
+		return text, strings.Trim(text, "/") != ""
+	case useData:
+		return strings.CutPrefix(text, "@")
+	case useHost:
+		host := isAtHost.FindString(text)
+		return text, host == "" || IsThisHost(strings.TrimSuffix(host, ":"))
+	case useBox:
+		return text, !isInBox.MatchString(text)
+	case UseVolume:
+		return hostOf(text), true
+	case UseMount:
+		if host, target, bind := ReadMount(text); bind && host != "" && strings.Count(text, host) == 1 && strings.HasPrefix(target, "/") {
+			return host, true
+		}
+	case UseSed:
+		if file, ok := sedWrites(text); ok {
+			return file, file != ""
+		}
+	case UseShell:
+		return text, !chars.HasBlank(text) && !strings.ContainsAny(text, ";&|") // the words of one are judged by themselves
+	}
+	return text, true
+}
+
+// thisHost are the names by which this machine knows itself.
+var thisHost = regexp.MustCompile(`(?i)^(?:ssh://)?(?:[^@/]*@)?(?:localhost(?:\.localdomain|4|6)?|127[\d.]*|0[\da-fx.]*|\[?[:0.]*(?:ffff:127[\d.]*|1)?\]?)\.?(?::\d*)?/?$`)
+
+var ownName = sync.OnceValue(func() string {
+	name, _ := os.Hostname()
+	return name
+})
+
+// IsThisHost reports a name by which this machine knows itself, after user@ or without.
+func IsThisHost(name string) bool {
+	_, host, ok := strings.Cut(name, "@")
+	if !ok {
+		host = name
+	}
+	return thisHost.MatchString(name) || ownName() != "" && strings.EqualFold(host, ownName())
+}
+
+// isAtHost and isInBox begin a path of another machine, and of a container.
+var (
+	isAtHost = regexp.MustCompile(`^(?:[\w.-]+@)?[\w.-]{2,}:`)
+	isInBox  = regexp.MustCompile(`^(?:[\w-]+/)?[\w-][\w.-]*:`)
+)
+
+// hostOf is what HOST:CONTAINER says of this machine.
+func hostOf(spec string) string {
+	from := 0
+	if chars.IsDrive(spec) {
+		from = 2
+	} else if _, _, n := DollarName(spec); n > 0 {
+		from = n // ${A:-x} has a colon of its own
+	}
+	host, _, _ := strings.Cut(spec[from:], ":")
+	return spec[:from] + host
+}

@@ -1,0 +1,293 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/validate/chars"
+)
+
+// unquote decodes the raw string at off:end of a document.
+func (t *Tree) unquote(doc uint32, off, end int32, escaped bool) string {
+	raw := t.docs[doc][off:end]
+	if !escaped {
+		return string(raw[1 : len(raw)-1])
+	}
+	// The walk has checked the string already; what remains of an error concerns lone surrogates inside a document
+	// nested in a string, which decode to U+FFFD here and in most children.
+	b, _ := jsontext.AppendUnquote(nil, raw)
+	return string(b)
+}
+
+// Str is a string, decoded.
+func (t *Tree) Str(id int32) string {
+	n := &t.Nodes[id]
+	return t.unquote(n.doc, n.start, n.end, n.flags&valueEscaped != 0)
+}
+
+// Raw is the string's text between the quotes, undecoded.
+func (t *Tree) Raw(id int32) []byte {
+	n := &t.Nodes[id]
+	return t.docs[n.doc][n.start+1 : n.end-1]
+}
+
+// Name is that of a member, decoded.
+func (t *Tree) Name(id int32) string {
+	n := &t.Nodes[id]
+	return t.unquote(n.doc, n.nameStart, n.nameEnd, n.flags&nameEscaped != 0)
+}
+
+// Whole is a value as it stands, quotes and all.
+func (t *Tree) Whole(id int32) []byte {
+	n := &t.Nodes[id]
+	return t.docs[n.doc][n.start:n.end]
+}
+
+// Size is how many bytes a value takes.
+func (t *Tree) Size(id int32) int { return int(t.Nodes[id].end - t.Nodes[id].start) }
+
+// Span is where a value stands in its document.
+func (t *Tree) Span(id int32) (start, end int32) { return t.Nodes[id].start, t.Nodes[id].end }
+
+// Len is that of the outermost document.
+func (t *Tree) Len() int { return len(t.docs[0]) }
+
+// RawName is a member's name as it stands between its quotes; plain is false where it has escapes.
+func (t *Tree) RawName(id int32) (raw []byte, plain bool) {
+	n := &t.Nodes[id]
+	return t.docs[n.doc][n.nameStart+1 : n.nameEnd-1], n.flags&nameEscaped == 0
+}
+
+// IsMember reports a value with a name.
+func (t *Tree) IsMember(id int32) bool { return t.Nodes[id].nameEnd > 0 }
+
+// IsEscaped reports a string with escapes.
+func (t *Tree) IsEscaped(id int32) bool { return t.Nodes[id].flags&valueEscaped != 0 }
+
+// IsNested reports a string whose text was read as JSON.
+func (t *Tree) IsNested(id int32) bool { return t.Nodes[id].flags&nested != 0 }
+
+// InString reports a value that stands in JSON inside a string.
+func (t *Tree) InString(id int32) bool { return t.Nodes[id].doc != 0 }
+
+// IsTrue reports the value true.
+func (t *Tree) IsTrue(id int32) bool {
+	n := &t.Nodes[id]
+	return n.Kind == Bool && t.docs[n.doc][n.start] == 't'
+}
+
+// Nested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
+// array; any other string stays a string.
+func (t *Tree) Nested(id int32, s string, level int) (bool, error) {
+	trimmed := strings.Trim(s, " \t\r\n\ufeff")
+	for range maxNested {
+		if len(trimmed) < 2 || trimmed[0] != '"' {
+			break
+		}
+		var inner string // JSON in a JSON string in a string; lone surrogates pass here, as they do in most children
+		if json.Unmarshal([]byte(trimmed), &inner) != nil {
+			return false, nil
+		}
+		trimmed = strings.Trim(inner, " \t\r\n\ufeff")
+	}
+	if trimmed == "" || strings.IndexByte("{[/", trimmed[0]) < 0 {
+		return false, nil
+	}
+	depth := 1
+	for p := t.Nodes[id].Parent; p >= 0; p = t.Nodes[p].Parent {
+		depth++
+	}
+	mark, docs := len(t.Nodes), len(t.docs)
+	err := t.Walk([]byte(trimmed), id, depth, Lenient...)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeSyntax {
+		plain, deep := standardJSON(trimmed)
+		if depth+deep > t.depth {
+			err = &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
+		} else if plain != nil {
+			t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0
+			err = t.Walk(plain, id, depth, Lenient...)
+		}
+	}
+	if err == nil {
+		t.Nodes[id].flags |= nested
+		if level >= maxNested {
+			return false, &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: "JSON in strings nested too deeply; send it as JSON"}
+		}
+		return true, nil
+	}
+	t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0
+	if e, ok := errors.AsType[*Error](err); ok && (e.Code == CodeTooDeep || e.Code == CodeTooLarge || e.Code == CodeName) {
+		return false, e
+	}
+	return false, nil
+}
+
+// Pointer builds the RFC 6901 pointer of a value, from the root. It is only called for what is reported.
+func (t *Tree) Pointer(id int32) string { return t.spell(id, IndexToken) }
+
+// Starred writes a pointer as a declaration: array positions become "*".
+func (t *Tree) Starred(id int32) string { return t.spell(id, func(int32) string { return "*" }) }
+
+func (t *Tree) spell(id int32, position func(index int32) string) string {
+	var parts []string
+	for id > 0 {
+		n := &t.Nodes[id]
+		switch {
+		case n.nameEnd > 0:
+			parts = append(parts, EscapeToken(t.Name(id)))
+		case t.Nodes[n.Parent].Kind == Array:
+			parts = append(parts, position(n.Index))
+		}
+		id = n.Parent
+	}
+	var b strings.Builder
+	for i := len(parts) - 1; i >= 0; i-- {
+		b.WriteByte('/')
+		b.WriteString(parts[i])
+	}
+	return b.String()
+}
+
+// Lookup finds the value at a pointer, -1 where there is none.
+func (t *Tree) Lookup(pointer string) int32 {
+	id := int32(0)
+	for rest := pointer; rest != ""; {
+		var token string
+		token, rest, _ = CutToken(rest)
+		if id = t.Child(id, token); id < 0 {
+			return -1
+		}
+	}
+	return id
+}
+
+// Child is the member or element that a token names, -1 where there is none.
+func (t *Tree) Child(id int32, token string) int32 {
+	n := &t.Nodes[id]
+	if n.flags&nested != 0 {
+		id = n.First
+		n = &t.Nodes[id]
+	}
+	for c := n.First; c > 0; c = t.Nodes[c].Next {
+		if n.Kind == Array && token == strconv.Itoa(int(t.Nodes[c].Index)) || n.Kind == Object && t.Name(c) == token {
+			return c
+		}
+	}
+	return -1
+}
+
+// Value decodes for the schema stage: numbers keep their text.
+func (t *Tree) Value(id int32) any {
+	n := &t.Nodes[id]
+	switch n.Kind {
+	case Object:
+		m := make(map[string]any)
+		for c := n.First; c > 0; c = t.Nodes[c].Next {
+			m[t.Name(c)] = t.Value(c)
+		}
+		return m
+	case Array:
+		a := []any{}
+		for c := n.First; c > 0; c = t.Nodes[c].Next {
+			a = append(a, t.Value(c))
+		}
+		return a
+	case String:
+		return t.Str(id)
+	case Number:
+		return json.Number(t.docs[n.doc][n.start:n.end])
+	case Bool:
+		return t.docs[n.doc][n.start] == 't'
+	}
+	return nil
+}
+
+var (
+	tokenEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// EscapeToken writes a name as a token of a pointer.
+func EscapeToken(s string) string {
+	if strings.ContainsAny(s, "~/") {
+		return tokenEscaper.Replace(s)
+	}
+	return s
+}
+
+// CutToken takes the first token off a pointer; ok is false where the pointer does not begin with a slash.
+func CutToken(pointer string) (token, rest string, ok bool) {
+	if pointer == "" || pointer[0] != '/' {
+		return "", "", false
+	}
+	token = pointer[1:]
+	if i := strings.IndexByte(token, '/'); i >= 0 {
+		token, rest = token[:i], token[i:]
+	}
+	if strings.IndexByte(token, '~') >= 0 {
+		token = tokenUnescaper.Replace(token)
+	}
+	return token, rest, true
+}
+
+func foldHash(b []byte) uint32 {
+	h := uint32(2166136261)
+	for i := 0; i < len(b); {
+		r, n := rune(b[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(b[i:])
+		}
+		h = (h ^ uint32(chars.FoldRune(r))) * 16777619
+		i += n
+	}
+	return h
+}
+
+// Twins yields pairs of members of an object whose names are equal under case folding: every one of a group at least
+// once, with another of it.
+func (t *Tree) Twins(id int32, yield func(a, b int32) bool) {
+	first := t.Nodes[id].First
+	if first == 0 || t.Nodes[first].Next == 0 {
+		return
+	}
+	same := func(a, b int32) bool {
+		return t.Nodes[a].fold == t.Nodes[b].fold && strings.EqualFold(t.Name(a), t.Name(b))
+	}
+	count := 0
+	for c := first; c > 0 && count <= 16; c = t.Nodes[c].Next {
+		count++
+	}
+	if count <= 16 {
+		for a := first; a > 0; a = t.Nodes[a].Next {
+			for b := t.Nodes[a].Next; b > 0; b = t.Nodes[b].Next {
+				if same(a, b) && !yield(a, b) {
+					return
+				}
+			}
+		}
+		return
+	}
+	seen := make(map[string]int32)
+	for b := first; b > 0; b = t.Nodes[b].Next {
+		folded := chars.FoldName(t.Name(b))
+		a, ok := seen[folded]
+		if !ok {
+			seen[folded] = b
+		} else if !yield(a, b) {
+			return
+		}
+	}
+}
+
+// TrimJSONSpace takes off what JSON calls blank.
+func TrimJSONSpace(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
+// IndexToken writes a position as a token of a pointer.
+func IndexToken(i int32) string { return strconv.Itoa(int(i)) }
