@@ -187,7 +187,7 @@ func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if len(m.Method) > longestMethod {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	return s.recorded(ctx, m, s.extend)
+	return s.recorded(ctx, m, (*Session).extend)
 }
 
 // extend answers a request that the protocol does not know, and passes on such a

@@ -3,8 +3,6 @@ package hub
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"mcphub/children"
@@ -89,13 +87,10 @@ func frameAnswer(id []byte, res *jsonrpc.Response) framed {
 // quick answers a call that can go the short way; false: nothing was done for
 // it. What is broken in one request must not end the others.
 func (f *httpFront) quick(s *Session, x *exchange, u *underway, m *jsonrpc.Message) (a framed, ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.log.Error().Str("method", shown(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a, ok = framed{Answer: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")}, true
-		}
-	}()
-	return s.serveQuick(x, u, m)
+	if !jsonrpc.Guard(f.log, m, func() { a, ok = s.serveQuick(x, u, m) }) {
+		return framed{Answer: jsonrpc.Panicked()}, true
+	}
+	return a, ok
 }
 
 // serveQuick serves a call whose tool is known, which holds no path and which no

@@ -124,7 +124,7 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	}
 	a, ok := f.quick(c.s, x, u, m)
 	if !ok {
-		a.Answer = f.answer(withPeer(u.context(), x), c.s, m)
+		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withPeer(u.context(), x), m) })
 	}
 	cancelled := u.cancelled()
 	c.served(u)

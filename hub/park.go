@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -250,7 +248,7 @@ func modernInquiry(method string, params []byte) []byte {
 // work runs the core on a goroutine of its own, which outlives the round.
 func (p *parley) work(serve func() jsonrpc.Answer) bool {
 	return p.s.modern.lot.enter(p, func() {
-		a := p.serveSafely(serve)
+		a := p.s.answer(p.request, serve) // here nobody below guards it
 		p.s.modern.lot.grew(p, len(a.Result)+len(a.Error))
 		p.mu.Lock()
 		p.tab.over = true
@@ -264,18 +262,6 @@ func (p *parley) work(serve func() jsonrpc.Answer) bool {
 		p.leaveTurn()
 		p.deliver(a)
 	})
-}
-
-// serveSafely calls the core. What is broken in one request must not end the
-// others, and here nobody below does.
-func (p *parley) serveSafely(serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.s.log.Error().Str("method", shown(p.request.Method, 100)).Str("panic", fmt.Sprint(v)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")
-		}
-	}()
-	return serve()
 }
 
 // attend waits with the client of a round for what becomes of its request:

@@ -9,7 +9,8 @@ import (
 
 // list answers one of the lists, after the children that are still starting
 // have had their time.
-func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	k := kindOf(m.Method)
 	s.awaitOffers(ctx)
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer

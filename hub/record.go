@@ -72,13 +72,13 @@ type requestKey struct{}
 
 // recorded serves a request, and records it where that was refused before
 // anybody judged it.
-func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer) jsonrpc.Answer {
+func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve serveFunc) jsonrpc.Answer {
 	if s.hub.now().cfg.Audit.To == nil {
-		return serve(ctx, m)
+		return serve(s, ctx, m)
 	}
 	r := &request{m: m, began: time.Now()}
 	ctx = context.WithValue(ctx, requestKey{}, r)
-	a := serve(ctx, m)
+	a := serve(s, ctx, m)
 	if r.told {
 		return a
 	}
@@ -89,11 +89,6 @@ func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(c
 		s.refused(ctx, subject{method: m.Method}, codeNotServed)
 	}
 	return a
-}
-
-// recording is recorded, to be called later.
-func (s *Session) recording(serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer) func(context.Context, *jsonrpc.Message) jsonrpc.Answer {
-	return func(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer { return s.recorded(ctx, m, serve) }
 }
 
 // subject is what a request is about.

@@ -43,54 +43,14 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
 		return s.serveModern(ctx, m, s.client)
 	}
-	switch mcp.MCPMethod(m.Method) {
-	case mcp.MethodInitialize:
-		return s.initialize(ctx, m)
-	case mcp.MethodToolsList:
+	how := s.methodOf(m.Method)
+	if !how.early {
 		s.begin()
-		return s.list(ctx, kindTools, m)
-	case mcp.MethodPromptsList:
-		s.begin()
-		return s.list(ctx, kindPrompts, m)
-	case mcp.MethodResourcesList:
-		s.begin()
-		return s.list(ctx, kindResources, m)
-	case mcp.MethodResourcesTemplatesList:
-		s.begin()
-		return s.list(ctx, kindTemplates, m)
-	case mcp.MethodPromptsGet:
-		s.begin()
-		return s.recorded(ctx, m, s.getPrompt)
-	case mcp.MethodResourcesRead:
-		s.begin()
-		return s.recorded(ctx, m, s.readResource)
-	case methodSubscribe, methodUnsubscribe:
-		s.begin()
-		return s.recorded(ctx, m, s.subscribe)
-	case "completion/complete":
-		s.begin()
-		return s.recorded(ctx, m, s.complete)
-	case mcp.MethodToolsCall:
-		s.begin()
-		return s.recorded(ctx, m, s.callTool)
-	case mcp.MethodSetLogLevel:
-		return s.setLevel(ctx, m)
-	case methodTaskGet, methodTaskResult, methodTaskCancel:
-		return s.aboutTask(ctx, m)
-	case methodTaskList:
-		return s.listTasks(ctx, m)
-	case mcp.MethodPing:
-		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	if m.Method == MethodExplain && s.hub.now().cfg.Inspect {
-		s.begin()
-		return s.explain(ctx, m)
+	if how.handshake == nil {
+		return s.control(ctx, m.Frame)
 	}
-	if !children.OfProtocol(m.Method) {
-		s.begin()
-		return s.extension(ctx, m)
-	}
-	return s.control(ctx, m.Frame)
+	return how.serve(s, ctx, m, how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the
