@@ -102,9 +102,8 @@
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
-// Calls of the short way that are to be recorded wait in the session's lane,
-// which belongs to the client's read loop, until the line about them is written;
-// over HTTP in its crowd, where whoever comes first does that for all.
+// Calls of the short way that are to be recorded wait in the session's audit
+// group: whoever finds nobody at it writes the line of all and sends them.
 //
 // # What it refuses to do
 //

@@ -32,13 +32,12 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		return false // refused there
 	}
 	c := &fastCall{s: s, tool: tool, lease: lease, reply: r}
-	kept := s.hub.now().cfg.Audit
-	if (kept.To != nil || kept.Required) && (kept.To == nil || !lease.CanStart()) {
+	kept := &tool.gen.cfg.Audit
+	if !lease.CanStart() || kept.To == nil && kept.forbids(errNoLog) != nil {
 		lease.Release()
 		return false
 	}
 	room := rooms.Get().(*room)
-	defer room.free()
 	room.name = jsonrpc.AppendString(room.name[:0], tool.remote)
 	edits := room.edits[:]
 	edits[0] = edit{quoted, room.name}
@@ -56,9 +55,14 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
 	}
 	if kept.To != nil {
-		s.queues.lane.hold(&kept, c, m, params)
+		room.held = appendAll(room.held[:0], params)
+		room.parts[0], c.room = room.held, room
+		size := len(room.held)
+		s.group.Add(kept.line(tool, m), c)
+		r.Batch().Defer(&s.group, size)
 		return true
 	}
+	defer room.free()
 	if !lease.Start(&c.call, c, r.Batch(), m.Method, c.token, params...) {
 		c.over(nil)
 		return false
@@ -66,6 +70,55 @@ func (s *Session) serveFast(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
 	r.OnCancel(c)
 	return true
 }
+
+// Recorded sends the call, unless it may not be.
+func (c *fastCall) Recorded(t audit.Ticket, err error) {
+	defer c.room.free()
+	c.ticket = t
+	if err = c.s.hub.now().cfg.Audit.forbids(err); err != nil {
+		t.Outcome(audit.ResultNotSent)
+		c.over(nil)
+		c.reply.Answer(refuse(context.Background(), c.tool, err))
+		return
+	}
+	if !c.lease.Start(&c.call, c, &c.s.group.batch, methodCall, c.token, c.room.held) {
+		c.wait(bytes.Clone(c.room.held))
+		return
+	}
+	c.reply.OnCancel(c)
+}
+
+// line is the line of a call without a path that is let through.
+func (a *Audit) line(tool *offered, m *jsonrpc.Message) audit.Call {
+	line := audit.Call{Request: m.ID, Form: tool.lines()}
+	if a.Arguments {
+		line.Arguments = m.Param("arguments")
+	}
+	return line
+}
+
+// wait sends a call for which the child has no room at once.
+func (c *fastCall) wait(params []byte) {
+	var ctx context.Context
+	var cancel context.CancelCauseFunc
+	if c.talk == nil {
+		ctx, cancel = context.WithCancelCause(context.WithValue(context.Background(), tripKey{}, &c.trip))
+	} else {
+		ctx, cancel = children.WithClient(c.talk.ctx, c.s.onBehalf(c.talk.ctx)), c.talk.cancel
+	}
+	c.reply.OnCancel(abandon(cancel))
+	go func() {
+		if c.talk == nil { // else the end of the call does it
+			defer cancel(nil)
+		}
+		c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.token), methodCall, params))
+	}()
+}
+
+// abandon ends a context in the place of a call.
+type abandon context.CancelCauseFunc
+
+func (a abandon) Abandon(cause error) { a(cause) }
 
 // An easyCall is a call that may go a short way: its tool is known, it holds no
 // path, no rule is about it, and the child that runs it is ready. It holds the
@@ -136,6 +189,7 @@ type fastCall struct {
 	trip  trip
 
 	ticket audit.Ticket
+	room   *room // until it is sent
 	talk   *talk // nil: the child cannot ask for more by its result
 }
 
@@ -152,11 +206,18 @@ type room struct {
 	name  []byte
 	edits [2]edit
 	parts [5][]byte
+	held  []byte // the params, of a call that has to wait
 }
+
+// mostHeld is how much room is kept for the next call.
+const mostHeld = 64 << 10
 
 func (r *room) free() {
 	clear(r.edits[:])
 	clear(r.parts[:])
+	if cap(r.held) > mostHeld {
+		r.held = nil
+	}
 	rooms.Put(r)
 }
 

@@ -29,6 +29,7 @@ type framed struct {
 
 // A quickCall is one call on the short way.
 type quickCall struct {
+	s      *Session
 	id     []byte // raw
 	lease  *children.Lease
 	own    []byte // the hub's progress token; nil for none
@@ -114,20 +115,17 @@ func (s *Session) serveQuick(x peer, u *underway, m *jsonrpc.Message) (framed, b
 		return framed{}, false
 	}
 	kept := &tool.gen.cfg.Audit
-	if kept.To == nil && kept.Required {
-		return framed{Answer: refuse(u.context(), tool, &unrecordedError{errNoLog})}, true
+	if kept.To == nil && kept.forbids(errNoLog) != nil {
+		return framed{}, false
 	}
-	c := &quickCall{id: m.ID, lease: lease}
+	c := &quickCall{s: s, id: m.ID, lease: lease}
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	if token != nil {
 		c.own = s.hub.progress.add(lease.Key(), x, bytes.Clone(token))
 		defer s.hub.progress.remove(c.own)
 	}
 	if kept.To != nil {
-		c.line = audit.Call{Request: m.ID, Form: tool.lines()}
-		if kept.Arguments {
-			c.line.Arguments = m.Param("arguments")
-		}
+		c.line = kept.line(tool, m)
 	}
 	s.sendQuick(x, u, c, m, edit{e.quoted, nil}, edit{token, c.own}, tool.remote)
 	if c.err != nil {
@@ -166,7 +164,8 @@ func (s *Session) sendQuick(x peer, u *underway, c *quickCall, m *jsonrpc.Messag
 	c.done = dones.Get().(chan struct{})
 	if c.line.Form != nil {
 		u.onEnd(c)
-		s.queues.crowd.send(c)
+		s.group.Add(c.line, c)
+		s.group.Flush()
 	} else if c.lease.Start(&c.call, c, nil, methodCall, c.own, c.params...) {
 		u.onEnd(&c.call)
 	} else {
@@ -187,6 +186,41 @@ func (s *Session) sendQuick(x peer, u *underway, c *quickCall, m *jsonrpc.Messag
 	}
 	c.params = nil
 	room.free()
+}
+
+// Recorded sends a call, unless nobody waits for it any more or it may not be.
+// Where that cannot be done at once c is told.
+func (c *quickCall) Recorded(t audit.Ticket, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch err = c.s.hub.now().cfg.Audit.forbids(err); {
+	case err != nil:
+		t.Outcome(audit.ResultNotSent)
+		c.err = err
+	case c.gone != nil:
+		t.Outcome(audit.ResultCancelled)
+		c.err = c.gone
+	default:
+		c.ticket = t
+		if c.lease.Start(&c.call, c, &c.s.group.batch, methodCall, c.own, c.params...) {
+			c.sent = true
+			return
+		}
+		c.full = true
+	}
+	c.done <- struct{}{}
+}
+
+// Abandon gives the call up, whether it was sent or not.
+func (c *quickCall) Abandon(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone == nil {
+		c.gone = cause
+	}
+	if c.sent {
+		c.call.Abandon(cause)
+	}
 }
 
 // plainForm is what the lines of all calls of a tool have alike that hold no path

@@ -111,10 +111,10 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 	cfg := &s.hub.now().cfg.Audit
 	v := j.verdict
 	if cfg.To == nil {
-		if cfg.Required && j.allowed() {
-			return audit.Ticket{}, &unrecordedError{errNoLog}
+		if !j.allowed() {
+			return audit.Ticket{}, nil
 		}
-		return audit.Ticket{}, nil
+		return audit.Ticket{}, cfg.forbids(errNoLog)
 	}
 	rec := s.newRecord(ctx, cfg, what)
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
@@ -135,11 +135,10 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
 		return t, context.Cause(ctx)
 	}
-	if err != nil && cfg.Required {
+	if err = cfg.forbids(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
-		return t, &unrecordedError{err}
 	}
-	return t, nil
+	return t, err
 }
 
 // allowed reports whether a request may be sent.

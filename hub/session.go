@@ -47,7 +47,7 @@ type Session struct {
 	trips   trips
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
-	queues  recordQueues
+	group   recordGroup
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -103,7 +103,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
-	s.queues.lane.s, s.queues.crowd.s = s, s
+	s.group.init(s)
 	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s

@@ -101,11 +101,9 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
+	g := &clientOf(t, r.h, r.webClient).s.group
 	for {
-		w.mu.Lock()
-		got := len(w.tab.held)
-		w.mu.Unlock()
+		got := g.Waiting()
 		if got == n {
 			return
 		}
@@ -119,7 +117,7 @@ func (r *recordedWeb) held(t *testing.T, n int) {
 
 // Many calls over HTTP share lines and writes, and each is in the file before
 // it is answered.
-func TestACrowdIsRecordedFirst(t *testing.T) {
+func TestAGroupIsRecordedFirst(t *testing.T) {
 	const callers, times = 64, 8
 	r := newRecordedWeb(t, Audit{Required: true, Arguments: true})
 	path := filepath.Join(r.dir, r.rec.State().Log+".jsonl")
@@ -145,9 +143,9 @@ func TestACrowdIsRecordedFirst(t *testing.T) {
 	}
 }
 
-// A full disk denies each call of a crowd where the record is required, and the
+// A full disk denies each call of a group where the record is required, and the
 // record says so of each once it can be written; else they go on.
-func TestAFullDiskAndACrowd(t *testing.T) {
+func TestAFullDiskAndAGroup(t *testing.T) {
 	const callers = 64
 	for _, required := range []bool{true, false} {
 		r := newRecordedWeb(t, Audit{Required: required})
@@ -186,7 +184,7 @@ func TestAFullDiskAndACrowd(t *testing.T) {
 
 // A call that is cancelled while it waits for the record is not sent; those that
 // came with it are.
-func TestCancelledInACrowd(t *testing.T) {
+func TestCancelledInAGroup(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	for len(r.seen) > 0 {
 		<-r.seen
@@ -218,16 +216,18 @@ func TestCancelledInACrowd(t *testing.T) {
 	}
 }
 
-// What panics in one call of a crowd leaves no other waiting.
-func TestACrowdThatPanics(t *testing.T) {
+// What panics in one call that is recorded leaves no other waiting.
+func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
-	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
+	s := clientOf(t, r.h, r.webClient).s
 	bad := func() *quickCall { // without a lease
-		return &quickCall{done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
+		return &quickCall{s: s, done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
 	}
 	some := []*quickCall{bad(), bad(), bad()}
-	w.tab.held = append(w.tab.held, some[:2]...)
-	w.send(some[2])
+	for _, one := range some {
+		s.group.Add(one.line, one)
+	}
+	s.group.Flush()
 	for _, one := range some {
 		if <-one.done; one.err == nil {
 			t.Error("it is not told of it")
