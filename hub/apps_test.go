@@ -130,6 +130,7 @@ func TestAppsCallToolsByTheirOwnNames(t *testing.T) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)
 		modern, _ := enterModern(t, h, `{}`)
+		c.raw("tools/list", `{}`) // so that all servers have told what they have
 		modern.raw("tools/list", `{}`)
 		for name, want := range map[string]string{"first": "one", "second": "two", "beside": "one", "shared": "two"} {
 			if got, bad := text(c.raw("tools/call", call(name, `{}`))); got != want || bad {

@@ -8,7 +8,7 @@
 //     its own, at most Limits.Calls at a time.
 //  2. era.go says which protocol era the request belongs to; only that file knows.
 //     Those of the modern era go on in modern.go, see below.
-//  3. call.go looks the name up in the session's Catalog, an immutable value
+//  3. target_tool.go looks the name up in the session's Catalog, an immutable value
 //     behind an atomic pointer, which may hold what children offered in an earlier
 //     run (remember.go). A name that may belong to a child which has not listed its
 //     tools yet waits for that child. A hub tool goes its own way (tools.go).
@@ -88,7 +88,7 @@
 // (tasks.go, tasks_given.go).
 //
 // What the protocol does not know passes too, where it belongs to an extension
-// (extensions.go): a request or notification of the client is an errand to the
+// (extensions.go): a request or notification of the client is a Call of the
 // child that has the extension, judged like any other; from a child passes what the
 // client declared, and notifications of what the child itself offers.
 //

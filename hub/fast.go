@@ -256,7 +256,7 @@ func (c *fastCall) Answered(res *jsonrpc.Response, err error) {
 // converse goes on where the short way ends: the child has asked for something.
 func (c *fastCall) converse(result []byte) {
 	ctx := c.talk.ctx
-	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, scan: c.talk.scan, lease: c.lease}
+	j := &judgement{gen: c.tool.gen, child: c.tool.child, target: &toolTarget{listed: c.tool, tool: c.tool}, scan: c.talk.scan, lease: c.lease}
 	if isTask(result) {
 		c.ticket.Outcome(resultOf(result, nil))
 		c.reply.Answer(c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}))

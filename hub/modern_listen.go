@@ -239,7 +239,7 @@ func (l *listener) subscribe(ctx context.Context) []string {
 func (s *Session) subscribeFor(ctx context.Context, uri string, who *subscriber) bool {
 	m := aboutURI(methodSubscribe, uri)
 	list, sure := s.sources(ctx, uri)
-	a, _, err := s.inTurn(ctx, m.Method, uri, s.telling(list), sure, func(from source) (jsonrpc.Answer, error) {
+	a, _, err := s.inTurn(ctx, uri, s.telling(list), sure, func(from source) (jsonrpc.Answer, error) {
 		return s.subscribeAt(ctx, m, from, m.Param("uri"), uri, who)
 	})
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {

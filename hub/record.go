@@ -93,17 +93,11 @@ func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve serveF
 
 // subject is what a request is about.
 type subject struct {
-	method      string // of an errand
+	method      string // where it is no tool
 	child, tool string
 	args        []byte // raw, of a tool
 	at          string // where args stand in the arguments that the client sent
 }
-
-func (c *toolCall) subject() subject {
-	return subject{child: c.tool.child, tool: c.tool.remote, args: c.args, at: c.at}
-}
-
-func (e *errand) subject() subject { return subject{method: e.method, child: e.child} }
 
 // record writes the line of a request that was judged. The error is not nil
 // where it cannot be written and must be: then nothing may be sent.
@@ -169,11 +163,7 @@ func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement,
 	if cfg.To == nil {
 		return
 	}
-	what := subject{method: p.name, child: j.child}
-	if j.tool != nil {
-		what = subject{child: j.child, tool: j.tool.remote}
-	}
-	rec := s.newRecord(ctx, cfg, what)
+	rec := s.newRecord(ctx, cfg, j.target.subject())
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, r.why, by, nil, 0
 	rec.Granted = grantedBy(r)
 	rec.Boundary = boundaryOf(j.verdict, &j.view)

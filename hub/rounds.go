@@ -400,14 +400,9 @@ func (d *dialogue) again(ctx context.Context) error {
 
 // move takes the request to the process that has taken its child's place. One
 // that is only being retired sees its requests through.
-func (d *dialogue) move(ctx context.Context) (err error) {
+func (d *dialogue) move(ctx context.Context) error {
 	j := d.j
-	var lease *children.Lease
-	if j.tool != nil {
-		lease, err = d.s.acquireFor(ctx, j.tool)
-	} else {
-		lease, err = d.s.acquire(ctx, j.gen, j.child)
-	}
+	lease, err := d.s.acquireFor(ctx, j.target)
 	switch {
 	case err == nil && lease.Revision() == j.lease.Revision() && lease.Modern():
 		j.lease.Release()

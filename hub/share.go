@@ -274,14 +274,15 @@ func (s *Session) reseat(p seat) {
 	close(old.next)
 }
 
-// acquireFor is acquire for a call of a tool; what fits says of the lease is
-// its error too.
-func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
-	lease, err := s.acquire(ctx, tool.gen, tool.child)
+// acquireFor is acquire for what a call is for; what fits says of the lease is its
+// error too.
+func (s *Session) acquireFor(ctx context.Context, t target) (*children.Lease, error) {
+	g, child := t.owner()
+	lease, err := s.acquire(ctx, g, child)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.fits(tool, lease); err != nil {
+	if err := t.fits(s, lease); err != nil {
 		lease.Release()
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}
 	lease, err := s.leaseOf(ctx, t.key)
 	if err != nil {
-		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		return noAnswer(ctx, t.key.Child, m.Method, err)
 	}
 	defer lease.Release()
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
@@ -192,7 +192,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	resp, err := lease.Call(away, m.Method, splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		return noAnswer(ctx, t.key.Child, m.Method, err)
 	}
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
@@ -215,7 +215,7 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	if t := s.tasks.find(id); t != nil {
 		lease, err := s.leaseOf(ctx, t.key)
 		if err != nil {
-			return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+			return noAnswer(ctx, t.key.Child, m.Method, err)
 		}
 		modern := lease.Modern()
 		lease.Release()
@@ -354,7 +354,7 @@ func (s *Session) tasksOf(ctx context.Context, name string, cursor []byte) (entr
 	}
 	resp, err := lease.Call(ctx, methodTaskList, params...)
 	if err != nil {
-		return nil, nil, refuseErrand(ctx, errand{child: name, method: methodTaskList}, err)
+		return nil, nil, noAnswer(ctx, name, methodTaskList, err)
 	}
 	if resp.Error != nil {
 		return nil, nil, jsonrpc.Answer{Error: bytes.Clone(resp.Error)}
