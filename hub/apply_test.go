@@ -212,7 +212,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		s := sessionOfTest(h)
 		a, err := (&Call{
 			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
-			params: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
+			build: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
 		}).run(t.Context())
 		if !errors.Is(err, errSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
@@ -225,7 +225,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			s.catalog.Store(&Catalog{gen: tool.gen, byName: map[string]*offered{tool.name: tool}})
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
-			if s.serveFast(m, nil) {
+			if s.tryServe(m, nil) {
 				t.Error("the short way sent it to the new one")
 			}
 			s.catalog.Store(now)

@@ -24,7 +24,7 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // asked brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came, _ := ctx.Value(tripKey{}).(*trip)
+	came, _ := ctx.Value(tripKey{}).(*inFlight)
 	able := s.able(k, came)
 	if refusal, ok := able.refuses(m); !ok {
 		return refusal
@@ -60,7 +60,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) able(k children.Key, came *trip) abilities {
+func (s *Session) able(k children.Key, came *inFlight) abilities {
 	if _, to := s.trips.whose(k, came); to != nil {
 		if p, ok := to.(*parley); ok {
 			return p.meta().caps.can

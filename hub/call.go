@@ -27,11 +27,23 @@ type Call struct {
 	target target
 	token  []byte // the client's progress token, raw; nil when it gave none
 	told   bool   // it is a notification: nothing is answered
-	// params builds what the child is sent: the judged bytes, with the edits that the
-	// verdict made of them, and the hub's own progress token.
-	params  func(own []byte, edits []edit) [][]byte
-	scanned *scanned // where that was done already
+	// build, where set, builds what the child is sent in the place of request: see
+	// params.
+	build   func(own []byte, edits []edit) [][]byte
+	request splicing
+	scanned scanned  // by an earlier attempt
 	warrant *warrant // a human's approval of this very call; nil: none
+
+	nowait bool       // an attempt ends with errWouldBlock where it would have to wait
+	spare  *judgement // for the first attempt; nil: none
+
+	inFlight inFlight
+}
+
+// scanned is what an attempt found. It is of the very bytes that the call has.
+type scanned struct {
+	tool *validate.Tool
+	scan *validate.Scan
 }
 
 // A target is what a Call is for. It is looked up before; finding out more about
@@ -52,7 +64,7 @@ type target interface {
 	scan(ctx context.Context, c *Call) (*validate.Scan, error)
 	// fits reports whether the child of a lease has it as it was scanned. Where
 	// scanning once more may help, the error is an errAnew.
-	fits(s *Session, lease *children.Lease) error
+	fits(c *Call, lease *children.Lease) error
 	// mayGo is asked just before it is sent.
 	mayGo(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
@@ -65,17 +77,29 @@ type target interface {
 	refuse(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// splicing builds params from those of the client: what quoted is, the client's
-// name for something, becomes the child's own.
-func splicing(m *jsonrpc.Message, quoted []byte, remote string) func(own []byte, edits []edit) [][]byte {
-	token := tokenOf(m)
-	return func(own []byte, edits []edit) [][]byte {
-		edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, remote)})
-		if own != nil {
-			edits = append(edits, edit{token, own})
-		}
-		return splice(m.Params, edits...)
+// splicing makes params of those of the client: what quoted is, the client's name
+// for something, becomes the child's own, and token the hub's.
+type splicing struct {
+	raw, quoted, token []byte
+	remote             string
+}
+
+func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
+	return splicing{m.Params, quoted, tokenOf(m), remote}
+}
+
+// params are what the child is sent: the judged bytes, with the edits that the
+// verdict made of them, and the hub's own progress token.
+func (c *Call) params(own []byte, edits []edit) [][]byte {
+	if c.build != nil {
+		return c.build(own, edits)
 	}
+	r := &c.request
+	edits = append(edits, edit{r.quoted, jsonrpc.AppendString(nil, r.remote)})
+	if own != nil {
+		edits = append(edits, edit{r.token, own})
+	}
+	return splice(r.raw, edits...)
 }
 
 // tokenOf is the progress token of a request, raw; nil where it has none.
@@ -157,7 +181,7 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.hub.progress.remove(own) }
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
+	away, back := s.travel(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
 	back(err)
 	var late *deniedError
@@ -181,7 +205,7 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 type judgement struct {
 	gen     *generation
 	child   string
-	target  target // that was judged
+	call    *Call // that was judged
 	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View   // zero where the call holds no path
@@ -232,6 +256,9 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	var err error
 	byRoots := s.byRoots(t.owner())
 	if byRoots { // they choose the process, and with it what its tools are
+		if c.nowait {
+			return nil, errWouldBlock
+		}
 		patience = s.roots.Begin()
 		if view, err = s.boundary(ctx, patience); err != nil {
 			return nil, err
@@ -240,11 +267,18 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 			return nil, err
 		}
 	}
-	j := &judgement{target: t, warrant: c.warrant}
+	j := c.spare
+	if c.spare = nil; j == nil {
+		j = &judgement{}
+	}
+	j.call, j.warrant = c, c.warrant
 	if j.scan, err = t.scan(ctx, c); err != nil {
 		return nil, err
 	}
 	j.gen, j.child = t.owner()
+	if c.nowait && j.scan.NeedsJudge() { // roots are asked for, and the file system
+		return nil, errWouldBlock
+	}
 	switch {
 	case !j.scan.NeedsBoundary():
 		patience = nil
@@ -260,12 +294,14 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
 		return nil, err
 	}
-	if over, err := s.foretell(ctx, patience, j); err != nil {
-		return nil, err
-	} else if over {
-		return s.upToDate(ctx, j)
+	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
+		if over, err := s.foretell(ctx, patience, j); err != nil {
+			return nil, err
+		} else if over {
+			return s.upToDate(ctx, j)
+		}
 	}
-	if j.lease, err = s.acquireFor(ctx, t); err != nil {
+	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
 		return nil, err
 	}
 	if err = s.rootsAfter(ctx, j.lease); err != nil {
@@ -291,6 +327,10 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 	decide := func() {
 		j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)
 	}
+	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
+		j.verdict = t.tool.plain.of(j).verdict
+		return nil
+	}
 	decide()
 	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
 		return p.wantRoots()
@@ -306,7 +346,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 	}
 	if j.lease.Release(); j.lease == nil {
 		s.foresee(j) // where it runs by now, as it would have been started
-	} else if j.lease, err = s.acquireFor(ctx, j.target); err != nil {
+	} else if j.lease, err = s.acquireFor(ctx, j.call, nil); err != nil {
 		return err
 	}
 	j.view = again

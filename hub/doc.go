@@ -102,8 +102,9 @@
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
-// Calls of the short way that are to be recorded wait in the session's audit
-// group: whoever finds nobody at it writes the line of all and sends them.
+// Calls that wait for nothing but their line are in the session's audit group
+// (record_group.go): whoever finds nobody at it writes the line of all and sends
+// them.
 //
 // # What it refuses to do
 //

@@ -244,7 +244,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		},
 	}
 	token := tokenOf(m)
-	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), params: func(own []byte, _ []edit) [][]byte {
+	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), build: func(own []byte, _ []edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}

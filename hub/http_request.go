@@ -122,7 +122,11 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	if prefers {
 		x.flow()
 	}
-	a, ok := f.quick(c.s, x, u, m)
+	var a framed
+	var ok bool
+	if !jsonrpc.Guard(f.log, m, func() { a, ok = c.s.callAndWait(x, u, m) }) {
+		a, ok = framed{Answer: jsonrpc.Panicked()}, true
+	}
 	if !ok {
 		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withPeer(u.context(), x), m) })
 	}
@@ -155,3 +159,8 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a framed, cancelle
 		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }
+
+// abandon ends a context in the place of a call.
+type abandon context.CancelCauseFunc
+
+func (a abandon) Abandon(cause error) { a(cause) }

@@ -145,7 +145,7 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) peer {
-	came, _ := ctx.Value(tripKey{}).(*trip)
+	came, _ := ctx.Value(tripKey{}).(*inFlight)
 	on, to := s.trips.whose(k, came)
 	switch {
 	case !s.handshaken():

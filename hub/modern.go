@@ -157,7 +157,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	p.cancel = u.end
 	if !p.work(func() jsonrpc.Answer {
 		defer u.free()
-		if a, ok := s.serveQuick(p, u, request); ok {
+		if a, ok := s.callAndWait(p, u, request); ok {
 			return a.Answer
 		}
 		return how.serve(s, withPeer(u.context(), p), request, how.modern)

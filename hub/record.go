@@ -163,7 +163,7 @@ func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement,
 	if cfg.To == nil {
 		return
 	}
-	rec := s.newRecord(ctx, cfg, j.target.subject())
+	rec := s.newRecord(ctx, cfg, j.call.target.subject())
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, r.why, by, nil, 0
 	rec.Granted = grantedBy(r)
 	rec.Boundary = boundaryOf(j.verdict, &j.view)
@@ -240,12 +240,6 @@ func (s *Session) newRecord(ctx context.Context, cfg *Audit, what subject) audit
 }
 
 const methodCall = "tools/call"
-
-// What the short way lets through has no path in it.
-var (
-	decisionAllow = validate.Allow.String()
-	ruleNoPath    = validate.RuleNoPath
-)
 
 // boundaryOf tells what a verdict was reached by. A call without a path needs
 // no roots.

@@ -220,17 +220,19 @@ func TestCancelledInAGroup(t *testing.T) {
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	s := clientOf(t, r.h, r.webClient).s
-	bad := func() *quickCall { // without a lease
-		return &quickCall{s: s, done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
-	}
-	some := []*quickCall{bad(), bad(), bad()}
-	for _, one := range some {
-		s.group.Add(one.line, one)
+	tool := s.tools().byName["kid__echo"]
+	var some []*waiter
+	for range 3 {
+		w := &waiter{u: &underway{}, done: make(chan struct{}, 1)}
+		c := &toolCall{Call: Call{s: s}, reply: w, tool: toolTarget{tool: tool}, room: &room{}} // without a lease
+		s.trips.begin(&c.inFlight)
+		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
+		some = append(some, w)
 	}
 	s.group.Flush()
-	for _, one := range some {
-		if <-one.done; one.err == nil {
-			t.Error("it is not told of it")
+	for _, w := range some {
+		if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
+			t.Errorf("it is not told of it: %s", w.answer.Result)
 		}
 	}
 	if got := body(t, r.request("tools/call", call("kid__echo", `{"n":"after"}`))); !strings.Contains(got, "after") {

@@ -176,7 +176,7 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bo
 func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.gen
-		c := &Call{s: s, token: tokenOf(m), params: splicing(m, quoted, from.uri), target: &requestTarget{
+		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.uri), target: &requestTarget{
 			gen: g, child: from.child, name: m.Method, before: before, follows: true, templates: s.tools().templates[from.child],
 			look: func(templates []string) (*validate.Scan, error) {
 				return g.cfg.Checker.ScanURI(from.child, from.uri, templates...)

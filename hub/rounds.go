@@ -402,7 +402,7 @@ func (d *dialogue) again(ctx context.Context) error {
 // that is only being retired sees its requests through.
 func (d *dialogue) move(ctx context.Context) error {
 	j := d.j
-	lease, err := d.s.acquireFor(ctx, j.target)
+	lease, err := d.s.acquireFor(ctx, j.call, nil)
 	switch {
 	case err == nil && lease.Revision() == j.lease.Revision() && lease.Modern():
 		j.lease.Release()

@@ -48,6 +48,7 @@ type Session struct {
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
 	group   recordGroup
+	dones   dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 

@@ -19,7 +19,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
+		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	settings := cfg.Roots
 	settings.Places = s.places
@@ -37,6 +37,11 @@ func (s *Session) batches() bool {
 // inline picks the requests whose effect the next message on the stream may
 // build upon.
 func inline(method string) bool { return method == string(mcp.MethodInitialize) }
+
+// tryServe takes a request that needs no waiting, on the read loop.
+func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
+	return !isModern(m) && s.tryCall(m, s.client, r, func(tool *offered, _ *children.Lease) bool { return !tool.costly })
+}
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {

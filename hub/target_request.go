@@ -52,7 +52,7 @@ func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
 
 // fits reports whether the child of a lease has the templates by which the request
 // was scanned: they may have been remembered.
-func (t *requestTarget) fits(_ *Session, lease *children.Lease) error {
+func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 	if !t.follows {
 		return nil
 	}

@@ -46,22 +46,16 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
 		return refusal
 	}
-	c := &Call{
-		s: s, token: tokenOf(m), params: splicing(m, quoted, tool.remote), scanned: preparedScan(m),
-		target: &toolTarget{listed: tool, args: m.Param("arguments"), task: m.Param("task") != nil},
+	c, tried := m.Prepared.(*toolCall) // by tryCall
+	if !tried {
+		c = &toolCall{}
 	}
+	c.readBy(s, m, quoted, tool)
 	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.callTool(ctx, m)
 	}
 	return a
-}
-
-// preparedScan is the Scan that serveFast made of a call's arguments, nil where
-// it made none.
-func preparedScan(m *jsonrpc.Message) *scanned {
-	done, _ := m.Prepared.(*scanned)
-	return done
 }
 
 // lookup finds a tool by its name towards the client. A name that may belong
@@ -124,13 +118,17 @@ func (t *toolTarget) renew(ctx context.Context, s *Session) (err error) {
 
 // scan looks for paths by the tool's definition.
 func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
-	if done := c.scanned; done != nil && done.tool == t.tool.tool {
-		return done.scan, nil
+	if c.scanned.scan != nil && c.scanned.tool == t.tool.tool {
+		return c.scanned.scan, nil
 	}
 	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.tool, t.args)
-	if err != nil {
-		return nil, t.confirm(ctx, c.s, err)
+	switch {
+	case err != nil && c.nowait: // the refusal has to be recorded
+		return nil, errWouldBlock
+	case err != nil:
+		return nil, t.confirm(ctx, c, err)
 	}
+	c.scanned = scanned{t.tool.tool, scan}
 	return scan, nil
 }
 
@@ -191,10 +189,13 @@ func (e *missingToolError) Error() string {
 // fits reports whether the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
 // *changedToolError, and the tool the one to judge by, or a *missingToolError.
-func (t *toolTarget) fits(s *Session, lease *children.Lease) error {
-	raw, tool := lease.Offer(), t.tool
-	if raw == tool.from {
+func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
+	s, raw, tool := c.s, lease.Offer(), t.tool
+	switch {
+	case raw == tool.from:
 		return nil
+	case c.nowait: // reading it may take a while
+		return errWouldBlock
 	}
 	now := s.hub.read(tool.gen, tool.gen.byName[tool.child], raw)
 	for _, o := range now.tools {
@@ -219,8 +220,8 @@ func (t *toolTarget) fits(s *Session, lease *children.Lease) error {
 // confirm is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
 // It returns the refusal, the error of fits, or errSuperseded.
-func (t *toolTarget) confirm(ctx context.Context, s *Session, refusal error) error {
-	tool := t.tool
+func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
+	s, tool := c.s, t.tool
 	if s.hub.superseded(tool.gen.byName[tool.child]) {
 		return errSuperseded
 	}
@@ -235,7 +236,7 @@ func (t *toolTarget) confirm(ctx context.Context, s *Session, refusal error) err
 		return refusal
 	}
 	defer lease.Release()
-	if err := t.fits(s, lease); err != nil {
+	if err := t.fits(c, lease); err != nil {
 		return err
 	}
 	return refusal

@@ -97,7 +97,7 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		return refusal
 	}
 	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, params: func(own []byte, edits []edit) [][]byte {
+	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)

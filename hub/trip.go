@@ -21,7 +21,7 @@ const (
 // children ask on the way.
 type trips struct {
 	mu    sync.Mutex
-	last  *trip // the newest; a list by older and newer
+	last  *inFlight // the newest; a list by older and newer
 	asked map[*question]struct{}
 	by    map[string]*question // by the progress token that the client was given
 	token uint64
@@ -35,20 +35,20 @@ func (ts *trips) passed() uint64 {
 	return ts.count
 }
 
-// A trip is one request of the client that is with a child. Its links belong to
+// inFlight is one request of the client that is with a child. Its links belong to
 // the trips.
-type trip struct {
+type inFlight struct {
 	key          children.Key
 	to           peer       // of the client's request
 	j            *judgement // that it was let through by; nil: none
-	older, newer *trip
+	older, newer *inFlight
 	under        bool
 }
 
 // A question is one request of a child that is with the client.
 type question struct {
 	key    children.Key
-	on     *trip // that it is known to belong to; nil: none
+	on     *inFlight // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc
 	token  []byte // the child's progress token, raw; nil where it gave none
 	own    []byte // what the client is given in its place
@@ -62,8 +62,8 @@ type tripKey struct{}
 
 // travel notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
-func (s *Session) travel(ctx context.Context, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
-	t := &trip{key: k, to: s.peerOf(ctx), j: j}
+func (s *Session) travel(ctx context.Context, t *inFlight, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
+	t.key, t.to, t.j = k, s.peerOf(ctx), j
 	s.trips.begin(t)
 	return context.WithValue(ctx, tripKey{}, t), func(err error) {
 		for _, q := range s.trips.end(t, err != nil) {
@@ -72,7 +72,7 @@ func (s *Session) travel(ctx context.Context, k children.Key, j *judgement) (_ c
 	}
 }
 
-func (ts *trips) begin(t *trip) {
+func (ts *trips) begin(t *inFlight) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t.under = true
@@ -85,7 +85,7 @@ func (ts *trips) begin(t *trip) {
 
 // end takes a trip out. Where it was given up that ends what is asked on it, which
 // is returned; a question whose request was answered goes on by itself.
-func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
+func (ts *trips) end(t *inFlight, givenUp bool) (over []*question) {
 	ts.mu.Lock()
 	if t.newer != nil {
 		t.newer.older = t.older
@@ -116,14 +116,14 @@ func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
 // came on, where the transport tells; else the only one that is with the child.
 // Where neither is known, on is nil and to the way of the newest request of the
 // child that has one; nil where there is none.
-func (ts *trips) whose(k children.Key, came *trip) (on *trip, to peer) {
+func (ts *trips) whose(k children.Key, came *inFlight) (on *inFlight, to peer) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.find(k, came)
 }
 
 // find is whose for callers that hold mu.
-func (ts *trips) find(k children.Key, came *trip) (on *trip, to peer) {
+func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to peer) {
 	if came != nil && came.key == k && came.under {
 		return came, came.to
 	}
@@ -153,7 +153,7 @@ func reaches(p peer) bool {
 
 // ask enters a question and finds its way to the client, nil for the client's
 // own; the text says why there is no room for it.
-func (ts *trips) ask(q *question, came *trip) (to peer, text string) {
+func (ts *trips) ask(q *question, came *inFlight) (to peer, text string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	each := 0
