@@ -216,6 +216,73 @@ func TestCancelledInAGroup(t *testing.T) {
 	}
 }
 
+// closing tells of its end.
+type closing struct {
+	io.ReadCloser
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.ReadCloser.Close()
+}
+
+// A call of a client that has gone while the line about it was written is not sent.
+// One that is still there is the control.
+func TestGoneWhileItIsRecorded(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		r := newRecordedWeb(t, Audit{Required: true})
+		for len(r.seen) > 0 {
+			<-r.seen
+		}
+		toHub, fromClient := io.Pipe()
+		toClient, fromHub := io.Pipe()
+		in := &closing{ReadCloser: toHub, closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		all.Go(func() { _ = r.h.ServeStdio(ctx, in, fromHub) })
+		all.Go(func() { _, _ = io.Copy(io.Discard, toClient) })
+		write := func(frame string) {
+			if _, err := io.WriteString(fromClient, frame+"\n"); err != nil {
+				t.Error(err)
+			}
+		}
+		write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}`)
+		write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`)
+		<-r.seen
+		r.gate.Lock()
+		for len(r.seen) > 0 {
+			<-r.seen
+		}
+		write(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("kid__sleep", `{}`) + `}`)
+		<-r.seen // the line is being written
+		if gone {
+			cancel()
+			<-in.closed
+		}
+		r.gate.Unlock()
+		if gone {
+			all.Wait()
+		}
+		noticed := func() bool {
+			return strings.Contains(body(t, r.request("tools/call", call("kid__noticed", `{}`))), "sleeping")
+		}
+		if gone && noticed() {
+			t.Error("the child was sent it")
+		}
+		for !gone && !noticed() {
+			if t.Context().Err() != nil {
+				t.Fatal("the control was not sent")
+			}
+		}
+		cancel()
+		_ = fromClient.Close()
+		all.Wait()
+	}
+}
+
 // What panics in one call that is recorded leaves no other waiting.
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
