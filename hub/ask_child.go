@@ -62,16 +62,14 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 // child would take: a modern one says so with each request.
 func (s *Session) able(k children.Key, came *inFlight) abilities {
 	if _, to := s.trips.whose(k, came); to != nil {
-		if p, ok := to.(*parley); ok {
-			return p.meta().caps.can
-		}
+		return to.claims().can
 	}
 	return s.capabilities().can
 }
 
 // put asks the client, on a way of one of its requests or else on its own,
 // which has to be there soon.
-func (s *Session) put(ctx context.Context, to peer, method string, params []byte) (*jsonrpc.Response, error) {
+func (s *Session) put(ctx context.Context, to client, method string, params []byte) (*jsonrpc.Response, error) {
 	if to != nil {
 		return to.Call(ctx, method, params)
 	}

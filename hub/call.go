@@ -178,7 +178,7 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
+		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.hub.progress.remove(own) }
 	}
 	away, back := s.travel(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
@@ -250,7 +250,7 @@ func (c *Call) consider(ctx context.Context) (*judgement, error) {
 // findings, and where there are any, the boundary of this session and the working
 // directory of the instance that would run it.
 func (c *Call) attempt(ctx context.Context) (*judgement, error) {
-	s, t := c.s, c.target
+	s, t, from := c.s, c.target, c.s.clientOf(ctx)
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
@@ -260,7 +260,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 			return nil, errWouldBlock
 		}
 		patience = s.roots.Begin()
-		if view, err = s.boundary(ctx, patience); err != nil {
+		if view, err = from.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 		if err = t.renew(ctx, s); err != nil {
@@ -286,12 +286,12 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		j.view = view
 	default:
 		patience = s.roots.Begin()
-		lookFirst(ctx, j.scan)
-		if j.view, err = s.boundary(ctx, patience); err != nil {
+		from.lookFirst(j.scan)
+		if j.view, err = from.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
-	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+	if err = from.rootsBefore(ctx, j.gen, j.child); err != nil {
 		return nil, err
 	}
 	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
@@ -304,7 +304,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
 		return nil, err
 	}
-	if err = s.rootsAfter(ctx, j.lease); err != nil {
+	if err = from.rootsAfter(j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
@@ -332,13 +332,14 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 		return nil
 	}
 	decide()
-	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
-		return p.wantRoots()
+	from := s.clientOf(ctx)
+	if err := from.decided(j.verdict); err != nil {
+		return err
 	}
 	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := lend(ctx)
+	back := from.lend()
 	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
 	if err != nil || !newer {

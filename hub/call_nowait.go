@@ -95,9 +95,9 @@ func (c *toolCall) readBy(s *Session, m *jsonrpc.Message, quoted []byte, tool *o
 
 // tryCall makes a tools/call that takes no waiting: small, of a tool that is known,
 // with nothing in it to judge, to a child that is ready. false: nothing was done for
-// it, but its Scan may be kept in m for who makes it again. to is the peer of what
-// the call causes; suits picks the tools.
-func (s *Session) tryCall(m *jsonrpc.Message, to peer, r replier, suits func(*offered, *children.Lease) bool) bool {
+// it, but its Scan may be kept in m for who makes it again. briefly: what may take
+// its time is not begun either.
+func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bool) bool {
 	if m.Method != string(mcp.MethodToolsCall) || isNearlyModern(m) || checkMembers(m.Members) != nil {
 		return false
 	}
@@ -107,13 +107,13 @@ func (s *Session) tryCall(m *jsonrpc.Message, to peer, r replier, suits func(*of
 	}
 	catalog := s.tools()
 	tool := catalog.byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || m.Param("task") != nil || !suits(tool, nil) || catalog.apps.renames(tool.child) {
+	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
 		return false
 	}
 	c := &toolCall{reply: r}
 	c.readBy(s, m, quoted, tool)
 	c.nowait, c.spare = true, &c.first
-	j, err := c.attempt(context.Background())
+	j, err := c.attempt(context.Background()) // where it matters whose it is it would have to wait
 	c.nowait, m.Prepared = false, c
 	if err != nil {
 		return false
@@ -121,14 +121,14 @@ func (s *Session) tryCall(m *jsonrpc.Message, to peer, r replier, suits func(*of
 	modern := j.lease.Modern()
 	kept := &j.gen.cfg.Audit
 	switch {
-	case !j.allowed(), !suits(tool, j.lease), !j.lease.CanStart(),
+	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
 		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
 		kept.To == nil && kept.forbids(errNoLog) != nil:
 		j.lease.Release()
 		return false
 	}
 	m.Prepared = nil
-	c.lease, c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease, j.lease.Key(), to, j
+	c.lease, c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease, j.lease.Key(), from, j
 	c.depart(m)
 	return true
 }
@@ -153,10 +153,10 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	}
 	params := appendSplice(c.room.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := withPeer(context.Background(), c.inFlight.to)
+		ctx := withClient(context.Background(), c.inFlight.to)
 		c.talk = &talk{judged: join(params)}
 		params = append(c.room.parts[:0], c.talk.judged)
-		c.call.For(s.onBehalf(ctx))
+		c.call.For(c.inFlight.to.behalf())
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, tripKey{}, &c.inFlight))
 	}
 	c.reply.OnCancel(c)
@@ -236,9 +236,9 @@ func (c *toolCall) free() {
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
 		c.cancel = c.talk.cancel
-		return children.WithClient(c.talk.ctx, c.s.onBehalf(c.talk.ctx))
+		return children.WithClient(c.talk.ctx, c.inFlight.to.behalf())
 	}
-	ctx := context.WithValue(withPeer(context.Background(), c.inFlight.to), tripKey{}, &c.inFlight)
+	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), tripKey{}, &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }

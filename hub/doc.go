@@ -37,7 +37,7 @@
 // takes what is of that era out of the request, runs the core on a goroutine of
 // its own, and gives the answer the era's shape (modern_answer.go). In place of a
 // session's capabilities and roots stand those that came with the request. The
-// [parley] is its peer, over all rounds that it takes:
+// [parley] is its client, over all rounds that it takes:
 //
 //   - Step 5 has no roots yet: the work ends, and the client is asked for them by
 //     the result. Nothing is held; the retry is a request like any other, and the

@@ -216,8 +216,8 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
-	if p := parleyOf(ctx); p != nil && ownType(a.Result) {
-		p.isTyped()
+	if ownType(a.Result) {
+		s.clientOf(ctx).typed()
 	}
 	return a
 }

@@ -321,7 +321,8 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 // host makes the Session of a client.
 func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 	c.s = f.h.newSession()
-	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
+	c.s.speaksOn(main)
+	c.s.principal, c.s.modern.seal = c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = f.guard.ceilings[c.owner], c.s.places

@@ -124,11 +124,11 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	}
 	var a framed
 	var ok bool
-	if !jsonrpc.Guard(f.log, m, func() { a, ok = c.s.callAndWait(x, u, m) }) {
+	if !jsonrpc.Guard(f.log, m, func() { a, ok = c.s.callAndWait(&x.client, u, m) }) {
 		a, ok = framed{Answer: jsonrpc.Panicked()}, true
 	}
 	if !ok {
-		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withPeer(u.context(), x), m) })
+		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withClient(u.context(), &x.client), m) })
 	}
 	cancelled := u.cancelled()
 	c.served(u)

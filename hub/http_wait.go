@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -85,30 +84,17 @@ func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.u.onEnd(stop) }
 func (w *waiter) Batch() *jsonrpc.Batch { return nil }
 
 // callAndWait answers a call that waits for nothing but its answer; false: nothing
-// was done for it. to is the peer of what the call causes.
-func (s *Session) callAndWait(to peer, u *underway, m *jsonrpc.Message) (framed, bool) {
+// was done for it.
+func (s *Session) callAndWait(from client, u *underway, m *jsonrpc.Message) (framed, bool) {
 	if len(m.Frame) > quickFrame {
 		return framed{}, false
 	}
 	s.begin()
 	w := &waiter{id: m.ID, u: u, done: s.dones.take()}
-	ok := s.tryCall(m, to, w, suitsOf(to))
+	ok := s.tryCall(m, from, w, false)
 	if ok {
 		<-w.done
 	}
 	s.dones.pool.Put(w.done)
 	return w.answer, ok
-}
-
-// suitsOf tells whose tools can be called without waiting. A modern client may have
-// to be asked about roots first, or have headers to compare.
-func suitsOf(to peer) func(*offered, *children.Lease) bool {
-	p, modern := to.(*parley)
-	if !modern {
-		return func(*offered, *children.Lease) bool { return true }
-	}
-	return func(tool *offered, lease *children.Lease) bool {
-		free := !p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
-		return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
-	}
 }

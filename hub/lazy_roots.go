@@ -226,7 +226,8 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 // before they were known is judged once more first: among them a name may be a
 // path that leads out of them.
 func (p *parley) found(ctx context.Context, t *inFlight, page rootsmgr.Page) error {
-	view := p.s.of(ctx, p.s.roots.InlineOnce(page))
+	view := p.s.roots.InlineOnce(page)
+	view.Client = p.claims().name
 	if v := p.s.rejudged(t.j, view); v != nil && v.Decision != validate.Allow {
 		err := &deniedError{v, view}
 		p.cancel(err)

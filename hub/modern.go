@@ -114,7 +114,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	case how.purpose == forHub, how.purpose == forList:
 		return how.modern(s, ctx, m)
 	case how.purpose == forStream:
-		return how.modern(s, withPeer(ctx, &parley{s: s, given: supplied{meta: meta}, tab: parleyTables{at: &round{meta, out}}}), m)
+		return how.modern(s, withClient(ctx, &parley{s: s, given: supplied{meta: meta}, tab: parleyTables{at: &round{meta, out}}}), m)
 	}
 	request, err := core(m)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	if !p.asks {
 		ctx, p.cancel = context.WithCancelCause(ctx)
 		defer p.cancel(nil)
-		return p.finish(how.serve(s, withPeer(ctx, p), request, how.modern))
+		return p.finish(how.serve(s, withClient(ctx, p), request, how.modern))
 	}
 	responses := m.Param(memberResponses)
 	if responses != nil && !isObject(responses) {
@@ -160,7 +160,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 		if a, ok := s.callAndWait(p, u, request); ok {
 			return a.Answer
 		}
-		return how.serve(s, withPeer(u.context(), p), request, how.modern)
+		return how.serve(s, withClient(u.context(), p), request, how.modern)
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -101,12 +102,38 @@ type inquiry struct {
 	answer chan *jsonrpc.Response // capacity 1
 }
 
-// parleyOf returns the parley that the context belongs to, nil for a request
-// of the other era.
+// parleyOf returns the parley that the context belongs to, for requests that only
+// this era has.
 func parleyOf(ctx context.Context) *parley {
-	p, _ := ctx.Value(peerKey{}).(*parley)
+	p, _ := ctx.Value(clientKey{}).(*parley)
 	return p
 }
+
+var _ client = (*parley)(nil)
+
+func (p *parley) era() string         { return eraModern }
+func (p *parley) claims() clientCaps  { return p.meta().caps }
+func (p *parley) lend() (back func()) { return func() {} }
+func (p *parley) reaches() bool       { return true }
+
+// suits is false for a client that may have to be asked about roots first, or has
+// headers to compare.
+func (p *parley) suits(tool *offered, lease *children.Lease) bool {
+	free := !p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
+	return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
+}
+
+// answer is the child's as it is: see finish.
+func (p *parley) answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
+	return resp.Answer()
+}
+
+// wants is true: see say.
+func (p *parley) wants(*jsonrpc.Message) bool { return true }
+
+// yield gives back the turn of a child: clients with other roots may want it
+// meanwhile.
+func (p *parley) yield() { p.leaveTurn() }
 
 // meta is what the round under way says of its client; the first one while
 // there is none.

@@ -27,7 +27,8 @@ type Session struct {
 	// principal is whom the session belongs to; "" is the user that stdio serves.
 	principal string
 	hub       *Hub
-	client    mainPeer // whatever belongs to none of its requests goes there
+	client    mainPeer         // whatever belongs to none of its requests goes there
+	main      *handshakeClient // of requests that have no way of their own
 	roots     *rootsmgr.Manager
 	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
 	seats     atomic.Pointer[seats]

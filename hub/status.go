@@ -81,12 +81,9 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	view, caps, era := s.of(ctx, s.roots.View()), s.capabilities(), eraHandshake
-	word := s.roots.State().Word
-	if p := parleyOf(ctx); p != nil {
-		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
-		word, caps, era = view.Word(), p.meta().caps, eraModern
-	}
+	c := s.clientOf(ctx)
+	view, word, _ := c.standing(ctx) // callOwn has seen to it that there is one
+	caps, era := c.claims(), c.era()
 	snap := view.Snapshot
 	r := rootsReport{
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,

@@ -24,7 +24,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	settings := cfg.Roots
 	settings.Places = s.places
 	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.client = conn
+	s.speaksOn(conn)
 	return s.run(ctx, conn.Run)
 }
 
@@ -40,7 +40,7 @@ func inline(method string) bool { return method == string(mcp.MethodInitialize) 
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !isModern(m) && s.tryCall(m, s.client, r, func(tool *offered, _ *children.Lease) bool { return !tool.costly })
+	return !isModern(m) && s.tryCall(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.

@@ -177,7 +177,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	var own []byte
 	if token != nil {
-		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
+		own = s.hub.progress.add(t.key, s.clientOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
 	edits := []edit{{token, own}}
@@ -197,10 +197,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
 	}
-	if carrierOf(ctx) == nil {
-		return settle(lease, m.Method, resp)
-	}
-	return resp.Answer()
+	return s.clientOf(ctx).answer(lease, m.Method, resp)
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task:
@@ -266,7 +263,7 @@ func (s *Session) leaseOf(ctx context.Context, k children.Key) (*children.Lease,
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer lend(ctx)()
+	defer s.clientOf(ctx).lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)

@@ -71,8 +71,8 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
 func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message) jsonrpc.Answer {
-	if p := parleyOf(ctx); p != nil && tool.remote == toolGetRoots {
-		if _, err := p.boundary(ctx); err != nil {
+	if tool.remote == toolGetRoots {
+		if _, _, err := s.clientOf(ctx).standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
 		}
 	}

@@ -39,7 +39,7 @@ func (ts *trips) passed() uint64 {
 // the trips.
 type inFlight struct {
 	key          children.Key
-	to           peer       // of the client's request
+	to           client     // whose request it is
 	j            *judgement // that it was let through by; nil: none
 	older, newer *inFlight
 	under        bool
@@ -63,7 +63,7 @@ type tripKey struct{}
 // travel notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
 func (s *Session) travel(ctx context.Context, t *inFlight, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
-	t.key, t.to, t.j = k, s.peerOf(ctx), j
+	t.key, t.to, t.j = k, s.clientOf(ctx), j
 	s.trips.begin(t)
 	return context.WithValue(ctx, tripKey{}, t), func(err error) {
 		for _, q := range s.trips.end(t, err != nil) {
@@ -116,14 +116,14 @@ func (ts *trips) end(t *inFlight, givenUp bool) (over []*question) {
 // came on, where the transport tells; else the only one that is with the child.
 // Where neither is known, on is nil and to the way of the newest request of the
 // child that has one; nil where there is none.
-func (ts *trips) whose(k children.Key, came *inFlight) (on *inFlight, to peer) {
+func (ts *trips) whose(k children.Key, came *inFlight) (on *inFlight, to client) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.find(k, came)
 }
 
 // find is whose for callers that hold mu.
-func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to peer) {
+func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to client) {
 	if came != nil && came.key == k && came.under {
 		return came, came.to
 	}
@@ -134,7 +134,7 @@ func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to peer) {
 		}
 		n++
 		on = t
-		if to == nil && reaches(t.to) {
+		if to == nil && t.to.reaches() {
 			to = t.to
 		}
 	}
@@ -144,16 +144,9 @@ func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to peer) {
 	return nil, to
 }
 
-// reaches reports whether a client can be told anything on a way before its
-// request is answered.
-func reaches(p peer) bool {
-	x, ok := p.(*exchange)
-	return !ok || x.events
-}
-
 // ask enters a question and finds its way to the client, nil for the client's
 // own; the text says why there is no room for it.
-func (ts *trips) ask(q *question, came *inFlight) (to peer, text string) {
+func (ts *trips) ask(q *question, came *inFlight) (to client, text string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	each := 0
