@@ -35,7 +35,7 @@ type Call struct {
 	warrant *warrant // a human's approval of this very call; nil: none
 
 	nowait bool       // an attempt ends with errWouldBlock where it would have to wait
-	spare  *judgement // for the first attempt; nil: none
+	spare  *judgement // for the next attempt; nil: none
 
 	inFlight inFlight
 }
@@ -271,7 +271,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if c.spare = nil; j == nil {
 		j = &judgement{}
 	}
-	j.call, j.warrant = c, c.warrant
+	*j = judgement{call: c, warrant: c.warrant}
 	if j.scan, err = t.scan(ctx, c); err != nil {
 		return nil, err
 	}
@@ -324,14 +324,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 // (R11). Then the child is acquired anew: it has
 // to apply the new roots first, and may be another process in another place.
 func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgement) error {
-	decide := func() {
-		j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)
-	}
-	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
-		j.verdict = t.tool.plain.of(j).verdict
-		return nil
-	}
-	decide()
+	s.decide(j)
 	from := s.clientOf(ctx)
 	if err := from.decided(j.verdict); err != nil {
 		return err
@@ -351,8 +344,18 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 		return err
 	}
 	j.view = again
-	decide()
+	s.decide(j)
 	return nil
+}
+
+// decide has a call judged as it stands. Where there is nothing to judge in a call
+// of a tool, what was decided of the first such call holds for all.
+func (s *Session) decide(j *judgement) {
+	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
+		j.verdict = t.tool.plain.of(j).verdict
+		return
+	}
+	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)
 }
 
 // where tells what the instance that would run a request can reach, and what a

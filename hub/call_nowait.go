@@ -40,10 +40,9 @@ type replier interface {
 type toolCall struct {
 	Call
 	tool  toolTarget
-	first judgement // of the first attempt
+	first judgement // of the first attempt; it holds the lease
 
 	reply  replier
-	lease  *children.Lease
 	own    []byte // the hub's progress token; nil for none
 	ticket audit.Ticket
 	call   children.Call
@@ -88,7 +87,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // readBy makes the call one of the request m, of a tool that was looked up.
 func (c *toolCall) readBy(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
-	c.s, c.target, c.token = s, &c.tool, tokenOf(m)
+	c.s, c.target, c.token, c.spare = s, &c.tool, tokenOf(m), &c.first
 	c.request = splicing{m.Params, quoted, c.token, tool.remote}
 	c.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
@@ -112,8 +111,8 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	}
 	c := &toolCall{reply: r}
 	c.readBy(s, m, quoted, tool)
-	c.nowait, c.spare = true, &c.first
-	j, err := c.attempt(context.Background()) // where it matters whose it is it would have to wait
+	c.nowait = true
+	j, err := c.attempt(context.Background()) // whoever may have to be asked for something does not suit
 	c.nowait, m.Prepared = false, c
 	if err != nil {
 		return false
@@ -128,7 +127,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 		return false
 	}
 	m.Prepared = nil
-	c.lease, c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease, j.lease.Key(), from, j
+	c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease.Key(), from, j
 	c.depart(m)
 	return true
 }
@@ -152,7 +151,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		edits[1] = edit{c.token, c.own}
 	}
 	params := appendSplice(c.room.parts[:0], m.Params, edits)
-	if c.lease.Modern() {
+	if c.first.lease.Modern() {
 		ctx := withClient(context.Background(), c.inFlight.to)
 		c.talk = &talk{judged: join(params)}
 		params = append(c.room.parts[:0], c.talk.judged)
@@ -202,7 +201,7 @@ func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
 		c.fail(gone)
 	case !away:
 		whole := join(params)
-		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+		go func() { c.Answered(c.first.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
 	c.free()
 }
@@ -215,7 +214,7 @@ func (c *toolCall) start(b *jsonrpc.Batch, params [][]byte) (ctx context.Context
 	if c.gone != nil {
 		return nil, c.gone, false
 	}
-	if c.away = c.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
+	if c.away = c.first.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
 		return nil, nil, true
 	}
 	return c.context(), nil, false
@@ -273,7 +272,7 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 		res.Release()
 		go c.converse(result)
 	default:
-		c.answered(settle(c.lease, methodCall, res))
+		c.answered(settle(c.first.lease, methodCall, res))
 	}
 }
 
@@ -337,31 +336,29 @@ func (c *toolCall) end(err error) (over []*question, first bool) {
 	if c.own != nil {
 		c.s.hub.progress.remove(c.own)
 	}
-	c.lease.Release()
+	c.first.lease.Release()
 	return over, true
 }
 
 // converse goes on where the child has asked for something, or made a task.
 func (c *toolCall) converse(result []byte) {
 	if !jsonrpc.Guard(c.s.log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
-		c.lease = c.inFlight.j.lease
 		c.fail(errBroken)
 	}
 }
 
 func (c *toolCall) goOn(result []byte) {
-	ctx, j := c.talk.ctx, c.inFlight.j
+	ctx := c.talk.ctx
 	if isTask(result) {
 		c.ticket.Outcome(resultOf(result, nil))
-		a := c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.adoptTask(ctx, c.first.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}
 		return
 	}
-	d := &dialogue{s: c.s, j: j, method: methodCall, key: c.inFlight.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	d := &dialogue{s: c.s, j: &c.first, method: methodCall, key: c.inFlight.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
-	c.lease = j.lease // another one by then, perhaps
 	if err != nil {
 		c.fail(err)
 		return

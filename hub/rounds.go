@@ -348,7 +348,7 @@ func (d *dialogue) again(ctx context.Context) error {
 		return err
 	}
 	j.view = view
-	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, d.s.where(j), view); j.verdict.Decision != validate.Allow {
+	if d.s.decide(j); j.verdict.Decision != validate.Allow {
 		return &deniedError{j.verdict, view}
 	}
 	return nil
