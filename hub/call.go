@@ -181,7 +181,7 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.hub.progress.remove(own) }
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
+	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
 	back(err)
 	var late *deniedError

@@ -135,7 +135,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 // depart has a call recorded and sent that was let through.
 func (c *toolCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.trips.begin(&c.inFlight)
+	s.tracked.begin(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)
@@ -156,7 +156,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		c.talk = &talk{judged: join(params)}
 		params = append(c.room.parts[:0], c.talk.judged)
 		c.call.For(c.inFlight.to.behalf())
-		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, tripKey{}, &c.inFlight))
+		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
 	}
 	c.reply.OnCancel(c)
 	batch := c.reply.Batch()
@@ -237,7 +237,7 @@ func (c *toolCall) context() context.Context {
 		c.cancel = c.talk.cancel
 		return children.WithClient(c.talk.ctx, c.inFlight.to.behalf())
 	}
-	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), tripKey{}, &c.inFlight)
+	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), inFlightKey{}, &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
@@ -326,7 +326,7 @@ func (c *toolCall) end(err error) (over []*question, first bool) {
 		return nil, false
 	}
 	c.free()
-	over = c.s.trips.end(&c.inFlight, err != nil)
+	over = c.s.tracked.end(&c.inFlight, err != nil)
 	if cancel != nil {
 		cancel(nil)
 	}

@@ -68,8 +68,8 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 	if s == nil {
 		return nil
 	}
-	came, _ := ctx.Value(tripKey{}).(*inFlight)
-	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.trips.modern(k, came)) == 0) {
+	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.tracked.modern(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
@@ -121,7 +121,7 @@ func (s *Session) settle(ctx context.Context, child string) {
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
 func (s *Session) lacking(k children.Key, came *inFlight) *inFlight {
-	for _, t := range s.trips.modern(k, came) {
+	for _, t := range s.tracked.modern(k, came) {
 		if p := t.to.(*parley); p.asks && p.lacksRoots(k.Child) && !p.hasSought() {
 			return t
 		}
@@ -148,7 +148,7 @@ func (p *parley) hasSought() bool {
 // modern returns the requests of modern clients that something of a child may
 // belong to, the likeliest first. There are none where it may belong to one of
 // another client.
-func (ts *trips) modern(k children.Key, came *inFlight) (all []*inFlight) {
+func (ts *tracked) modern(k children.Key, came *inFlight) (all []*inFlight) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if came != nil && came.key == k && came.under {

@@ -143,8 +143,8 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) client {
-	came, _ := ctx.Value(tripKey{}).(*inFlight)
-	on, to := s.trips.whose(k, came)
+	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	on, to := s.tracked.whose(k, came)
 	switch {
 	case !s.handshaken():
 		return to

@@ -292,7 +292,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	for range 3 {
 		w := &waiter{u: &underway{}, done: make(chan struct{}, 1)}
 		c := &toolCall{Call: Call{s: s}, reply: w, tool: toolTarget{tool: tool}, room: &room{}} // without a lease
-		s.trips.begin(&c.inFlight)
+		s.tracked.begin(&c.inFlight)
 		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
 		some = append(some, w)
 	}

@@ -63,7 +63,7 @@ type dialogue struct {
 	s      *Session
 	j      *judgement
 	method string
-	key    children.Key                       // that the request travels to
+	key    children.Key                       // of the instance that has the request
 	params func(v *validate.Verdict) [][]byte // the judged bytes
 }
 

@@ -45,7 +45,7 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips   trips
+	tracked tracked
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
 	group   recordGroup

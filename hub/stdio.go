@@ -97,7 +97,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.begin()
 		}
 	case "notifications/progress":
-		s.trips.progress(m)
+		s.tracked.progress(m)
 	case methodTaskStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":

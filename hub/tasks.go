@@ -185,7 +185,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		roots, served := lease.Roots()
 		edits = append(edits, edit{responses, withRoots(responses, roots, served)})
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), &inFlight{}, t.key, nil)
+	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}

@@ -17,9 +17,9 @@ const (
 	progressHeld  = 64  // progress of the client that waits for a child
 )
 
-// trips are the requests of one session that are with a child, and what the
+// tracked are the requests of one session that are with a child, and what the
 // children ask on the way.
-type trips struct {
+type tracked struct {
 	mu    sync.Mutex
 	last  *inFlight // the newest; a list by older and newer
 	asked map[*question]struct{}
@@ -29,14 +29,14 @@ type trips struct {
 }
 
 // passed is how many requests have gone on to children.
-func (ts *trips) passed() uint64 {
+func (ts *tracked) passed() uint64 {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.count
 }
 
 // inFlight is one request of the client that is with a child. Its links belong to
-// the trips.
+// tracked.
 type inFlight struct {
 	key          children.Key
 	to           client     // whose request it is
@@ -56,23 +56,23 @@ type question struct {
 	over   chan struct{} // closed when nothing is sent for it any more
 }
 
-var errTripOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
+var errRequestOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
 
-type tripKey struct{}
+type inFlightKey struct{}
 
-// travel notes that a request, judged by j or not at all, is with a child until back
+// track notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
-func (s *Session) travel(ctx context.Context, t *inFlight, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
+func (s *Session) track(ctx context.Context, t *inFlight, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
 	t.key, t.to, t.j = k, s.clientOf(ctx), j
-	s.trips.begin(t)
-	return context.WithValue(ctx, tripKey{}, t), func(err error) {
-		for _, q := range s.trips.end(t, err != nil) {
+	s.tracked.begin(t)
+	return context.WithValue(ctx, inFlightKey{}, t), func(err error) {
+		for _, q := range s.tracked.end(t, err != nil) {
 			<-q.over // its end has to be told before the request is answered
 		}
 	}
 }
 
-func (ts *trips) begin(t *inFlight) {
+func (ts *tracked) begin(t *inFlight) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t.under = true
@@ -83,9 +83,9 @@ func (ts *trips) begin(t *inFlight) {
 	ts.last = t
 }
 
-// end takes a trip out. Where it was given up that ends what is asked on it, which
+// end takes a request out. Where it was given up that ends what is asked on it, which
 // is returned; a question whose request was answered goes on by itself.
-func (ts *trips) end(t *inFlight, givenUp bool) (over []*question) {
+func (ts *tracked) end(t *inFlight, givenUp bool) (over []*question) {
 	ts.mu.Lock()
 	if t.newer != nil {
 		t.newer.older = t.older
@@ -107,7 +107,7 @@ func (ts *trips) end(t *inFlight, givenUp bool) (over []*question) {
 	}
 	ts.mu.Unlock()
 	for _, q := range over {
-		q.cancel(errTripOver)
+		q.cancel(errRequestOver)
 	}
 	return over
 }
@@ -116,14 +116,14 @@ func (ts *trips) end(t *inFlight, givenUp bool) (over []*question) {
 // came on, where the transport tells; else the only one that is with the child.
 // Where neither is known, on is nil and to the way of the newest request of the
 // child that has one; nil where there is none.
-func (ts *trips) whose(k children.Key, came *inFlight) (on *inFlight, to client) {
+func (ts *tracked) whose(k children.Key, came *inFlight) (on *inFlight, to client) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.find(k, came)
 }
 
 // find is whose for callers that hold mu.
-func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to client) {
+func (ts *tracked) find(k children.Key, came *inFlight) (on *inFlight, to client) {
 	if came != nil && came.key == k && came.under {
 		return came, came.to
 	}
@@ -146,7 +146,7 @@ func (ts *trips) find(k children.Key, came *inFlight) (on *inFlight, to client) 
 
 // ask enters a question and finds its way to the client, nil for the client's
 // own; the text says why there is no room for it.
-func (ts *trips) ask(q *question, came *inFlight) (to client, text string) {
+func (ts *tracked) ask(q *question, came *inFlight) (to client, text string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	each := 0
@@ -176,7 +176,7 @@ func (ts *trips) ask(q *question, came *inFlight) (to client, text string) {
 }
 
 // answered takes a question out. No progress comes for it any more.
-func (ts *trips) answered(q *question) {
+func (ts *tracked) answered(q *question) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	delete(ts.asked, q)
@@ -189,7 +189,7 @@ func (ts *trips) answered(q *question) {
 
 // progress hands progress of the client to the question that it is about. What
 // a child does not take is dropped: newer progress follows.
-func (ts *trips) progress(m *jsonrpc.Message) {
+func (ts *tracked) progress(m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
