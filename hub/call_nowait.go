@@ -158,6 +158,8 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		c.call.For(c.inFlight.to.behalf())
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
 	}
+	// What m holds may be used again soon.
+	c.request, c.token, c.tool.args = splicing{}, nil, nil
 	c.reply.OnCancel(c)
 	batch := c.reply.Batch()
 	kept := &s.hub.now().cfg.Audit
@@ -167,7 +169,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	}
 	line := audit.Call{Request: m.ID, Form: c.tool.tool.plain.form}
 	if kept.Arguments {
-		line.Arguments = c.tool.args
+		line.Arguments = m.Param("arguments")
 	}
 	c.room.held = appendAll(c.room.held[:0], params)
 	size := len(c.room.held)
