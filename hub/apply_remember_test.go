@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/validate"
 )
 
 // instances returns the serial of each instance, by its state.
@@ -106,8 +107,9 @@ func TestSubscribedThroughAReload(t *testing.T) {
 	}
 }
 
-// TestAnErrandIsJudgedAndRunByOneGeneration: a request whose child is replaced after it was looked up is not sent.
-func TestAnErrandIsJudgedAndRunByOneGeneration(t *testing.T) {
+// TestARequestIsJudgedAndRunByOneConfiguration: a request that a reload overtakes after it was looked up is not sent, whether
+// its child is replaced or only what judges it.
+func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 	kid := scripted("kid", childtest.Script{Library: true})
 	h := newTestHub(t, kid)
 	c := connect(t, h)
@@ -121,14 +123,14 @@ func TestAnErrandIsJudgedAndRunByOneGeneration(t *testing.T) {
 		}
 		apply(t, h, testConfig(t, next))
 		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
-		scan, err := former.cfg.Checker.ScanPrompt("kid", "greet", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := s.errand(t.Context(), errand{gen: former, child: "kid", method: "prompts/get", scan: scan,
-			params: func([]byte) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} }})
-		if again := errors.Is(err, errSuperseded); again != replaced || (a.Error != nil) != replaced {
-			t.Errorf("replaced %t: %v, %s", replaced, err, a.Error)
+		a, err := (&Call{
+			s: s, build: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
+			target: &requestTarget{gen: former, child: "kid", name: "prompts/get", look: func([]string) (*validate.Scan, error) {
+				return former.cfg.Checker.ScanPrompt("kid", "greet", nil)
+			}},
+		}).run(t.Context())
+		if !errors.Is(err, errSuperseded) || a.Error == nil {
+			t.Errorf("replaced %t: %v, %s", replaced, err, a.Result)
 		}
 		if a.Release != nil {
 			a.Release()

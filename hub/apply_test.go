@@ -210,13 +210,11 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c.raw("tools/call", call("kid__echo", `{}`)) // the new one is there
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
-		again := false
-		a := s.dispatch(t.Context(), toolCall{
-			tool: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside),
-			again:  func(context.Context) jsonrpc.Answer { again = true; return jsonrpc.Answer{} },
-			params: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
-		})
-		if !again { // also where its child has stayed: what judges it has not
+		a, err := (&Call{
+			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
+			build: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
+		}).run(t.Context())
+		if !errors.Is(err, errSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}
 		if a.Release != nil {
@@ -227,7 +225,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 			s.catalog.Store(&Catalog{gen: tool.gen, byName: map[string]*offered{tool.name: tool}})
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
-			if s.serveFast(m, nil) {
+			if s.tryServe(m, nil) {
 				t.Error("the short way sent it to the new one")
 			}
 			s.catalog.Store(now)

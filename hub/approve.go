@@ -167,9 +167,7 @@ func (s *Session) appeal(ctx context.Context, p *petition, j *judgement) (*judge
 			return j, nil
 		}
 		j.lease.Release()
-		if p := parleyOf(ctx); p != nil {
-			p.leaveTurn() // clients with other roots may want the child meanwhile
-		}
+		s.clientOf(ctx).yield()
 		st, first, why := s.consent.join(q, p.name)
 		switch {
 		case why != "":

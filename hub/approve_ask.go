@@ -25,13 +25,10 @@ var errUnanswered = errors.New("nobody has answered in time")
 // askerFor chooses by what the client can do: one that can show a form is asked
 // and nobody else.
 func (s *Session) askerFor(ctx context.Context) asker {
-	able := s.capabilities().can
-	if c := carrierOf(ctx); c != nil { // it says of each request anew what it can do
-		able, _ = c.behalf()
-	}
+	c := s.clientOf(ctx)
 	switch {
-	case able.form:
-		return pushedAsker{s.peerOf(ctx)}
+	case c.claims().can.form:
+		return pushedAsker{c}
 	case s.hub.now().cfg.Approval.Terminal:
 		return atTerminal{s}
 	}

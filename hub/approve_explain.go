@@ -10,16 +10,16 @@ type explainedApproval struct {
 }
 
 // explainApproval makes the question by the code that asks it, and asks nobody.
-func (s *Session) explainApproval(tool *offered, args []byte, j *judgement) (e explainedApproval) {
+func (s *Session) explainApproval(c *Call, j *judgement) (e explainedApproval) {
 	for _, g := range s.consent.report().Grants {
-		if g.Server == tool.child {
+		if g.Server == j.child {
 			e.Grants = append(e.Grants, g)
 		}
 	}
 	if j.verdict.Decision != validate.Escalate {
 		return e
 	}
-	q, why := s.inquire(s.petitionOf(toolCall{tool: tool, args: args}), j)
+	q, why := s.inquire(s.petitionOf(c), j)
 	if e.Unasked = why; why == "" {
 		e.Question = q.text
 	}

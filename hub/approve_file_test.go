@@ -338,7 +338,7 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "audit")
 			var want string
 			synctest.Test(t, func(t *testing.T) {
-				a := &askedHub{T: t, s: &stage{served: map[string]*actor{}}}
+				a := &askedHub{T: t, s: newStage()}
 				cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
 				cfg.launcher = a.s
 				cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir}, nil)

@@ -14,7 +14,7 @@ import (
 // Over HTTP the question comes on the stream of the call that asks, and its
 // answer as a POST of the session.
 func TestApprovalOverHTTP(t *testing.T) {
-	a := &askedHub{T: t, s: &stage{served: map[string]*actor{}}}
+	a := &askedHub{T: t, s: newStage()}
 	cfg := a.config([]children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})})
 	cfg.launcher = a.s
 	a.h = runHub(t, cfg)

@@ -89,7 +89,7 @@ func approving(t *testing.T, specs []children.Spec, test func(a *askedHub), chan
 		specs = []children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true})}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a := &askedHub{T: t, s: &stage{served: map[string]*actor{}}}
+		a := &askedHub{T: t, s: newStage()}
 		cfg := a.config(specs, change...)
 		cfg.launcher = a.s
 		a.h = runHub(t, cfg)

@@ -24,7 +24,7 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // asked brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came, _ := ctx.Value(tripKey{}).(*trip)
+	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
 	able := s.able(k, came)
 	if refusal, ok := able.refuses(m); !ok {
 		return refusal
@@ -35,7 +35,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
-	to, text := s.trips.ask(q, came)
+	to, text := s.tracked.ask(q, came)
 	if text != "" {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+text)
 	}
@@ -50,7 +50,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 		})
 	}
 	resp, err := s.put(ctx, to, m.Method, params)
-	s.trips.answered(q)
+	s.tracked.answered(q)
 	told.Wait() // progress comes before the answer
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
@@ -60,18 +60,16 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) able(k children.Key, came *trip) abilities {
-	if _, to := s.trips.whose(k, came); to != nil {
-		if p, ok := to.(*parley); ok {
-			return p.meta().caps.can
-		}
+func (s *Session) able(k children.Key, came *inFlight) abilities {
+	if _, to := s.tracked.whose(k, came); to != nil {
+		return to.claims().can
 	}
 	return s.capabilities().can
 }
 
 // put asks the client, on a way of one of its requests or else on its own,
 // which has to be there soon.
-func (s *Session) put(ctx context.Context, to peer, method string, params []byte) (*jsonrpc.Response, error) {
+func (s *Session) put(ctx context.Context, to client, method string, params []byte) (*jsonrpc.Response, error) {
 	if to != nil {
 		return to.Call(ctx, method, params)
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"mcphub/children"
 	"mcphub/internal/audit"
@@ -15,187 +13,199 @@ import (
 	"mcphub/validate"
 )
 
-// A toolCall is one call of a child's tool, whichever way it came in.
-type toolCall struct {
-	tool *offered
-	args []byte // raw; nil when absent
-	// params builds what the child is sent: the judged bytes, with the edits that
-	// the verdict made of args, and the hub's own progress token.
-	params func(token []byte, edits []edit) [][]byte
-	token  []byte                                   // the client's progress token, raw; nil when it gave none
-	at     string                                   // pointer of args within the arguments that the client sent
-	task   bool                                     // the client asks for a task in place of the result
-	again  func(ctx context.Context) jsonrpc.Answer // makes the call from the start, the tool looked up anew
-
-	scanned *scanned // of args, where that was done already
+// A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
+// a completion, a subscription, something of an extension. Whatever it is, it takes
+// the same steps, each of which has one body:
+//
+//	scan -> roots -> lease -> judge -> approve -> record -> send -> settle
+//
+// What was scanned by another definition than the child has, or would go to another
+// process by now, is scanned again; what was judged by a configuration that is in
+// force no more begins anew with the lookup of what it names.
+type Call struct {
+	s      *Session
+	target target
+	token  []byte // the client's progress token, raw; nil when it gave none
+	told   bool   // it is a notification: nothing is answered
+	// build, where set, builds what the child is sent in the place of request: see
+	// params.
+	build   func(own []byte, edits []edit) [][]byte
+	request splicing
+	scanned scanned  // by an earlier attempt
 	warrant *warrant // a human's approval of this very call; nil: none
-	current bool     // tool is what the child's instance defines, and not the catalogue
+
+	nowait bool       // an attempt ends with errWouldBlock where it would have to wait
+	spare  *judgement // for the next attempt; nil: none
+
+	inFlight inFlight
 }
 
-// callTool answers a tools/call of the client.
-func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkMembers(m.Members); err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	}
-	quoted := m.Param("name")
-	name, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "tools/call needs the name of a tool (a string) at /params/name")
-	}
-	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
-	ctx = s.withNotice(ctx, token)
-	tool, refusal := s.lookup(ctx, name)
-	if tool == nil {
-		return refusal
-	}
-	if tool.child == "" {
-		return s.callOwn(ctx, tool, m, token)
-	}
-	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
-		return refusal
-	}
-	return s.dispatch(ctx, toolCall{
-		tool: tool, args: m.Param("arguments"), token: token, scanned: preparedScan(m), task: m.Param("task") != nil,
-		again: func(ctx context.Context) jsonrpc.Answer { return s.callTool(ctx, m) },
-		params: func(own []byte, edits []edit) [][]byte {
-			edits = append(edits, edit{quoted, jsonrpc.AppendString(nil, tool.remote)})
-			if own != nil {
-				edits = append(edits, edit{token, own})
-			}
-			return splice(m.Params, edits...)
-		},
-	})
+// scanned is what an attempt found. It is of the very bytes that the call has.
+type scanned struct {
+	tool *validate.Tool
+	scan *validate.Scan
 }
 
-// knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task", memberResponses, memberState}
-
-// checkMembers refuses a member of tools/call params that is a look-alike of a
-// known one.
-func checkMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
-
-// lookAlike refuses a member that is a known one but for letter case or a NUL
-// in it: a child with a lax parser would read it in place of the one that was
-// judged.
-func lookAlike(where string, members []jsonrpc.Member, knowns []string) error {
-	for i := range members {
-		m := &members[i]
-		if slices.Contains(knowns, m.Name) {
-			continue // and like no other: they differ by more than that
-		}
-		for _, known := range knowns {
-			if strings.EqualFold(bare(m.Name), known) {
-				return fmt.Errorf("the member %q of %s is spelled almost like %q; send it exactly so or leave it out", m.Name, where, known)
-			}
-		}
-	}
-	return nil
+// A target is what a Call is for. It is looked up before; finding out more about
+// it may replace what it holds.
+type target interface {
+	// owner is the child that it is for, and by which configuration it is judged.
+	owner() (*generation, string)
+	method() string
+	subject() subject
+	// question is how a human is asked about it: what it is, by its name too, what
+	// an approval is bound to, the arguments to show, and why nobody is to be asked.
+	question(c *Call) (what, name string, digest, args []byte, mute string)
+	// anew goes back to what was looked up.
+	anew()
+	// renew finds it as the instance has it that serves the session now.
+	renew(ctx context.Context, s *Session) error
+	// scan finds what is to be judged.
+	scan(ctx context.Context, c *Call) (*validate.Scan, error)
+	// fits reports whether the child of a lease has it as it was scanned. Where
+	// scanning once more may help, the error is an errAnew.
+	fits(c *Call, lease *children.Lease) error
+	// mayGo is asked just before it is sent.
+	mayGo(lease *children.Lease) error
+	// edits are what the verdict makes of the params.
+	edits(s *Session, v *validate.Verdict) []edit
+	// settle takes in the answer; drop ends its progress.
+	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	// deny is the answer where it was judged, and refuse where it was not, or the
+	// child did not answer.
+	deny(j *judgement) jsonrpc.Answer
+	refuse(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// bare is a name without NUL, and with the letters i that have a dot too many
-// or too few, which EqualFold keeps apart and some lower-casing does not.
-func bare(name string) string {
-	if strings.ContainsAny(name, "\x00\u0131\u0130") {
-		return strings.NewReplacer("\x00", "", "\u0131", "i", "\u0130", "i").Replace(name)
-	}
-	return name
+// splicing makes params of those of the client: what quoted is, the client's name
+// for something, becomes the child's own, and token the hub's.
+type splicing struct {
+	raw, quoted, token []byte
+	remote             string
 }
 
-// checkParams is checkMembers for the params of another request: those that
-// servers read there, and what is in the objects among them.
-func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", memberResponses, memberState}
-	if err := lookAlike("params", m.Members, known); err != nil {
-		return err
-	}
-	for _, object := range [][]string{{"ref", "type", "name", "uri"}, {"argument", "name", "value"}, {"context", "arguments"}} {
-		name, inner := object[0], object[1:]
-		var members []jsonrpc.Member
-		_ = jsonrpc.Members(m.Param(name), func(name string, value []byte) bool {
-			members = append(members, jsonrpc.Member{Name: name, Value: value})
-			return true
-		})
-		if err := lookAlike("params."+name, members, inner); err != nil {
-			return err
-		}
-	}
-	return nil
+func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
+	return splicing{m.Params, quoted, tokenOf(m), remote}
 }
 
-// lookup finds a tool by its name towards the client. A name that may belong
-// to a child which has not listed its tools yet waits for that child (V2).
-func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.Answer) {
-	if o := s.tools().byName[name]; o != nil {
-		return o, jsonrpc.Answer{}
+// params are what the child is sent: the judged bytes, with the edits that the
+// verdict made of them, and the hub's own progress token.
+func (c *Call) params(own []byte, edits []edit) [][]byte {
+	if c.build != nil {
+		return c.build(own, edits)
 	}
-	owners := s.hub.now().owners(name)
-	var o *offered
-	found, down := s.await(ctx, owners, func() bool { o = s.tools().byName[name]; return o != nil })
-	switch {
-	case found:
-		return o, jsonrpc.Answer{}
-	case ctx.Err() != nil:
-		return nil, gone(ctx, nil)
+	r := &c.request
+	edits = append(edits, edit{r.quoted, jsonrpc.AppendString(nil, r.remote)})
+	if own != nil {
+		edits = append(edits, edit{r.token, own})
 	}
-	switch o, err := s.tools().appTool(name); {
-	case err != nil:
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	case o != nil:
-		return o, jsonrpc.Answer{}
-	case down != "":
-		return nil, toolError(down)
-	}
-	for _, b := range s.hub.now().cfg.Broken {
-		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
-			return nil, refuseBroken(b)
-		}
-	}
-	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
+	return splice(r.raw, edits...)
 }
 
-// dispatch judges a call and, where it is allowed, has the child run it.
-func (s *Session) dispatch(ctx context.Context, c toolCall) jsonrpc.Answer {
-	j, err := s.consider(ctx, c)
+// tokenOf is the progress token of a request, raw; nil where it has none.
+func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
+
+var (
+	// errAnew: nothing was sent, and the target is to be scanned once more.
+	errAnew = errors.New("it has changed since it was looked at")
+	// errRestless is an errAnew of a target that goes on changing.
+	errRestless error = restlessError{}
+	// errDenied comes with the answer to a request that no other child may have either.
+	errDenied = errors.New("the request was denied")
+)
+
+type restlessError struct{}
+
+func (restlessError) Error() string        { return "it changes what it offers again and again" }
+func (restlessError) Is(target error) bool { return target == errAnew }
+
+// run judges a call and, where it is allowed, has the child do it. There is an
+// answer always. errSuperseded: a reload came between, nothing was sent, and the
+// call has to begin anew with what it named. errDenied: see there.
+func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
+	s, t := c.s, c.target
+	ctx = s.withNotice(ctx, c.token)
+	t.anew()
+	j, err := c.consider(ctx)
 	if err == nil && j.verdict.Decision == validate.Escalate {
 		j, err = s.seekApproval(ctx, s.petitionOf(c), j)
 	}
-	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
-		return c.again(ctx) // nothing was sent yet
-	}
-	if err != nil {
-		s.refusedFor(ctx, c.subject(), err)
-		return refuse(ctx, c.tool, err)
+	switch {
+	case errors.Is(err, errSuperseded) && ctx.Err() == nil:
+		return t.refuse(ctx, err), errSuperseded
+	case errors.As(err, new(*validate.ArgumentsError)):
+		s.refusedFor(ctx, t.subject(), err)
+		return t.refuse(ctx, err), errDenied
+	case err != nil:
+		s.refusedFor(ctx, t.subject(), err)
+		return t.refuse(ctx, err), nil
 	}
 	defer s.consent.over(j.warrant)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
-	ticket, err := s.record(ctx, c.subject(), j)
-	if j.verdict.Decision != validate.Allow || j.refusal != "" {
-		return s.denied(c, j)
+	ticket, err := s.record(ctx, t.subject(), j)
+	switch {
+	case !j.allowed():
+		return c.deny(j)
+	case err != nil:
+		return t.refuse(ctx, err), nil
 	}
-	if err != nil {
-		return refuse(ctx, c.tool, err)
+	if err := t.mayGo(j.lease); err != nil {
+		ticket.Outcome(audit.ResultNotSent)
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
-	return s.forward(ctx, c, j, ticket)
+	if c.told {
+		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
+			ticket.Outcome(failureOf(err))
+			return t.refuse(ctx, err), nil
+		}
+		ticket.Outcome(audit.ResultOK)
+		return jsonrpc.Answer{}, nil
+	}
+	return c.send(ctx, j, ticket)
 }
 
-func (s *Session) denied(c toolCall, j *judgement) jsonrpc.Answer {
-	v := j.verdict
-	s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("rule", v.Rule).Uint64("generation", v.Generation).Msg("call denied")
-	return refuseJudged(j, c.at)
+func (c *Call) deny(j *judgement) (jsonrpc.Answer, error) {
+	what := c.target.subject()
+	c.s.log.Info().Str("child", what.child).Str("tool", what.tool).Str("method", c.target.method()).
+		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
+	return c.target.deny(j), errDenied
 }
 
-// preparedScan is the Scan that serveFast made of a call's arguments, nil where
-// it made none.
-func preparedScan(m *jsonrpc.Message) *scanned {
-	done, _ := m.Prepared.(*scanned)
-	return done
+// send has the child do what was let through and recorded, and brings its answer
+// back as it is.
+func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jsonrpc.Answer, error) {
+	s, t := c.s, c.target
+	var own []byte
+	drop := func() {}
+	if c.token != nil {
+		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
+		drop = func() { s.hub.progress.remove(own) }
+	}
+	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
+	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
+	back(err)
+	var late *deniedError
+	switch {
+	case errors.As(err, &late):
+		drop()
+		late.settle(j)
+		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
+		_, _ = s.record(context.WithoutCancel(ctx), t.subject(), j)
+		return c.deny(j)
+	case err != nil:
+		drop()
+		ticket.Outcome(failureOf(err))
+		return t.refuse(ctx, err), nil
+	}
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	return t.settle(ctx, s, j.lease, a, drop), nil
 }
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
 	gen     *generation
 	child   string
-	tool    *offered // that it was judged by; nil where it is no call of a tool
+	call    *Call // that was judged
 	scan    *validate.Scan
 	verdict *validate.Verdict
 	view    rootsmgr.View   // zero where the call holds no path
@@ -207,128 +217,145 @@ type judgement struct {
 }
 
 // petitionOf puts a call before a human.
-func (s *Session) petitionOf(c toolCall) *petition {
-	task := []byte{}
-	if c.task {
-		task = []byte("task")
-	}
+func (s *Session) petitionOf(c *Call) *petition {
+	_, child := c.target.owner()
+	what, name, digest, args, mute := c.target.question(c)
 	return &petition{
-		what: "its tool " + legible(clip(c.tool.remote, 100)), name: c.tool.remote, args: c.args,
-		digest: digestOf([]byte(s.id), []byte(c.tool.child), []byte("tools/call"), []byte(c.tool.remote), c.args, task),
+		what: what, name: name, mute: mute, args: args, digest: digestOf([]byte(s.id), []byte(child), digest),
 		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
-			again := c
-			again.warrant, again.scanned, again.current = t, nil, false
-			return s.consider(ctx, again)
+			c.warrant = t
+			c.target.anew()
+			return c.consider(ctx)
 		},
 	}
 }
 
-// considerBy judges the arguments of a call: strict JSON, schema, findings, and
-// where there are any, the boundary of this session and the working directory
-// of the instance that would run it. The caller releases the lease. An error
-// of validate is what is wrong with the arguments; others say why the call
-// could not be judged or made, fits' among them.
-func (s *Session) considerBy(ctx context.Context, c toolCall) (*judgement, error) {
+// mostAttempts bounds how often one call is scanned and judged, because its child
+// has other definitions than were known or another process serves the session.
+const mostAttempts = 4
+
+// consider judges a call as the child that would run it has its target now. The
+// caller releases the lease. An error of validate is what is wrong with the
+// arguments; others say why the call could not be judged or made.
+func (c *Call) consider(ctx context.Context) (*judgement, error) {
+	for n := 1; ; n++ {
+		j, err := c.attempt(ctx)
+		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
+			return j, err
+		}
+	}
+}
+
+// attempt is consider by what is known of the target: strict JSON, schema,
+// findings, and where there are any, the boundary of this session and the working
+// directory of the instance that would run it.
+func (c *Call) attempt(ctx context.Context) (*judgement, error) {
+	s, t, from := c.s, c.target, c.s.clientOf(ctx)
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	if s.byRoots(c.tool.gen, c.tool.child) {
+	byRoots := s.byRoots(t.owner())
+	if byRoots { // they choose the process, and with it what its tools are
+		if c.nowait {
+			return nil, errWouldBlock
+		}
 		patience = s.roots.Begin()
-		if view, err = s.boundary(ctx, patience); err != nil {
+		if view, err = from.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
-		if !c.current {
-			if c.tool, err = s.toolNow(ctx, c.tool); err != nil {
-				return nil, err
-			}
+		if err = t.renew(ctx, s); err != nil {
+			return nil, err
 		}
 	}
-	j := &judgement{gen: c.tool.gen, child: c.tool.child, tool: c.tool, warrant: c.warrant}
-	var scan *validate.Scan
-	if done := c.scanned; done != nil && done.tool == c.tool.tool {
-		scan = done.scan
-	} else if scan, err = c.tool.gen.cfg.Checker.Scan(c.tool.tool, c.args); err != nil {
-		return nil, s.confirm(ctx, c.tool, err)
+	j := c.spare
+	if c.spare = nil; j == nil {
+		j = &judgement{}
 	}
-	j.scan = scan
+	*j = judgement{call: c, warrant: c.warrant}
+	if j.scan, err = t.scan(ctx, c); err != nil {
+		return nil, err
+	}
+	j.gen, j.child = t.owner()
+	if c.nowait && j.scan.NeedsJudge() { // roots are asked for, and the file system
+		return nil, errWouldBlock
+	}
 	switch {
-	case !scan.NeedsBoundary():
+	case !j.scan.NeedsBoundary():
 		patience = nil
-	case patience != nil:
+	case byRoots:
 		j.view = view
 	default:
 		patience = s.roots.Begin()
-		lookFirst(ctx, scan)
-		if j.view, err = s.boundary(ctx, patience); err != nil {
+		from.lookFirst(j.scan)
+		if j.view, err = from.boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
-	if err = s.rootsBefore(ctx, j.gen, j.child); err != nil {
+	if err = from.rootsBefore(ctx, j.gen, j.child); err != nil {
 		return nil, err
 	}
-	if over, err := s.foretell(ctx, scan, patience, j); err != nil {
-		return nil, err
-	} else if over {
-		return s.upToDate(ctx, j)
+	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
+		if over, err := s.foretell(ctx, patience, j); err != nil {
+			return nil, err
+		} else if over {
+			return s.upToDate(ctx, j)
+		}
 	}
-	if j.lease, err = s.acquireFor(ctx, c.tool); err != nil {
+	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
 		return nil, err
 	}
-	if err = s.rootsAfter(ctx, j.lease); err != nil {
+	if err = from.rootsAfter(j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
-	err = s.judge(ctx, scan, patience, j)
-	if err == nil && j.lease.Key() == before {
-		return s.upToDate(ctx, j)
-	}
-	if j.lease != nil {
-		j.lease.Release()
+	if err = s.judge(ctx, patience, j); err == nil && j.lease.Key() != before {
+		t.anew() // asking again has moved the session to another instance
+		err = errRestless
 	}
 	if err != nil {
+		j.lease.Release()
 		return nil, err
 	}
-	// Asking again has moved the session to another instance.
-	c.scanned, c.current = nil, false
-	return s.considerBy(ctx, c)
+	return s.upToDate(ctx, j)
 }
 
 // judge decides; a denial that a newer answer of the client might lift, or a
 // question to a human that it might spare, is decided once more after asking
 // (R11). Then the child is acquired anew: it has
 // to apply the new roots first, and may be another process in another place.
-func (s *Session) judge(ctx context.Context, scan *validate.Scan, patience *rootsmgr.Wait, j *judgement) error {
-	decide := func() {
-		j.verdict = j.gen.cfg.Checker.Judge(scan, s.where(j), j.view)
-	}
-	decide()
-	if p := parleyOf(ctx); p != nil && p.looked && (len(j.verdict.Findings) > 0 || j.verdict.RootsMatter()) {
-		return p.wantRoots()
+func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgement) error {
+	s.decide(j)
+	from := s.clientOf(ctx)
+	if err := from.decided(j.verdict); err != nil {
+		return err
 	}
 	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := lend(ctx)
+	back := from.lend()
 	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
 	if err != nil || !newer {
 		return err
 	}
-	j.lease.Release()
-	switch {
-	case j.lease == nil:
+	if j.lease.Release(); j.lease == nil {
 		s.foresee(j) // where it runs by now, as it would have been started
-	case j.tool == nil:
-		j.lease, err = s.acquire(ctx, j.gen, j.child)
-	default:
-		j.lease, err = s.acquireFor(ctx, j.tool)
-	}
-	if err != nil {
+	} else if j.lease, err = s.acquireFor(ctx, j.call, nil); err != nil {
 		return err
 	}
 	j.view = again
-	decide()
+	s.decide(j)
 	return nil
+}
+
+// decide has a call judged as it stands. Where there is nothing to judge in a call
+// of a tool, what was decided of the first such call holds for all.
+func (s *Session) decide(j *judgement) {
+	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
+		j.verdict = t.tool.plain.of(j).verdict
+		return
+	}
+	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)
 }
 
 // where tells what the instance that would run a request can reach, and what a
@@ -341,86 +368,4 @@ func (s *Session) where(j *judgement) validate.Where {
 	return validate.Where{
 		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
 	}
-}
-
-// rewrites are the edits of args that a verdict asks for: other spellings of
-// paths that were judged, for a server that does not take the ones given.
-func (s *Session) rewrites(c toolCall, v *validate.Verdict) []edit {
-	edits := make([]edit, 0, len(v.Rewrites)+2)
-	for _, r := range v.Rewrites {
-		edits = append(edits, edit{c.args[r.Start:r.End], r.With})
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Str("argument", shown(r.Pointer, 200)).
-			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
-	}
-	return edits
-}
-
-// forward sends the judged bytes and brings the answer back as it is.
-func (s *Session) forward(ctx context.Context, c toolCall, j *judgement, ticket audit.Ticket) jsonrpc.Answer {
-	var own []byte
-	drop := func() {}
-	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.peerOf(ctx), bytes.Clone(c.token))
-		drop = func() { s.hub.progress.remove(own) }
-	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), j.lease.Key(), j)
-	a, err := s.exchange(away, j, "tools/call", func(v *validate.Verdict) [][]byte { return c.params(own, s.rewrites(c, v)) })
-	back(err)
-	var denied *deniedError
-	switch {
-	case errors.As(err, &denied):
-		drop()
-		denied.settle(j)
-		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.record(context.WithoutCancel(ctx), c.subject(), j)
-		return s.denied(c, j)
-	case err != nil:
-		drop()
-		ticket.Outcome(failureOf(err))
-		return refuse(ctx, c.tool, err)
-	}
-	ticket.Outcome(resultOf(a.Result, a.Error))
-	if c.task || j.lease.Modern() && isTask(a.Result) {
-		if p := parleyOf(ctx); p != nil {
-			p.isTyped()
-		}
-		return s.adoptTask(ctx, j.lease, a, drop)
-	}
-	drop()
-	return a
-}
-
-// gone answers a call whose time is over before it could be judged. Where the
-// client cancelled it, nobody reads this.
-func gone(ctx context.Context, err error) jsonrpc.Answer {
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
-}
-
-// refuse answers a call that was not judged, or that the child did not answer.
-func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
-	var args *validate.ArgumentsError
-	var schema *validate.SchemaError
-	var broken *jsonrpc.BrokenError
-	var down *children.UnavailableError
-	var missing *missingToolError
-	var changed *changedToolError
-	var unrecorded *unrecordedError
-	switch {
-	case errors.As(err, &unrecorded):
-		return toolError(err.Error())
-	case errors.As(err, &args), errors.As(err, &schema):
-		return refuseArguments(tool, err)
-	case errors.As(err, &missing), errors.As(err, &changed):
-		return toolError(err.Error())
-	case errors.As(err, &broken):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.child, err))
-	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
-		return gone(ctx, err)
-	case errors.As(err, &down):
-		return toolError(down.Error())
-	}
-	return toolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.child, tool.remote, err))
 }

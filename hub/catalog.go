@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
+	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
@@ -51,13 +52,30 @@ type offered struct {
 	def     []byte // definition towards the client
 	entry   []byte // definition as the child gave it
 	from    *children.Offer
-	tool    *validate.Tool    // what it is judged by
-	costly  bool              // its schema may take time to check: it has patterns
-	gen     *generation       // by which it is judged and run
-	mirrors []mirror.Mark     // parameters that headers repeat
-	app     bool              // it has an app, or is there for one
-	ui      string            // the child's URI of that app; "" where it names none
-	lines   func() audit.Form // what the lines of its calls have alike where no path is in them
+	tool    *validate.Tool // what it is judged by
+	costly  bool           // its schema may take time to check: it has patterns
+	gen     *generation    // by which it is judged and run
+	mirrors []mirror.Mark  // parameters that headers repeat
+	app     bool           // it has an app, or is there for one
+	ui      string         // the child's URI of that app; "" where it names none
+	plain   *plainCall     // nil for a tool of the hub itself
+}
+
+// A plainCall is what all calls of a tool have alike in which there is nothing to
+// judge: what was decided, and how that is recorded.
+type plainCall struct {
+	once    sync.Once
+	verdict *validate.Verdict
+	form    audit.Form
+}
+
+// of is made by the first such call.
+func (p *plainCall) of(j *judgement) *plainCall {
+	p.once.Do(func() {
+		p.verdict = j.gen.cfg.Checker.Judge(j.scan, validate.Where{}, rootsmgr.View{})
+		p.form = audit.NewForm(&audit.Record{Child: p.verdict.Child, Tool: p.verdict.Tool, Decision: p.verdict.Decision.String(), Rule: p.verdict.Rule})
+	})
+	return p
 }
 
 // An oddity is a tool that is not offered, and why.
@@ -230,7 +248,7 @@ func (g *generation) offer(child *Child, offer *children.Offer, raw []byte) (*of
 	o.def = renamed(cleaned(raw), o.name)
 	o.ui, o.app = appOf(raw)
 	o.mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
-	o.lines = sync.OnceValue(func() audit.Form { return plainForm(o.child, o.remote, tool) })
+	o.plain = &plainCall{}
 	return o, ""
 }
 

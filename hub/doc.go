@@ -1,34 +1,39 @@
 // Package hub joins the rooms of mcphub: clients above, child servers below,
 // the roots and the judgement between them. It decides nothing itself.
 //
-// # The life of a tools/call
+// # The life of a call
 //
-//  1. The front (stdio.go) owns a jsonrpc.Conn. Its read loop splits the frame,
-//     registers the id for cancellation and serves the request on a goroutine of
-//     its own, at most Limits.Calls at a time.
-//  2. era.go says which protocol era the request belongs to; only that file knows.
-//     Those of the modern era go on in modern.go, see below.
-//  3. call.go looks the name up in the session's Catalog, an immutable value
-//     behind an atomic pointer, which may hold what children offered in an earlier
-//     run (remember.go). A name that may belong to a child which has not listed its
-//     tools yet waits for that child. A hub tool goes its own way (tools.go).
-//  4. validate.Checker scans the raw argument bytes: strict JSON, the tool's own
-//     schema, which strings are paths. Nothing found: step 7.
-//  5. rootsmgr.Manager.Await gives the boundary of this session, no older than the
-//     last change that the client announced before this call.
-//  6. The child instance is acquired, started if need be, with these roots served
-//     and applied, which may take a while (starting.go); Checker.Judge decides with
-//     the instance's own working directory. Should the child define the tool
-//     otherwise than the Catalog, the call is judged anew, from step 4. A denial
-//     becomes the text of refuse.go and never reaches the child.
-//     A call that a rule escalates is put to a human first (approve.go): what they
-//     allow is granted and served to the child (grants.go), and the call judged
-//     anew with the bytes it had.
-//  7. record.go writes the decision, whatever it is, and waits until the line is
-//     with the operating system; what cannot be recorded is denied where
-//     hub.json says so.
-//  8. The judged bytes go out with only the tool's name and the progress token
+// Whatever a client asks of a child is a [Call]: a tool, a prompt, a resource, a
+// completion, a subscription, something of an extension. What differs is its target
+// (target_tool.go, target_request.go).
+//
+//  1. The front (stdio.go, http.go) reads a frame; methods.go says for each method
+//     what it is and who serves it, in which era (era.go).
+//  2. Lookup, in the session's Catalog: an immutable value behind an atomic pointer,
+//     which may hold what children offered in an earlier run (remember.go). A name
+//     that may belong to a child which has not listed its tools yet waits for that
+//     child. A hub tool goes its own way (tools.go).
+//  3. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
+//     strings are paths. Where nothing is found no roots are needed.
+//  4. Roots: the boundary of this session, no older than the last change that the
+//     client announced before this call (roots.go).
+//  5. Lease: the right to call the instance, started if need be, with these roots
+//     served and applied, which may take a while (starting.go). One that does not run
+//     is judged by how it would be started first (foretell.go). Should the child
+//     define the target otherwise than the Catalog, again from step 3.
+//  6. Judge, with the instance's own working directory. A denial becomes the text of
+//     refuse.go and never reaches the child.
+//  7. Approve: a call that a rule escalates is put to a human (approve.go); what they
+//     allow is granted and served to the child (grants.go), and the call judged anew
+//     with the bytes it had.
+//  8. Record: the decision, whatever it is, is with the operating system before
+//     anything is sent; what cannot be recorded is denied where hub.json says so
+//     (record.go).
+//  9. Send: the judged bytes go out with only the name and the progress token
 //     replaced; the child's answer comes back as it was sent.
+//
+// What a reload overtakes before it is sent begins anew with the lookup. A call
+// of a tool is tried without waiting first: see call_nowait.go.
 //
 // # Two eras
 //
@@ -37,7 +42,7 @@
 // takes what is of that era out of the request, runs the core on a goroutine of
 // its own, and gives the answer the era's shape (modern_answer.go). In place of a
 // session's capabilities and roots stand those that came with the request. The
-// [parley] is its peer, over all rounds that it takes:
+// [parley] is its client, over all rounds that it takes:
 //
 //   - Step 5 has no roots yet: the work ends, and the client is asked for them by
 //     the result. Nothing is held; the retry is a request like any other, and the
@@ -81,14 +86,14 @@
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go). What a child asks
 // its client goes to the session whose own child it is, on the way of the request
-// that it belongs to (ask_child.go, trip.go), where the client declared that it
+// that it belongs to (ask_child.go, in_flight.go), where the client declared that it
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them
 // (tasks.go, tasks_given.go).
 //
 // What the protocol does not know passes too, where it belongs to an extension
-// (extensions.go): a request or notification of the client is an errand to the
+// (extensions.go): a request or notification of the client is a Call of the
 // child that has the extension, judged like any other; from a child passes what the
 // client declared, and notifications of what the child itself offers.
 //
@@ -102,9 +107,9 @@
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
-// Calls of the short way that are to be recorded wait in the session's lane,
-// which belongs to the client's read loop, until the line about them is written;
-// over HTTP in its crowd, where whoever comes first does that for all.
+// Calls that wait for nothing but their line are in the session's audit group
+// (record_group.go): whoever finds nobody at it writes the line of all and sends
+// them.
 //
 // # What it refuses to do
 //

@@ -82,12 +82,11 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	}
 	e := Explanation{
 		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
-		Roots: []string{}, Findings: []ExplainedFinding{}, Era: eraHandshake,
+		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.clientOf(ctx).era(),
 	}
-	if parleyOf(ctx) != nil {
-		e.Era = eraModern
-	}
-	j, err := s.consider(ctx, toolCall{tool: tool, args: m.Param("arguments")})
+	t := &toolTarget{listed: tool, tool: tool, args: m.Param("arguments")}
+	c := &Call{s: s, target: t}
+	j, err := c.consider(ctx)
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
 		return s.explain(ctx, m)
 	}
@@ -98,9 +97,9 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	switch {
 	case err == nil:
 		defer j.lease.Release()
-		e.Profile, e.Mode = j.tool.tool.ProfileName(), j.tool.tool.Mode().String()
+		e.Profile, e.Mode = t.tool.tool.ProfileName(), t.tool.tool.Mode().String()
 		e.judged(j)
-		e.explainedApproval = s.explainApproval(tool, m.Param("arguments"), j)
+		e.explainedApproval = s.explainApproval(c, j)
 		if j.verdict.Decision == validate.Escalate {
 			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, whyDeclined))
 		}

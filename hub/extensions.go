@@ -187,7 +187,7 @@ func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if len(m.Method) > longestMethod {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	return s.recorded(ctx, m, s.extend)
+	return s.recorded(ctx, m, (*Session).extend)
 }
 
 // extend answers a request that the protocol does not know, and passes on such a
@@ -216,8 +216,8 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {
 		return s.extend(ctx, m)
 	}
-	if p := parleyOf(ctx); p != nil && ownType(a.Result) {
-		p.isTyped()
+	if ownType(a.Result) {
+		s.clientOf(ctx).typed()
 	}
 	return a
 }
@@ -233,30 +233,18 @@ func ownType(result []byte) bool {
 
 // extendTo sends a request or notification to one child, with edits of its params.
 func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []edit) (jsonrpc.Answer, error) {
-	by := s.tools().templates[child]
 	judged := without(m.Params, "_meta")
-	scan := func() (*validate.Scan, error) { return g.cfg.Checker.ScanParams(child, m.Method, judged, by...) }
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = without(join(splice(m.Params, edits...)), "_meta")
 	}
-	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
-	e := errand{gen: g, child: child, method: m.Method, token: token, told: m.IsNotification()}
-	if e.told {
-		e.token, e.mute = nil, "nobody is asked about a notification"
+	t := &requestTarget{
+		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().templates[child],
+		look: func(templates []string) (*validate.Scan, error) {
+			return g.cfg.Checker.ScanParams(child, m.Method, judged, templates...)
+		},
 	}
-	var err error
-	if e.scan, err = scan(); err != nil {
-		return refuseErrand(ctx, e, err), nil
-	}
-	e.anew = func(o *children.Offer) (*validate.Scan, error) {
-		now := templatesOf(o)
-		if slices.Equal(now, by) {
-			return nil, nil
-		}
-		by = now
-		return scan()
-	}
-	e.params = func(own []byte) [][]byte {
+	token := tokenOf(m)
+	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), build: func(own []byte, _ []edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
@@ -265,8 +253,11 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 			all = append(all, edit{token, own})
 		}
 		return splice(m.Params, all...)
+	}}
+	if c.told {
+		c.token, t.mute = nil, "nobody is asked about a notification"
 	}
-	return s.errand(ctx, e)
+	return c.run(ctx)
 }
 
 // named finds the child that the thing belongs to which the params name, and the

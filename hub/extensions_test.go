@@ -245,7 +245,7 @@ func TestUnknownMethodsPassAsBytes(t *testing.T) {
 func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(t, offering("kid", skills, ""), offering("lax", chartsOnly, ""))
-		cfg.launcher = &stage{served: map[string]*actor{}}
+		cfg.launcher = newStage()
 		checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{
 			{Name: "kid", Command: "kid"}, {Name: "lax", Command: "lax", Mode: validate.ModeOff, ModeSet: true},
 		}})

@@ -126,6 +126,9 @@ func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error
 		return j, nil
 	}
 	j.lease.Release()
+	if j.call.nowait {
+		return nil, errWouldBlock
+	}
 	select {
 	case <-j.gen.next: // every session goes by the other one
 	case <-ctx.Done():

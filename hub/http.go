@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -268,12 +267,7 @@ func (f *httpFront) told(c *httpClient, m *jsonrpc.Message) bool {
 }
 
 func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a notification made its handler panic")
-		}
-	}()
-	c.s.ServeNotification(m)
+	jsonrpc.Guard(f.log, m, func() { c.s.ServeNotification(m) })
 }
 
 // find returns the session that a request names, if it is the caller's.
@@ -314,7 +308,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 	}
 	f.host(c, c, askHTTP{askRoots{c}, c})
 	f.live(c)
-	a := f.answer(c.ctx, c.s, m)
+	a := c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(c.ctx, m) })
 	if a.Result == nil {
 		c.cancel(errSessionOver)
 		refuseRequest(w, http.StatusBadRequest, m.ID, a)
@@ -327,7 +321,8 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 // host makes the Session of a client.
 func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
 	c.s = f.h.newSession()
-	c.s.client, c.s.principal, c.s.modern.seal = main, c.owner, f.seal
+	c.s.speaksOn(main)
+	c.s.principal, c.s.modern.seal = c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = f.guard.ceilings[c.owner], c.s.places
@@ -344,16 +339,12 @@ func (f *httpFront) live(c *httpClient) {
 	})
 }
 
-// answer calls the session's handler. What is broken in one request must not
-// end the others.
-func (f *httpFront) answer(ctx context.Context, s *Session, m *jsonrpc.Message) (a jsonrpc.Answer) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.log.Error().Str("method", shown(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")
-		}
-	}()
-	return s.ServeRequest(ctx, m)
+// answer has a request served; see jsonrpc.Guard.
+func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+		return jsonrpc.Panicked()
+	}
+	return a
 }
 
 // enter takes a session in, where there is room: of one token, if there are

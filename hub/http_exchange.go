@@ -15,6 +15,7 @@ import (
 // written by a goroutine of its own.
 type exchange struct {
 	c        *httpClient
+	client   handshakeClient // who made the request, unless of the modern era
 	lost     bool            // what was said is not kept for who comes back: the modern era
 	id       []byte          // raw
 	events   bool            // the client takes a stream of events as the answer
@@ -33,7 +34,9 @@ type exchange struct {
 }
 
 func newExchange(c *httpClient, id []byte, events bool) *exchange {
-	return &exchange{c: c, id: id, events: events}
+	x := &exchange{c: c, id: id, events: events}
+	x.client = handshakeClient{x, c.s}
+	return x
 }
 
 // begin gives the exchange the connection that its request came on.
@@ -118,6 +121,9 @@ func (x *exchange) lend() (back func()) {
 		}
 	}
 }
+
+// reaches reports whether the client takes a stream.
+func (x *exchange) reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.

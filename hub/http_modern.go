@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -193,7 +192,7 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	x := newExchange(c, m.ID, events)
 	x.lost = true
 	x.begin(r.Context(), w, modernVersion)
-	a := f.answerModern(ctx, c.s, m, meta, response{x})
+	a := c.s.answer(m, func() jsonrpc.Answer { return c.s.serveRead(ctx, m, meta, response{x}) })
 	over := ctx.Err() != nil
 	if !over && late.refusal.Error != nil {
 		a = late.refusal // as it is: of a child nobody would believe it
@@ -218,16 +217,6 @@ func (c *httpClient) await(ctx context.Context, w http.ResponseWriter) bool {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return c.turn(ctx, ctx)
-}
-
-func (f *httpFront) answerModern(ctx context.Context, s *Session, m *jsonrpc.Message, meta requestMeta, out outlet) (a jsonrpc.Answer) {
-	defer func() {
-		if p := recover(); p != nil {
-			f.log.Error().Str("method", shown(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")
-		}
-	}()
-	return s.serveRead(ctx, m, meta, out)
 }
 
 // plainModern answers a request before whose answer nothing had to be said.
@@ -258,25 +247,11 @@ func statusOf(s *Session, m *jsonrpc.Message, a jsonrpc.Answer) int {
 	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
 		return http.StatusBadRequest
 	case jsonrpc.CodeMethodNotFound:
-		if !s.servesModern(m.Method) {
+		if how := s.methodOf(m.Method); how.modern == nil || how.purpose == forExtension {
 			return http.StatusNotFound
 		}
 	}
 	return http.StatusOK
-}
-
-// servesModern reports whether a method is one of the modern era here.
-func (s *Session) servesModern(method string) bool {
-	if method == methodDiscover || method == methodListen {
-		return true
-	}
-	for k := kindTools; k < kinds; k++ {
-		if listing[k].method == method {
-			return true
-		}
-	}
-	serve, _ := s.modernMethod(method)
-	return serve != nil
 }
 
 // response is the outlet of a request over HTTP: its own response, which

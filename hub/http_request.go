@@ -122,9 +122,13 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	if prefers {
 		x.flow()
 	}
-	a, ok := f.quick(c.s, x, u, m)
+	var a framed
+	var ok bool
+	if !jsonrpc.Guard(f.log, m, func() { a, ok = c.s.callAndWait(&x.client, u, m) }) {
+		a, ok = framed{Answer: jsonrpc.Panicked()}, true
+	}
 	if !ok {
-		a.Answer = f.answer(withPeer(u.context(), x), c.s, m)
+		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withClient(u.context(), &x.client), m) })
 	}
 	cancelled := u.cancelled()
 	c.served(u)
@@ -155,3 +159,8 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a framed, cancelle
 		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }
+
+// abandon ends a context in the place of a call.
+type abandon context.CancelCauseFunc
+
+func (a abandon) Abandon(cause error) { a(cause) }

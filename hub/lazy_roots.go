@@ -68,8 +68,8 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 	if s == nil {
 		return nil
 	}
-	came, _ := ctx.Value(tripKey{}).(*trip)
-	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.trips.modern(k, came)) == 0) {
+	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.tracked.modern(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
@@ -120,8 +120,8 @@ func (s *Session) settle(ctx context.Context, child string) {
 
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
-func (s *Session) lacking(k children.Key, came *trip) *trip {
-	for _, t := range s.trips.modern(k, came) {
+func (s *Session) lacking(k children.Key, came *inFlight) *inFlight {
+	for _, t := range s.tracked.modern(k, came) {
 		if p := t.to.(*parley); p.asks && p.lacksRoots(k.Child) && !p.hasSought() {
 			return t
 		}
@@ -148,7 +148,7 @@ func (p *parley) hasSought() bool {
 // modern returns the requests of modern clients that something of a child may
 // belong to, the likeliest first. There are none where it may belong to one of
 // another client.
-func (ts *trips) modern(k children.Key, came *trip) (all []*trip) {
+func (ts *tracked) modern(k children.Key, came *inFlight) (all []*inFlight) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if came != nil && came.key == k && came.under {
@@ -173,7 +173,7 @@ func (ts *trips) modern(k children.Key, came *trip) (all []*trip) {
 // when that has taken too long; where the child is being served those of another
 // call, when that has been done. The work waits for the child meanwhile, and does not
 // end before this has.
-func (s *Session) search(ctx context.Context, t *trip) {
+func (s *Session) search(ctx context.Context, t *inFlight) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	own := &search{cancel, make(chan struct{})}
@@ -225,8 +225,9 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 // found has the child served the roots that the client gave. What was judged
 // before they were known is judged once more first: among them a name may be a
 // path that leads out of them.
-func (p *parley) found(ctx context.Context, t *trip, page rootsmgr.Page) error {
-	view := p.s.of(ctx, p.s.roots.InlineOnce(page))
+func (p *parley) found(ctx context.Context, t *inFlight, page rootsmgr.Page) error {
+	view := p.s.roots.InlineOnce(page)
+	view.Client = p.claims().name
 	if v := p.s.rejudged(t.j, view); v != nil && v.Decision != validate.Allow {
 		err := &deniedError{v, view}
 		p.cancel(err)

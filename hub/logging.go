@@ -128,10 +128,8 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 	if to == nil {
 		return // a modern client is told nothing that belongs to no request
 	}
-	if _, modern := to.(*parley); !modern && m.Method == "notifications/message" {
-		if level, ok := levelOf(m.Param("level")); ok && level < s.logLevel() {
-			return // a modern request says for itself what it wants
-		}
+	if m.Method == "notifications/message" && !to.wants(m) {
+		return
 	}
 	if !to.TrySpare(m.Method, m.Params) {
 		s.dropped.Add(1)
@@ -144,9 +142,9 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // message is taken to belong to the only request that is with the child; other
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
-func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) peer {
-	came, _ := ctx.Value(tripKey{}).(*trip)
-	on, to := s.trips.whose(k, came)
+func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) client {
+	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	on, to := s.tracked.whose(k, came)
 	switch {
 	case !s.handshaken():
 		return to
@@ -156,5 +154,5 @@ func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	if c, ok := s.client.(*httpClient); ok && to != nil && !c.own.live() {
 		return to
 	}
-	return s.client
+	return s.main
 }

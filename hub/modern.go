@@ -8,9 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
-	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -107,39 +104,31 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
 	s.meet(&meta.caps)
-	if m.Method == methodDiscover {
-		return s.discover(ctx) // which needs no child: a client may go on with the handshake
+	how := s.methodOf(m.Method)
+	if !how.early {
+		s.begin()
 	}
-	s.begin()
-	switch m.Method {
-	case methodListen:
-		return s.listen(ctx, m, meta, out)
-	}
-	for k := kindTools; k < kinds; k++ {
-		if listing[k].method == m.Method {
-			return s.listModern(ctx, k, m)
-		}
-	}
-	serve, asks := s.modernMethod(m.Method)
-	if serve == nil && !children.OfProtocol(m.Method) {
-		serve = s.extension
-	}
-	if serve == nil {
+	switch {
+	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))
+	case how.purpose == forHub, how.purpose == forList:
+		return how.modern(s, ctx, m)
+	case how.purpose == forStream:
+		return how.modern(s, withClient(ctx, &parley{s: s, given: supplied{meta: meta}, tab: parleyTables{at: &round{meta, out}}}), m)
 	}
 	request, err := core(m)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	p := &parley{
-		s: s, request: request, asks: asks, token: slices.Clone(meta.token), given: supplied{meta: meta},
+		s: s, request: request, asks: how.asks, token: slices.Clone(meta.token), given: supplied{meta: meta},
 		done: make(chan jsonrpc.Answer, 1), asked: make(chan struct{}, 1),
 	}
 	p.tab.at = &round{meta, out}
-	if !asks {
+	if !p.asks {
 		ctx, p.cancel = context.WithCancelCause(ctx)
 		defer p.cancel(nil)
-		return p.finish(serve(withPeer(ctx, p), request))
+		return p.finish(how.serve(s, withClient(ctx, p), request, how.modern))
 	}
 	responses := m.Param(memberResponses)
 	if responses != nil && !isObject(responses) {
@@ -168,40 +157,18 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	p.cancel = u.end
 	if !p.work(func() jsonrpc.Answer {
 		defer u.free()
-		if a, ok := s.serveQuick(p, u, request); ok {
+		if a, ok := s.callAndWait(p, u, request); ok {
 			return a.Answer
 		}
-		return serve(withPeer(u.context(), p), request)
+		return how.serve(s, withClient(u.context(), p), request, how.modern)
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
 	}
 	return p.attend(ctx)
 }
 
-// modernMethod returns what serves a method of the modern era, nil for none.
-// asks: it can be answered with a question.
-func (s *Session) modernMethod(method string) (serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer, asks bool) {
-	switch mcp.MCPMethod(method) {
-	case mcp.MethodToolsCall:
-		return s.recording(s.callTool), true
-	case mcp.MethodPromptsGet:
-		return s.recording(s.getPrompt), true
-	case mcp.MethodResourcesRead:
-		return s.recording(s.readResource), true
-	case "completion/complete":
-		return s.recording(s.complete), false
-	case methodTaskGet, methodTaskUpdate, methodTaskCancel: // of the extension
-		return s.aboutModernTask, false
-	case MethodExplain:
-		if s.hub.now().cfg.Inspect {
-			return s.explain, false
-		}
-	}
-	return nil, false
-}
-
 // discover answers server/discover.
-func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
+func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
 	for i, v := range servedVersions {
@@ -223,7 +190,8 @@ func (s *Session) discover(ctx context.Context) jsonrpc.Answer {
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // listModern answers one of the lists.
-func (s *Session) listModern(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	k := kindOf(m.Method)
 	s.awaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)

@@ -17,11 +17,12 @@ import (
 // the client is asked for these along with them, for it will be judged again;
 // likewise where the child asks for roots that the client has not given (roots). The
 // child has asked for nothing that the client did not declare: see refuses.
-func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
+func (p *parley) pass(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
+	result := of()
 	requests, state := jsonrpc.Get(result, memberRequests), jsonrpc.Get(result, memberState)
 	sealed, err := p.s.sealState(p.subjectNow(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+quotedName(child)+": "+err.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+quotedName(child)+": "+err.Error()), true
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
@@ -36,23 +37,21 @@ func (p *parley) pass(child string, result []byte, roots bool) jsonrpc.Answer {
 	if meta := jsonrpc.Get(result, "_meta"); isObject(meta) {
 		b = append(append(b, `,"_meta":`...), meta...)
 	}
-	p.isTyped()
-	return jsonrpc.ResultAnswer(append(b, '}'))
+	p.typed()
+	return jsonrpc.ResultAnswer(append(b, '}')), true
 }
 
 // notRoots passes the keys of what is the child's to ask.
 func notRoots(key string) bool { return key != rootsKey }
 
 // behalf is what a child of the same era is shown of the client of this request.
-func (p *parley) behalf() (abilities, children.Client) {
+func (p *parley) behalf() children.Client {
 	meta := p.meta()
-	return meta.caps.can, children.Client{Capabilities: meta.caps.shown, Level: meta.level.String()}
+	return children.Client{Capabilities: meta.caps.shown, Level: meta.level.String()}
 }
 
-var _ carrier = (*parley)(nil)
-
-// isTyped notes that the answer of the work says of itself what it is.
-func (p *parley) isTyped() {
+// typed notes that the answer of the work says of itself what it is.
+func (p *parley) typed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tab.typed = true

@@ -121,13 +121,16 @@ func (s *Session) digests() (now [kinds]string) {
 }
 
 // listen answers subscriptions/listen, when the client or the session ends it.
-func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
-	l := &listener{s: s, id: m.ID, out: out, tasks: map[string]watched{}}
+func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	p := parleyOf(ctx)
+	at := p.now()
+	p.leave() // the listener alone says something on it
+	l := &listener{s: s, id: m.ID, out: at.out, tasks: map[string]watched{}}
 	if err := l.read(m.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if len(l.ids) > 0 {
-		if refusal, ok := declaresTasks(meta); !ok {
+		if refusal, ok := declaresTasks(at.meta); !ok {
 			return refusal
 		}
 	}
@@ -142,8 +145,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message, meta requestMe
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
 	}
 	defer s.modern.hears.remove(l)
-	p := &parley{s: s, given: supplied{meta: meta}}
-	honoured := l.subscribe(withPeer(ctx, p))
+	honoured := l.subscribe(ctx)
 	defer l.unsubscribe(ctx)
 	ids := l.watch(ctx)
 	defer l.unwatch()
@@ -237,7 +239,7 @@ func (l *listener) subscribe(ctx context.Context) []string {
 func (s *Session) subscribeFor(ctx context.Context, uri string, who *subscriber) bool {
 	m := aboutURI(methodSubscribe, uri)
 	list, sure := s.sources(ctx, uri)
-	a, _, err := s.inTurn(ctx, m.Method, uri, s.telling(list), sure, func(from source) (jsonrpc.Answer, error) {
+	a, _, err := s.inTurn(ctx, uri, s.telling(list), sure, func(from source) (jsonrpc.Answer, error) {
 		return s.subscribeAt(ctx, m, from, m.Param("uri"), uri, who)
 	})
 	if errors.Is(err, errSuperseded) && ctx.Err() == nil {

@@ -21,13 +21,13 @@ var errRootsFirst = errors.New("the client is asked for its roots first")
 // boundary is what this request is judged by: the roots that came with it. A
 // client that can give them and has not is asked first; nothing of the request is held
 // meanwhile.
-func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
+func (p *parley) boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !p.asks { // a subscription judges many at a time, and notes nothing
 		return p.reckon(ctx)
 	}
 	p.looked = false
 	view, err := p.reckon(ctx)
-	view = p.s.of(ctx, view)
+	view.Client = p.claims().name
 	if err == nil && !p.looked {
 		p.judged = &view
 	}
@@ -37,10 +37,30 @@ func (p *parley) boundary(ctx context.Context) (rootsmgr.View, error) {
 // lookFirst notes whether a request holds a path whatever the disk looks like.
 // Where it may hold none it is judged as if nothing were open, and its client
 // asked for roots only if that denies it.
-func lookFirst(ctx context.Context, scan *validate.Scan) {
-	if p := parleyOf(ctx); p != nil && p.asks {
+func (p *parley) lookFirst(scan *validate.Scan) {
+	if p.asks {
 		p.unsure = !scan.Certain()
 	}
+}
+
+// decided asks for roots where a request was judged as if nothing were open, and that
+// matters.
+func (p *parley) decided(v *validate.Verdict) error {
+	if p.looked && (len(v.Findings) > 0 || v.RootsMatter()) {
+		return p.wantRoots()
+	}
+	return nil
+}
+
+// reconsider asks nobody: the roots came with the request.
+func (p *parley) reconsider(context.Context, *rootsmgr.Wait, *judgement) (rootsmgr.View, bool, error) {
+	return rootsmgr.View{}, false, nil
+}
+
+// standing is what this request would be judged by.
+func (p *parley) standing(ctx context.Context) (rootsmgr.View, string, error) {
+	view, err := p.boundary(ctx, nil)
+	return view, view.Word(), err
 }
 
 func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
@@ -75,7 +95,6 @@ func (s *Session) silent(ctx context.Context) (rootsmgr.View, error) {
 	case s.modern.stateless:
 	case s.capabilities().roots:
 		patience := s.roots.Begin()
-		defer lend(ctx)()
 		view, err := patience.Await(ctx)
 		if err != nil {
 			return view, err
@@ -111,11 +130,11 @@ func (p *parley) askRoots() jsonrpc.Answer {
 // request goes to a child that needs them without a path in the request: one
 // that asks for roots itself, and over stdio one whose working directory they are. Once
 // is enough: later ones work with what came last.
-func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) error {
-	p := parleyOf(ctx)
-	if p == nil || !p.asks {
+func (p *parley) rootsBefore(ctx context.Context, g *generation, child string) error {
+	if !p.asks {
 		return nil
 	}
+	s := p.s
 	spec := g.byName[child].Spec
 	if spec.Share == children.ShareAll {
 		return nil // it is served nobody's roots
@@ -135,9 +154,8 @@ func (s *Session) rootsBefore(ctx context.Context, g *generation, child string) 
 // rootsAfter is rootsBefore for what is known of a child only when it runs: that
 // it has asked for roots. A modern one asks by its result when it needs them: see
 // rootless. Where there is an error the lease was released.
-func (s *Session) rootsAfter(ctx context.Context, lease *children.Lease) error {
-	p := parleyOf(ctx)
-	if p == nil || !p.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !p.lacksRoots(lease.Key().Child) {
+func (p *parley) rootsAfter(lease *children.Lease) error {
+	if !p.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !p.lacksRoots(lease.Key().Child) {
 		return nil
 	}
 	lease.Release()

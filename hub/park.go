@@ -3,14 +3,13 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"mcphub/children"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -103,12 +102,38 @@ type inquiry struct {
 	answer chan *jsonrpc.Response // capacity 1
 }
 
-// parleyOf returns the parley that the context belongs to, nil for a request
-// of the other era.
+// parleyOf returns the parley that the context belongs to, for requests that only
+// this era has.
 func parleyOf(ctx context.Context) *parley {
-	p, _ := ctx.Value(peerKey{}).(*parley)
+	p, _ := ctx.Value(clientKey{}).(*parley)
 	return p
 }
+
+var _ client = (*parley)(nil)
+
+func (p *parley) era() string         { return eraModern }
+func (p *parley) claims() clientCaps  { return p.meta().caps }
+func (p *parley) lend() (back func()) { return func() {} }
+func (p *parley) reaches() bool       { return true }
+
+// suits is false for a client that may have to be asked about roots first, or has
+// headers to compare.
+func (p *parley) suits(tool *offered, lease *children.Lease) bool {
+	free := !p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
+	return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
+}
+
+// answer is the child's as it is: see finish.
+func (p *parley) answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
+	return resp.Answer()
+}
+
+// wants is true: see say.
+func (p *parley) wants(*jsonrpc.Message) bool { return true }
+
+// yield gives back the turn of a child: clients with other roots may want it
+// meanwhile.
+func (p *parley) yield() { p.leaveTurn() }
 
 // meta is what the round under way says of its client; the first one while
 // there is none.
@@ -250,7 +275,7 @@ func modernInquiry(method string, params []byte) []byte {
 // work runs the core on a goroutine of its own, which outlives the round.
 func (p *parley) work(serve func() jsonrpc.Answer) bool {
 	return p.s.modern.lot.enter(p, func() {
-		a := p.serveSafely(serve)
+		a := p.s.answer(p.request, serve) // here nobody below guards it
 		p.s.modern.lot.grew(p, len(a.Result)+len(a.Error))
 		p.mu.Lock()
 		p.tab.over = true
@@ -264,18 +289,6 @@ func (p *parley) work(serve func() jsonrpc.Answer) bool {
 		p.leaveTurn()
 		p.deliver(a)
 	})
-}
-
-// serveSafely calls the core. What is broken in one request must not end the
-// others, and here nobody below does.
-func (p *parley) serveSafely(serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.s.log.Error().Str("method", shown(p.request.Method, 100)).Str("panic", fmt.Sprint(v)).Bytes("stack", debug.Stack()).Msg("a request made its handler panic")
-			a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "internal error: this request made its handler panic; the log has the details")
-		}
-	}()
-	return serve()
 }
 
 // attend waits with the client of a round for what becomes of its request:

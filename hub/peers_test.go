@@ -105,7 +105,7 @@ func TestCancelledBehindTheBoundNeverRuns(t *testing.T) {
 	for _, front := range []string{"stdio", "http"} {
 		t.Run(front, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &stage{served: map[string]*actor{}}
+				s := newStage()
 				cfg := testConfig(t, played("kid", children.ShareSession, childtest.Script{}))
 				cfg.launcher, cfg.Limits.Calls = s, 1
 				h := runHub(t, cfg)

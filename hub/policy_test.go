@@ -215,8 +215,14 @@ func TestPolicyReload(t *testing.T) {
 		if msg, bad := c.callText("kid__echo", fmt.Sprintf(`{"path":%q}`, d["docs"]+"/x")); bad == open {
 			t.Errorf("docs open: %t, want %t: %s", !bad, open, msg)
 		}
-		if msg, _ := c.callText("kid__roots", `{}`); strings.Count(msg, "uri") != served {
-			t.Errorf("served %s, want %d roots", msg, served)
+		for { // it is told when the sessions have taken it in
+			msg, _ := c.callText("kid__roots", `{}`)
+			if strings.Count(msg, "uri") == served {
+				return
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("served %s, want %d roots", msg, served)
+			}
 		}
 	}
 	look(false, 1)

@@ -5,11 +5,13 @@ import (
 	"errors"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
 )
 
 // list answers one of the lists, after the children that are still starting
 // have had their time.
-func (s *Session) list(ctx context.Context, k kind, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	k := kindOf(m.Method)
 	s.awaitOffers(ctx)
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
@@ -31,23 +33,18 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "prompts/get needs the name of a prompt (a string) at /params/name")
 	}
-	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
+	ctx = s.withNotice(ctx, tokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)
 	if it == nil {
 		return refusal
 	}
-	scan, err := it.gen.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
-	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, token: token, params: func(own []byte) [][]byte {
-		edits := []edit{{quoted, jsonrpc.AppendString(nil, it.remote)}}
-		if own != nil {
-			edits = append(edits, edit{token, own})
-		}
-		return splice(m.Params, edits...)
+	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
+		gen: it.gen, child: it.child, name: m.Method,
+		look: func([]string) (*validate.Scan, error) {
+			return it.gen.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
+		},
 	}}
-	if err != nil {
-		return refuseErrand(ctx, e, err)
-	}
-	a, err := s.errand(ctx, e)
+	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.getPrompt(ctx, m)
 	}
@@ -81,6 +78,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
+	ctx = s.withNotice(ctx, tokenOf(m))
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
@@ -109,14 +107,13 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	scan, err := it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
-	e := errand{gen: it.gen, child: it.child, method: m.Method, scan: scan, mute: "nobody is asked while something is typed", params: func([]byte) [][]byte {
-		return splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, it.remote)})
+	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
+		gen: it.gen, child: it.child, name: m.Method, mute: "nobody is asked while something is typed",
+		look: func([]string) (*validate.Scan, error) {
+			return it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+		},
 	}}
-	if err != nil {
-		return refuseErrand(ctx, e, err)
-	}
-	a, err := s.errand(ctx, e)
+	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.complete(ctx, m)
 	}

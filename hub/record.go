@@ -72,13 +72,13 @@ type requestKey struct{}
 
 // recorded serves a request, and records it where that was refused before
 // anybody judged it.
-func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer) jsonrpc.Answer {
+func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve serveFunc) jsonrpc.Answer {
 	if s.hub.now().cfg.Audit.To == nil {
-		return serve(ctx, m)
+		return serve(s, ctx, m)
 	}
 	r := &request{m: m, began: time.Now()}
 	ctx = context.WithValue(ctx, requestKey{}, r)
-	a := serve(ctx, m)
+	a := serve(s, ctx, m)
 	if r.told {
 		return a
 	}
@@ -91,24 +91,13 @@ func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve func(c
 	return a
 }
 
-// recording is recorded, to be called later.
-func (s *Session) recording(serve func(context.Context, *jsonrpc.Message) jsonrpc.Answer) func(context.Context, *jsonrpc.Message) jsonrpc.Answer {
-	return func(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer { return s.recorded(ctx, m, serve) }
-}
-
 // subject is what a request is about.
 type subject struct {
-	method      string // of an errand
+	method      string // where it is no tool
 	child, tool string
 	args        []byte // raw, of a tool
 	at          string // where args stand in the arguments that the client sent
 }
-
-func (c *toolCall) subject() subject {
-	return subject{child: c.tool.child, tool: c.tool.remote, args: c.args, at: c.at}
-}
-
-func (e *errand) subject() subject { return subject{method: e.method, child: e.child} }
 
 // record writes the line of a request that was judged. The error is not nil
 // where it cannot be written and must be: then nothing may be sent.
@@ -116,10 +105,10 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 	cfg := &s.hub.now().cfg.Audit
 	v := j.verdict
 	if cfg.To == nil {
-		if cfg.Required && j.allowed() {
-			return audit.Ticket{}, &unrecordedError{errNoLog}
+		if !j.allowed() {
+			return audit.Ticket{}, nil
 		}
-		return audit.Ticket{}, nil
+		return audit.Ticket{}, cfg.forbids(errNoLog)
 	}
 	rec := s.newRecord(ctx, cfg, what)
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
@@ -140,11 +129,10 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
 		return t, context.Cause(ctx)
 	}
-	if err != nil && cfg.Required {
+	if err = cfg.forbids(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
-		return t, &unrecordedError{err}
 	}
-	return t, nil
+	return t, err
 }
 
 // allowed reports whether a request may be sent.
@@ -175,11 +163,7 @@ func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement,
 	if cfg.To == nil {
 		return
 	}
-	what := subject{method: p.name, child: j.child}
-	if j.tool != nil {
-		what = subject{child: j.child, tool: j.tool.remote}
-	}
-	rec := s.newRecord(ctx, cfg, what)
+	rec := s.newRecord(ctx, cfg, j.call.target.subject())
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, r.why, by, nil, 0
 	rec.Granted = grantedBy(r)
 	rec.Boundary = boundaryOf(j.verdict, &j.view)
@@ -256,12 +240,6 @@ func (s *Session) newRecord(ctx context.Context, cfg *Audit, what subject) audit
 }
 
 const methodCall = "tools/call"
-
-// What the short way lets through has no path in it.
-var (
-	decisionAllow = validate.Allow.String()
-	ruleNoPath    = validate.RuleNoPath
-)
 
 // boundaryOf tells what a verdict was reached by. A call without a path needs
 // no roots.

@@ -102,6 +102,7 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		{"tools/call", `{"name":"kid__echo","Arguments":{}}`, want{"", "kid__echo", "refuse", "request", "", ""}},
 		{"prompts/get", `{"name":"kid__greet","arguments":{"path":` + quote(inside) + `}}`, want{"prompts/get", "kid__greet", "allow", "", "ok", inside}},
 		{"prompts/get", `{"name":"kid__greet","arguments":{"path":"/etc/passwd"}}`, want{"prompts/get", "kid__greet", "deny", "outside", "", "/etc/passwd"}},
+		{"prompts/get", `{"name":"kid__greet","arguments":[1]}`, want{"prompts/get", "kid__greet", "refuse", "arguments", "", ""}},
 		{"prompts/get", `{"name":"kid__nobody"}`, want{"prompts/get", "kid__nobody", "refuse", "request", "", ""}},
 		{"resources/read", `{"uri":"note://1"}`, want{"resources/read", "", "allow", "", "ok", ""}},
 		{"resources/read", `{"uri":"file:///etc/passwd"}`, want{"resources/read", "", "deny", "outside", "", "/etc/passwd"}},

@@ -1,17 +1,13 @@
 package hub
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
-	"mcphub/validate"
 )
 
 // This file is about what children offered last (C6): a session is shown it
@@ -125,93 +121,5 @@ func (s *Session) awaitRecalled(ctx context.Context) {
 	select {
 	case <-s.recalled:
 	case <-ctx.Done():
-	}
-}
-
-// A changedToolError says that the running child defines a tool otherwise than
-// the catalogue by which a call was judged.
-type changedToolError struct{ now *offered }
-
-func (e *changedToolError) Error() string {
-	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.child, e.now.remote)
-}
-
-// A missingToolError says that the running child does not offer a tool that it
-// offered before.
-type missingToolError struct{ server, tool, reason string }
-
-func (e *missingToolError) Error() string {
-	if e.reason != "" {
-		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.tool, e.server, e.reason)
-	}
-	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.server, e.tool)
-}
-
-// fits reports whether a tool is as the child of the lease defines it. A call
-// that was scanned by another definition must not be made: the error is a
-// *changedToolError with the tool to judge by, or a *missingToolError.
-func (s *Session) fits(tool *offered, lease *children.Lease) error {
-	raw := lease.Offer()
-	if raw == tool.from {
-		return nil
-	}
-	now := s.hub.read(tool.gen, tool.gen.byName[tool.child], raw)
-	for _, o := range now.tools {
-		switch {
-		case o.remote != tool.remote:
-		case raw.ServerName == tool.from.ServerName && bytes.Equal(o.entry, tool.entry):
-			return nil
-		default:
-			return &changedToolError{o}
-		}
-	}
-	for _, odd := range now.odd {
-		if odd.Tool == tool.remote {
-			return &missingToolError{tool.child, tool.remote, odd.Reason}
-		}
-	}
-	return &missingToolError{server: tool.child, tool: tool.remote}
-}
-
-// confirm is asked before a call is refused by a tool's schema: while the child
-// has not listed its tools in this session, that may be one of an earlier time.
-// It returns the refusal, the error of fits, or errSuperseded.
-func (s *Session) confirm(ctx context.Context, tool *offered, refusal error) error {
-	if s.hub.superseded(tool.gen.byName[tool.child]) {
-		return errSuperseded
-	}
-	if st, _, _, _ := s.childStatus(tool.child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
-		return refusal
-	}
-	lease, err := s.acquire(ctx, tool.gen, tool.child)
-	switch {
-	case errors.Is(err, errSuperseded):
-		return err
-	case err != nil:
-		return refusal
-	}
-	defer lease.Release()
-	if err := s.fits(tool, lease); err != nil {
-		return err
-	}
-	return refusal
-}
-
-// mostDefinitions is by how many definitions, one after the other, a call is
-// judged.
-const mostDefinitions = 4
-
-// consider judges a call by the definition that the child which would run it
-// has now: where it turns out to be another than the one in the catalogue, the
-// call is judged again from the start. See considerBy.
-func (s *Session) consider(ctx context.Context, c toolCall) (*judgement, error) {
-	for n := 1; ; n++ {
-		j, err := s.considerBy(ctx, c)
-		changed, ok := errors.AsType[*changedToolError](err)
-		if !ok || n == mostDefinitions {
-			return j, err
-		}
-		s.log.Info().Str("child", c.tool.child).Str("tool", c.tool.remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-		c.tool, c.scanned, c.current = changed.now, nil, true
 	}
 }

@@ -128,10 +128,10 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "resources/read needs a URI (a string) at /params/uri")
 	}
-	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
+	ctx = s.withNotice(ctx, tokenOf(m))
 	list, sure := s.sources(ctx, uri)
-	a, from, err := s.inTurn(ctx, m.Method, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
-		return s.aboutResource(ctx, m, from, quoted, token, nil)
+	a, from, err := s.inTurn(ctx, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+		return s.aboutResource(ctx, m, from, quoted, nil)
 	})
 	switch {
 	case errors.Is(err, errSuperseded):
@@ -145,7 +145,7 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // inTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
 // request at all. errSuperseded: it has to begin anew.
-func (s *Session) inTurn(ctx context.Context, method, uri string, list []source, sure bool, ask func(source) (jsonrpc.Answer, error)) (jsonrpc.Answer, source, error) {
+func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bool, ask func(source) (jsonrpc.Answer, error)) (jsonrpc.Answer, source, error) {
 	said := noResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
@@ -157,8 +157,6 @@ func (s *Session) inTurn(ctx context.Context, method, uri string, list []source,
 			return a, from, err
 		case errors.Is(err, errDenied):
 			return a, from, nil
-		case err != nil:
-			return refuseErrand(ctx, errand{child: from.child, method: method}, err), from, nil
 		case a.Error == nil || sure || !notFound(a):
 			return a, from, nil
 		}
@@ -172,33 +170,23 @@ func (s *Session) inTurn(ctx context.Context, method, uri string, list []source,
 	return said, source{}, nil
 }
 
-// aboutResource sends a request about one resource to one child. With
-// errSuperseded or what is wrong with the URI nothing was sent; with errDenied
-// there is an answer.
-func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted, token []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
-	checker, by := from.gen.cfg.Checker, s.tools().templates[from.child]
-	scan, err := checker.ScanURI(from.child, from.uri, by...)
-	if err != nil {
-		return jsonrpc.Answer{}, err
+// aboutResource makes a request about one resource of one child. Its answer and
+// error are those of Call.run; what a reload came between is made anew here, as long
+// as the child is the same.
+func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+	for {
+		g := from.gen
+		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.uri), target: &requestTarget{
+			gen: g, child: from.child, name: m.Method, before: before, follows: true, templates: s.tools().templates[from.child],
+			look: func(templates []string) (*validate.Scan, error) {
+				return g.cfg.Checker.ScanURI(from.child, from.uri, templates...)
+			},
+		}}
+		a, err := c.run(ctx)
+		if from.gen = s.hub.now(); !errors.Is(err, errSuperseded) || from.gen == g || s.hub.superseded(g.byName[from.child]) {
+			return a, err
+		}
 	}
-	return s.errand(ctx, errand{
-		gen: from.gen, child: from.child, method: m.Method, scan: scan, token: token, before: before,
-		anew: func(o *children.Offer) (*validate.Scan, error) {
-			now := templatesOf(o)
-			if slices.Equal(now, by) {
-				return nil, nil
-			}
-			by = now
-			return checker.ScanURI(from.child, from.uri, by...)
-		},
-		params: func(own []byte) [][]byte {
-			edits := []edit{{quoted, jsonrpc.AppendString(nil, from.uri)}}
-			if own != nil {
-				edits = append(edits, edit{token, own})
-			}
-			return splice(m.Params, edits...)
-		},
-	})
 }
 
 // templatesOf are all templates of an offer, those too that are not listed: the

@@ -35,43 +35,6 @@ const (
 	methodRootsList = "roots/list"
 )
 
-// A carrier is the way to a client that is itself asked by a result, and answers
-// with its next request: nothing of what a child asks it is held here.
-type carrier interface {
-	peer
-	// pass makes what a child asks the answer to the client: a raw result. The
-	// requestState in it may be any JSON. roots: the client is asked for its roots
-	// along with it.
-	pass(child string, result []byte, roots bool) jsonrpc.Answer
-	// rootless reports whether the client could give roots and has given none that
-	// hold for this request.
-	rootless() bool
-	// brought is what the client brings for a child: the requestState that was
-	// passed, raw, nil for none, and the answers, a raw object or nil.
-	brought(child string) (state, responses []byte, ok bool)
-	// behalf is what the child is shown of the client of this request.
-	behalf() (abilities, children.Client)
-}
-
-// carrierOf returns the carrier that a request came on, nil where its client is
-// asked in the other era's way.
-func carrierOf(ctx context.Context) carrier {
-	c, _ := ctx.Value(peerKey{}).(carrier)
-	return c
-}
-
-// onBehalf is what a child without a handshake is shown of whom a request is
-// from. Such a child may be shared and still ask the right one.
-func (s *Session) onBehalf(ctx context.Context) children.Client {
-	if c := carrierOf(ctx); c != nil {
-		_, client := c.behalf()
-		return client
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
-}
-
 // An inputError says why a child does not get what it asks for.
 type inputError struct{ text string }
 
@@ -100,7 +63,7 @@ type dialogue struct {
 	s      *Session
 	j      *judgement
 	method string
-	key    children.Key                       // that the request travels to
+	key    children.Key                       // of the instance that has the request
 	params func(v *validate.Verdict) [][]byte // the judged bytes
 }
 
@@ -115,12 +78,9 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 		return s.tools().apps.answer(j.child, resp.Answer()), nil
 	}
 	d := &dialogue{s: s, j: j, method: method, key: j.lease.Key(), params: params}
-	var add *retry
-	if c := carrierOf(ctx); c != nil {
-		var err error
-		if add, err = d.brought(c); err != nil {
-			return jsonrpc.Answer{}, err
-		}
+	add, err := d.brought(s.clientOf(ctx))
+	if err != nil {
+		return jsonrpc.Answer{}, err
 	}
 	return d.run(ctx, add, nil)
 }
@@ -128,7 +88,8 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 // run sends the request, with what a retry adds, until the child does not ask
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
-	ctx = children.WithClient(ctx, d.s.onBehalf(ctx))
+	c := d.s.clientOf(ctx)
+	ctx = children.WithClient(ctx, c.behalf())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first
@@ -141,12 +102,8 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			switch {
-			case resp.Error == nil && asksForInput(resp.Result):
-			case carrierOf(ctx) == nil:
-				return d.s.tools().apps.answer(d.j.child, settle(d.j.lease, d.method, resp)), nil
-			default:
-				return d.s.tools().apps.answer(d.j.child, resp.Answer()), nil
+			if resp.Error != nil || !asksForInput(resp.Result) {
+				return d.s.tools().apps.answer(d.j.child, c.answer(d.j.lease, d.method, resp)), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -226,11 +183,8 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 // answer gathers what a child asks for. An Answer is what its client gets now:
 // it brings the rest with another request.
 func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
-	able := d.s.capabilities().can
-	c := carrierOf(ctx)
-	if c != nil {
-		able, _ = c.behalf()
-	}
+	c := d.s.clientOf(ctx)
+	able := c.claims().can
 	var others []input
 	lacking := false // the roots that it asks for are still to come
 	given := make([][]byte, len(asked.inputs))
@@ -242,7 +196,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
-			lacking = lacking || c != nil && d.j.lease.Key().Instance != "" && c.rootless()
+			lacking = lacking || d.j.lease.Key().Instance != "" && c.rootless()
 			continue
 		}
 		if refusal, ok := able.refuses(in.message()); !ok {
@@ -250,10 +204,12 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 		}
 		others = append(others, *in)
 	}
+	if len(others) > 0 || lacking {
+		if a, ok := c.pass(d.j.child, func() []byte { return passed(asked, others) }, lacking); ok {
+			return nil, &a, nil
+		}
+	}
 	switch {
-	case c != nil && (len(others) > 0 || lacking):
-		a := c.pass(d.j.child, passed(asked, others), lacking)
-		return nil, &a, nil
 	case len(others) > 0:
 		if err := d.ask(ctx, asked.inputs, given); err != nil {
 			return nil, nil, err
@@ -342,7 +298,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 
 // brought is what a client of the child's own era brings for it, and the
 // roots as they are now; nil for a request that brings nothing.
-func (d *dialogue) brought(c carrier) (*retry, error) {
+func (d *dialogue) brought(c client) (*retry, error) {
 	state, responses, ok := c.brought(d.j.child)
 	if !ok {
 		return nil, nil
@@ -387,12 +343,12 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.boundary(ctx, d.s.roots.Begin())
+	view, err := d.s.clientOf(ctx).boundary(ctx, d.s.roots.Begin())
 	if err != nil {
 		return err
 	}
 	j.view = view
-	if j.verdict = j.gen.cfg.Checker.Judge(j.scan, d.s.where(j), view); j.verdict.Decision != validate.Allow {
+	if d.s.decide(j); j.verdict.Decision != validate.Allow {
 		return &deniedError{j.verdict, view}
 	}
 	return nil
@@ -400,14 +356,9 @@ func (d *dialogue) again(ctx context.Context) error {
 
 // move takes the request to the process that has taken its child's place. One
 // that is only being retired sees its requests through.
-func (d *dialogue) move(ctx context.Context) (err error) {
+func (d *dialogue) move(ctx context.Context) error {
 	j := d.j
-	var lease *children.Lease
-	if j.tool != nil {
-		lease, err = d.s.acquireFor(ctx, j.tool)
-	} else {
-		lease, err = d.s.acquire(ctx, j.gen, j.child)
-	}
+	lease, err := d.s.acquireFor(ctx, j.call, nil)
 	switch {
 	case err == nil && lease.Revision() == j.lease.Revision() && lease.Modern():
 		j.lease.Release()

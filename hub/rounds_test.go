@@ -15,6 +15,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
 )
 
 // modernKid is a child that speaks without a handshake only.
@@ -419,4 +420,53 @@ func TestModernChildIsToldTheLevelOfTheLog(t *testing.T) {
 			t.Errorf("told %s", got)
 		}
 	})
+}
+
+// TestModernChildAsksWhoDidNotWait: what a child asks by its result is asked, over
+// HTTP on the POST of the call, whether that was tried without waiting or not, and the
+// answers go back.
+func TestModernChildAsksWhoDidNotWait(t *testing.T) {
+	cfg := testConfig(t, scripted("kid", modernKid))
+	var err error
+	none := validate.ArgRule{Role: validate.RoleNone}
+	cfg.Checker, err = validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{{
+		Name: "kid", Args: map[string]map[string]validate.ArgRule{"*": {"/ask/q 1/method": none, "/ask/q2/method": none, "/ask/r/method": none}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, dir := runHub(t, cfg), t.TempDir()
+	c := connect(t, h, dir)
+	asked := answering(c)
+	c.handshake(everything)
+	c.raw("tools/list", `{}`)
+	for range 2 { // the second with everything there
+		got := c.raw("tools/call", call("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`))
+		if given := wasGiven(got, "given"); asked.Swap(0) != 4 || !strings.Contains(given, `"text":"hi"`) || wasGiven(got, "state") != `"s++"` {
+			t.Errorf("answered %s", got)
+		}
+	}
+	w := serveWeb(t, h, HTTPOptions{})
+	s := w.initialize(everything).initialized()
+	s.frames(s.request("tools/list", `{}`), s.answering(dir))
+	for range 2 { // the second with everything there
+		for _, name := range []string{"kid__input", `\u006bid__input`} { // an escape in the name: it has to wait
+			asked := 0
+			answer := s.frames(s.request("tools/call", strings.Replace(call("kid__input", `{"ask":`+inputs+`,"state":"s","rounds":2}`), "kid__input", name, 1)), func(m *jsonrpc.Message, event string) {
+				switch m.Method {
+				case methodElicit:
+					asked++
+					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{"z":1.0}}}`)
+				case methodSample:
+					asked++
+					s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"model":"m","role":"assistant","content":{"type":"text","text":"hi"}}}`)
+				default:
+					s.answering(dir)(m, event)
+				}
+			})
+			given := wasGiven(string(answer.Result), "given")
+			if asked != 4 || !strings.Contains(given, `"content":{"z":1.0}`) || !strings.Contains(given, `"text":"hi"`) || wasGiven(string(answer.Result), "state") != `"s++"` {
+				t.Errorf("%s: asked %d times, answered %s %s", name, asked, answer.Result, answer.Error)
+			}
+		}
+	}
 }

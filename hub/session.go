@@ -27,7 +27,8 @@ type Session struct {
 	// principal is whom the session belongs to; "" is the user that stdio serves.
 	principal string
 	hub       *Hub
-	client    mainPeer // whatever belongs to none of its requests goes there
+	client    mainPeer         // whatever belongs to none of its requests goes there
+	main      *handshakeClient // of requests that have no way of their own
 	roots     *rootsmgr.Manager
 	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
 	seats     atomic.Pointer[seats]
@@ -44,10 +45,11 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	trips   trips
+	tracked tracked
 	tasks   tasks
 	consent consent // what a human has allowed, or is asked
-	queues  recordQueues
+	group   recordGroup
+	dones   dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -104,7 +106,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
-	s.queues.lane.s, s.queues.crowd.s = s, s
+	s.group.init(s)
 	s.consent.init()
 	s.seats.Store(newSeats(nil))
 	return s

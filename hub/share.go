@@ -274,18 +274,43 @@ func (s *Session) reseat(p seat) {
 	close(old.next)
 }
 
-// acquireFor is acquire for a call of a tool; what fits says of the lease is
-// its error too.
-func (s *Session) acquireFor(ctx context.Context, tool *offered) (*children.Lease, error) {
-	lease, err := s.acquire(ctx, tool.gen, tool.child)
-	if err != nil {
-		return nil, err
+// acquireFor is acquire for a call, which may hold a lease already; what fits says
+// of it is its error too.
+func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease) (*children.Lease, error) {
+	switch {
+	case lease != nil:
+	case c.nowait:
+		return nil, errWouldBlock
+	default:
+		g, child := c.target.owner()
+		var err error
+		if lease, err = s.acquire(ctx, g, child); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.fits(tool, lease); err != nil {
+	if err := c.target.fits(c, lease); err != nil {
 		lease.Release()
 		return nil, err
 	}
 	return lease, nil
+}
+
+// ready is the right to call a child as g describes it where that takes no
+// waiting; nil where it does.
+func (s *Session) ready(g *generation, name string) *children.Lease {
+	c, at := g.byName[name], s.seats.Load().by[name]
+	if c == nil || at.revision != c.Spec.Revision {
+		return nil
+	}
+	lease, ok := s.hub.sup.TryAcquire(at.key)
+	switch {
+	case !ok:
+		return nil
+	case lease.Revision() != c.Spec.Revision:
+		lease.Release()
+		return nil
+	}
+	return lease
 }
 
 // awaitSeat returns the instance that serves the session now. A child that is
@@ -340,13 +365,11 @@ func (s *Session) acquire(ctx context.Context, g *generation, name string) (*chi
 }
 
 func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (*children.Lease, error) {
-	if p, ok := s.seats.Load().by[name]; ok && p.revision == g.byName[name].Spec.Revision {
-		if lease, ok := s.hub.sup.TryAcquire(p.key); ok {
-			return lease, nil
-		}
+	if lease := s.ready(g, name); lease != nil {
+		return lease, nil
 	}
 	defer waiting(ctx, name)()
-	defer lend(ctx)() // which process it is, and its start, may wait for the roots
+	defer s.clientOf(ctx).lend()() // which process it is, and its start, may wait for the roots
 	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {

@@ -40,6 +40,16 @@ var listing = [kinds]struct {
 	kindTemplates: {"resources/templates/list", "resourceTemplates", "uriTemplate", "resource template", "notifications/resources/list_changed", "resources"},
 }
 
+// kindOf is the kind that a method lists; kinds for none.
+func kindOf(method string) kind {
+	for k := range listing {
+		if listing[k].method == method {
+			return kind(k)
+		}
+	}
+	return kinds
+}
+
 // An item is a prompt, a resource or a template as the client sees it.
 type item struct {
 	name   string // towards the client: a name, a URI, a URI template

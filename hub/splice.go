@@ -31,7 +31,10 @@ func join(parts [][]byte) []byte {
 	for _, p := range parts {
 		n += len(p)
 	}
-	b := make([]byte, 0, n)
+	return appendAll(make([]byte, 0, n), parts)
+}
+
+func appendAll(b []byte, parts [][]byte) []byte {
 	for _, p := range parts {
 		b = append(b, p...)
 	}

@@ -26,7 +26,10 @@ type stage struct {
 	mu       sync.Mutex
 	launched []*actor
 	served   map[string]*actor // by the tag in a call's arguments
+	sent     map[string]string // the params of the last request, by method
 }
+
+func newStage() *stage { return &stage{served: map[string]*actor{}, sent: map[string]string{}} }
 
 // actor is one run of a child on a stage.
 type actor struct {
@@ -64,8 +67,11 @@ func (a *actor) Run(ctx context.Context) error {
 }
 
 func (a *actor) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	raw := slices.Concat(params...)
+	a.stage.mu.Lock()
+	a.stage.sent[method] = string(raw)
+	a.stage.mu.Unlock()
 	if method == "tools/call" {
-		raw := slices.Concat(params...)
 		if tag, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(raw, "arguments"), "tag")); ok {
 			a.stage.mu.Lock()
 			a.stage.served[tag] = a
@@ -80,6 +86,13 @@ func (s *stage) who(tag string) *actor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.served[tag]
+}
+
+// last returns the params of the last request that a child got; "" for none.
+func (s *stage) last(method string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent[method]
 }
 
 // count returns how many runs of a child there were and are; "" is any child.
@@ -101,7 +114,7 @@ func (s *stage) count(child string) (launched, live int) {
 // the fallback of hub.json names.
 func play(t *testing.T, specs []children.Spec, configured string, limit int, test func(t *testing.T, h *Hub, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{served: map[string]*actor{}}
+		s := newStage()
 		cfg := testConfig(t, specs...)
 		cfg.launcher, cfg.Limits.Children = s, limit
 		if configured != "" {

@@ -35,7 +35,7 @@ func (s *Session) withNotice(ctx context.Context, token []byte) context.Context 
 	if token == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, noticeKey{}, &notice{to: s.peerOf(ctx), token: token})
+	return context.WithValue(ctx, noticeKey{}, &notice{to: s.clientOf(ctx), token: token})
 }
 
 // waiting says that the call of ctx waits for a server until over is called,
@@ -87,7 +87,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 	if found() {
 		return true, ""
 	}
-	back := lend(ctx) // what the children wait for may be the roots
+	back := s.clientOf(ctx).lend() // what the children wait for may be the roots
 	failures := map[string]int{}
 	for _, owner := range owners {
 		st, _, _, _ := s.childStatus(owner)

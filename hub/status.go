@@ -81,12 +81,9 @@ const (
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
-	view, caps, era := s.of(ctx, s.roots.View()), s.capabilities(), eraHandshake
-	word := s.roots.State().Word
-	if p := parleyOf(ctx); p != nil {
-		view, _ = p.boundary(ctx) // callOwn has seen to it that there is one
-		word, caps, era = view.Word(), p.meta().caps, eraModern
-	}
+	c := s.clientOf(ctx)
+	view, word, _ := c.standing(ctx) // callOwn has seen to it that there is one
+	caps, era := c.claims(), c.era()
 	snap := view.Snapshot
 	r := rootsReport{
 		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
@@ -395,7 +392,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.trips.passed(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.tracked.passed(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -19,12 +19,12 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.serveFast, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
+		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	settings := cfg.Roots
 	settings.Places = s.places
 	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.client = conn
+	s.speaksOn(conn)
 	return s.run(ctx, conn.Run)
 }
 
@@ -38,59 +38,24 @@ func (s *Session) batches() bool {
 // build upon.
 func inline(method string) bool { return method == string(mcp.MethodInitialize) }
 
+// tryServe takes a request that needs no waiting, on the read loop.
+func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
+	return !isModern(m) && s.tryCall(m, s.main, r, true)
+}
+
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
 		return s.serveModern(ctx, m, s.client)
 	}
-	switch mcp.MCPMethod(m.Method) {
-	case mcp.MethodInitialize:
-		return s.initialize(ctx, m)
-	case mcp.MethodToolsList:
+	how := s.methodOf(m.Method)
+	if !how.early {
 		s.begin()
-		return s.list(ctx, kindTools, m)
-	case mcp.MethodPromptsList:
-		s.begin()
-		return s.list(ctx, kindPrompts, m)
-	case mcp.MethodResourcesList:
-		s.begin()
-		return s.list(ctx, kindResources, m)
-	case mcp.MethodResourcesTemplatesList:
-		s.begin()
-		return s.list(ctx, kindTemplates, m)
-	case mcp.MethodPromptsGet:
-		s.begin()
-		return s.recorded(ctx, m, s.getPrompt)
-	case mcp.MethodResourcesRead:
-		s.begin()
-		return s.recorded(ctx, m, s.readResource)
-	case methodSubscribe, methodUnsubscribe:
-		s.begin()
-		return s.recorded(ctx, m, s.subscribe)
-	case "completion/complete":
-		s.begin()
-		return s.recorded(ctx, m, s.complete)
-	case mcp.MethodToolsCall:
-		s.begin()
-		return s.recorded(ctx, m, s.callTool)
-	case mcp.MethodSetLogLevel:
-		return s.setLevel(ctx, m)
-	case methodTaskGet, methodTaskResult, methodTaskCancel:
-		return s.aboutTask(ctx, m)
-	case methodTaskList:
-		return s.listTasks(ctx, m)
-	case mcp.MethodPing:
-		return jsonrpc.ResultAnswer([]byte(`{}`))
 	}
-	if m.Method == MethodExplain && s.hub.now().cfg.Inspect {
-		s.begin()
-		return s.explain(ctx, m)
+	if how.handshake == nil {
+		return s.control(ctx, m.Frame)
 	}
-	if !children.OfProtocol(m.Method) {
-		s.begin()
-		return s.extension(ctx, m)
-	}
-	return s.control(ctx, m.Frame)
+	return how.serve(s, ctx, m, how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the
@@ -132,7 +97,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.begin()
 		}
 	case "notifications/progress":
-		s.trips.progress(m)
+		s.tracked.progress(m)
 	case methodTaskStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":

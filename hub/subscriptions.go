@@ -202,7 +202,7 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if list = s.telling(list); len(list) == 0 {
 		return tellsNothing()
 	}
-	a, _, err := s.inTurn(ctx, m.Method, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
+	a, _, err := s.inTurn(ctx, uri, list, sure, func(from source) (jsonrpc.Answer, error) {
 		return s.subscribeAt(ctx, m, from, quoted, uri, s.self)
 	})
 	if errors.Is(err, errSuperseded) {
@@ -226,7 +226,7 @@ func tellsNothing() jsonrpc.Answer {
 func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, uri string, who *subscriber) (jsonrpc.Answer, error) {
 	var at subscription
 	fresh := false
-	a, err := s.aboutResource(ctx, m, from, quoted, nil, func(lease *children.Lease) (err error) {
+	a, err := s.aboutResource(ctx, m, from, quoted, func(lease *children.Lease) (err error) {
 		at = subscription{lease.Key(), from.uri}
 		fresh, err = s.hub.subs.add(at, who, wish{uri, lease.Term()})
 		return err
@@ -258,14 +258,10 @@ func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, quoted []
 			return jsonrpc.ResultAnswer([]byte(`{}`)) // others want it
 		}
 	}
-	a, err := s.aboutResource(ctx, m, at, quoted, nil, nil)
+	a, err := s.aboutResource(ctx, m, at, quoted, nil)
 	switch {
 	case errors.Is(err, errSuperseded):
 		return jsonrpc.ResultAnswer([]byte(`{}`)) // the one that was to be told is no more
-	case errors.Is(err, errDenied):
-		return a
-	case err != nil:
-		return refuseErrand(ctx, errand{child: at.child, method: m.Method}, err)
 	}
 	return a
 }
@@ -301,7 +297,7 @@ func (s *Session) resubscribe(ctx context.Context, child string) {
 		skip := false
 		at, m := w.subscription, aboutURI(methodSubscribe, w.uri)
 		// Entered all the time: the instance may be the same, and what it tells meanwhile is not to be lost.
-		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), nil, func(lease *children.Lease) error {
+		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), func(lease *children.Lease) error {
 			to := subscription{lease.Key(), w.uri}
 			if skip = !s.hub.subs.move(at, to, lease.Term(), w.who); skip {
 				return errNotWanted

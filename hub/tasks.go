@@ -197,13 +197,13 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}
 	lease, err := s.leaseOf(ctx, t.key)
 	if err != nil {
-		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		return noAnswer(ctx, t.key.Child, m.Method, err)
 	}
 	defer lease.Release()
 	token := jsonrpc.Get(m.Param("_meta"), "progressToken")
 	var own []byte
 	if token != nil {
-		own = s.hub.progress.add(t.key, s.peerOf(ctx), bytes.Clone(token))
+		own = s.hub.progress.add(t.key, s.clientOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
 	edits := []edit{{token, own}}
@@ -211,22 +211,19 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		roots, served := lease.Roots()
 		edits = append(edits, edit{responses, withRoots(responses, roots, served)})
 	}
-	away, back := s.travel(children.WithProgressToken(ctx, own), t.key, nil)
+	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, t.key, nil)
 	if m.Method == methodTaskResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
 	resp, err := lease.Call(away, m.Method, splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+		return noAnswer(ctx, t.key.Child, m.Method, err)
 	}
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
 	}
-	if carrierOf(ctx) == nil {
-		return settle(lease, m.Method, resp)
-	}
-	return resp.Answer()
+	return s.clientOf(ctx).answer(lease, m.Method, resp)
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task:
@@ -241,7 +238,7 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	if t := s.tasks.find(id); t != nil {
 		lease, err := s.leaseOf(ctx, t.key)
 		if err != nil {
-			return refuseErrand(ctx, errand{child: t.key.Child, method: m.Method}, err)
+			return noAnswer(ctx, t.key.Child, m.Method, err)
 		}
 		modern := lease.Modern()
 		lease.Release()
@@ -292,7 +289,7 @@ func (s *Session) leaseOf(ctx context.Context, k children.Key) (*children.Lease,
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer lend(ctx)()
+	defer s.clientOf(ctx).lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
@@ -380,7 +377,7 @@ func (s *Session) tasksOf(ctx context.Context, name string, cursor []byte) (entr
 	}
 	resp, err := lease.Call(ctx, methodTaskList, params...)
 	if err != nil {
-		return nil, nil, refuseErrand(ctx, errand{child: name, method: methodTaskList}, err)
+		return nil, nil, noAnswer(ctx, name, methodTaskList, err)
 	}
 	if resp.Error != nil {
 		return nil, nil, jsonrpc.Answer{Error: bytes.Clone(resp.Error)}

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -69,9 +70,9 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
-func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message, token []byte) jsonrpc.Answer {
-	if p := parleyOf(ctx); p != nil && tool.remote == toolGetRoots {
-		if _, err := p.boundary(ctx); err != nil {
+func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message) jsonrpc.Answer {
+	if tool.remote == toolGetRoots {
+		if _, _, err := s.clientOf(ctx).standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
 		}
 	}
@@ -95,9 +96,8 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 	if target == nil {
 		return refusal
 	}
-	meta := m.Param("_meta")
-	again := func(ctx context.Context) jsonrpc.Answer { return s.callOwn(ctx, tool, m, token) }
-	return s.dispatch(ctx, toolCall{tool: target, args: inner, token: token, at: "/toolArgs", again: again, params: func(own []byte, edits []edit) [][]byte {
+	meta, token := m.Param("_meta"), tokenOf(m)
+	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)
@@ -111,7 +111,12 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 			}
 		}
 		return append(parts, []byte(`}`))
-	}})
+	}}
+	a, err := c.run(ctx)
+	if errors.Is(err, errSuperseded) {
+		return s.callOwn(ctx, tool, m)
+	}
+	return a
 }
 
 // noServer says why a name is not a server that can be called.

@@ -20,7 +20,8 @@
 // recognised, and closed by a line that says so when the next log is opened.
 // [Log.Put] and [Log.Commit] are Append in two steps, for many decisions with
 // one write; what they hold meanwhile must not be acted upon. [Log.PutCalls] is
-// Put for many that share a line too. An outcome is written within 200 ms, with
+// Put for many that share a line too. A [Group] gathers those, and lets each be
+// acted upon once the line is written, not before. An outcome is written within 200 ms, with
 // others in one line.
 //
 // Lines that cannot be written keep their places and are tried again; where too

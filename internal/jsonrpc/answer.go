@@ -65,6 +65,10 @@ func (a *Answer) own() {
 	}
 }
 
+// Lent reports whether a is of a Response that is: it is to be copied, or sent, at
+// once.
+func (a *Answer) Lent() bool { return a.lent }
+
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }
 

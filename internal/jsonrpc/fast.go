@@ -150,13 +150,11 @@ func (c *Conn) fast(m *Message) bool {
 
 // taken calls Options.Fast. One that panics has had its turn.
 func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			ok = true
-			r.Answer(c.panicked(m, p))
-		}
-	}()
-	return c.o.Fast(m, r)
+	if !Guard(c.o.Log, m, func() { ok = c.o.Fast(m, r) }) {
+		r.Answer(Panicked())
+		return true
+	}
+	return ok
 }
 
 // cancelServed cancels every request that is being served: those on the fast path

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/internal/printable"
 )
 
@@ -232,29 +234,38 @@ func (c *Conn) serve(q *request) {
 	}
 }
 
-// answer calls the handler. What is broken in one call must not end the others.
+// answer calls the handler.
 func (c *Conn) answer(ctx context.Context, m *Message) (a Answer) {
-	defer func() {
-		if r := recover(); r != nil {
-			a = c.panicked(m, r)
-		}
-	}()
-	return c.h.ServeRequest(ctx, m)
-}
-
-// panicked is the answer to a request whose handler panicked.
-func (c *Conn) panicked(m *Message, p any) Answer {
-	c.o.Log.Error().Str("method", printable.Clip(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("a message made its handler panic")
-	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
+	if !Guard(c.o.Log, m, func() { a = c.h.ServeRequest(ctx, m) }) {
+		return Panicked()
+	}
+	return a
 }
 
 func (c *Conn) notification(m *Message) {
+	Guard(c.o.Log, m, func() { c.h.ServeNotification(m) })
+}
+
+// Guard calls what serves m and reports whether it returned. A panic is logged:
+// what is broken in one message must not end the others.
+func Guard(log zerolog.Logger, m *Message, serve func()) (ok bool) {
 	defer func() {
-		if r := recover(); r != nil {
-			c.panicked(m, r)
+		if p := recover(); p != nil {
+			ok = false
+			what := "a notification"
+			if m.IsRequest() {
+				what = "a request"
+			}
+			log.Error().Str("method", printable.Clip(m.Method, 100)).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg(what + " made its handler panic")
 		}
 	}()
-	c.h.ServeNotification(m)
+	serve()
+	return true
+}
+
+// Panicked is the answer to a request whose handler panicked.
+func Panicked() Answer {
+	return ErrorAnswer(CodeInternal, "internal error: this request made its handler panic; the log has the details")
 }
 
 // reply sends an answer, unless its request was cancelled: then the peer

@@ -45,7 +45,7 @@ func TestHTTPShortWay(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := c.s.serveQuick(newExchange(c, m.ID, false), &underway{id: "7"}, &m)
+			a, ok := c.s.callAndWait(&newExchange(c, m.ID, false).client, &underway{id: "7"}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}

@@ -101,11 +101,9 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
+	g := &clientOf(t, r.h, r.webClient).s.group
 	for {
-		w.mu.Lock()
-		got := len(w.tab.held)
-		w.mu.Unlock()
+		got := g.Waiting()
 		if got == n {
 			return
 		}
@@ -119,7 +117,7 @@ func (r *recordedWeb) held(t *testing.T, n int) {
 
 // Many calls over HTTP share lines and writes, and each is in the file before
 // it is answered.
-func TestACrowdIsRecordedFirst(t *testing.T) {
+func TestAGroupIsRecordedFirst(t *testing.T) {
 	const callers, times = 64, 8
 	r := newRecordedWeb(t, Audit{Required: true, Arguments: true})
 	path := filepath.Join(r.dir, r.rec.State().Log+".jsonl")
@@ -145,9 +143,9 @@ func TestACrowdIsRecordedFirst(t *testing.T) {
 	}
 }
 
-// A full disk denies each call of a crowd where the record is required, and the
+// A full disk denies each call of a group where the record is required, and the
 // record says so of each once it can be written; else they go on.
-func TestAFullDiskAndACrowd(t *testing.T) {
+func TestAFullDiskAndAGroup(t *testing.T) {
 	const callers = 64
 	for _, required := range []bool{true, false} {
 		r := newRecordedWeb(t, Audit{Required: required})
@@ -186,7 +184,7 @@ func TestAFullDiskAndACrowd(t *testing.T) {
 
 // A call that is cancelled while it waits for the record is not sent; those that
 // came with it are.
-func TestCancelledInACrowd(t *testing.T) {
+func TestCancelledInAGroup(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	for len(r.seen) > 0 {
 		<-r.seen
@@ -218,19 +216,90 @@ func TestCancelledInACrowd(t *testing.T) {
 	}
 }
 
-// What panics in one call of a crowd leaves no other waiting.
-func TestACrowdThatPanics(t *testing.T) {
-	r := newRecordedWeb(t, Audit{Required: true})
-	w := &clientOf(t, r.h, r.webClient).s.queues.crowd
-	bad := func() *quickCall { // without a lease
-		return &quickCall{done: make(chan struct{}, 1), line: audit.Call{Form: audit.NewForm(&audit.Record{})}}
+// closing tells of its end.
+type closing struct {
+	io.ReadCloser
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.ReadCloser.Close()
+}
+
+// A call of a client that has gone while the line about it was written is not sent.
+// One that is still there is the control.
+func TestGoneWhileItIsRecorded(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		r := newRecordedWeb(t, Audit{Required: true})
+		for len(r.seen) > 0 {
+			<-r.seen
+		}
+		toHub, fromClient := io.Pipe()
+		toClient, fromHub := io.Pipe()
+		in := &closing{ReadCloser: toHub, closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		all.Go(func() { _ = r.h.ServeStdio(ctx, in, fromHub) })
+		all.Go(func() { _, _ = io.Copy(io.Discard, toClient) })
+		write := func(frame string) {
+			if _, err := io.WriteString(fromClient, frame+"\n"); err != nil {
+				t.Error(err)
+			}
+		}
+		write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}`)
+		write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`)
+		<-r.seen
+		r.gate.Lock()
+		for len(r.seen) > 0 {
+			<-r.seen
+		}
+		write(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("kid__sleep", `{}`) + `}`)
+		<-r.seen // the line is being written
+		if gone {
+			cancel()
+			<-in.closed
+		}
+		r.gate.Unlock()
+		if gone {
+			all.Wait()
+		}
+		noticed := func() bool {
+			return strings.Contains(body(t, r.request("tools/call", call("kid__noticed", `{}`))), "sleeping")
+		}
+		if gone && noticed() {
+			t.Error("the child was sent it")
+		}
+		for !gone && !noticed() {
+			if t.Context().Err() != nil {
+				t.Fatal("the control was not sent")
+			}
+		}
+		cancel()
+		_ = fromClient.Close()
+		all.Wait()
 	}
-	some := []*quickCall{bad(), bad(), bad()}
-	w.tab.held = append(w.tab.held, some[:2]...)
-	w.send(some[2])
-	for _, one := range some {
-		if <-one.done; one.err == nil {
-			t.Error("it is not told of it")
+}
+
+// What panics in one call that is recorded leaves no other waiting.
+func TestAGroupThatPanics(t *testing.T) {
+	r := newRecordedWeb(t, Audit{Required: true})
+	s := clientOf(t, r.h, r.webClient).s
+	tool := s.tools().byName["kid__echo"]
+	var some []*waiter
+	for range 3 {
+		w := &waiter{u: &underway{}, done: make(chan struct{}, 1)}
+		c := &toolCall{Call: Call{s: s}, reply: w, tool: toolTarget{tool: tool}, room: &room{}} // without a lease
+		s.tracked.begin(&c.inFlight)
+		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
+		some = append(some, w)
+	}
+	s.group.Flush()
+	for _, w := range some {
+		if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
+			t.Errorf("it is not told of it: %s", w.answer.Result)
 		}
 	}
 	if got := body(t, r.request("tools/call", call("kid__echo", `{"n":"after"}`))); !strings.Contains(got, "after") {

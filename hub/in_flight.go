@@ -17,11 +17,11 @@ const (
 	progressHeld  = 64  // progress of the client that waits for a child
 )
 
-// trips are the requests of one session that are with a child, and what the
+// tracked are the requests of one session that are with a child, and what the
 // children ask on the way.
-type trips struct {
+type tracked struct {
 	mu    sync.Mutex
-	last  *trip // the newest; a list by older and newer
+	last  *inFlight // the newest; a list by older and newer
 	asked map[*question]struct{}
 	by    map[string]*question // by the progress token that the client was given
 	token uint64
@@ -29,26 +29,26 @@ type trips struct {
 }
 
 // passed is how many requests have gone on to children.
-func (ts *trips) passed() uint64 {
+func (ts *tracked) passed() uint64 {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.count
 }
 
-// A trip is one request of the client that is with a child. Its links belong to
-// the trips.
-type trip struct {
+// inFlight is one request of the client that is with a child. Its links belong to
+// tracked.
+type inFlight struct {
 	key          children.Key
-	to           peer       // of the client's request
+	to           client     // whose request it is
 	j            *judgement // that it was let through by; nil: none
-	older, newer *trip
+	older, newer *inFlight
 	under        bool
 }
 
 // A question is one request of a child that is with the client.
 type question struct {
 	key    children.Key
-	on     *trip // that it is known to belong to; nil: none
+	on     *inFlight // that it is known to belong to; nil: none
 	cancel context.CancelCauseFunc
 	token  []byte // the child's progress token, raw; nil where it gave none
 	own    []byte // what the client is given in its place
@@ -56,23 +56,23 @@ type question struct {
 	over   chan struct{} // closed when nothing is sent for it any more
 }
 
-var errTripOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
+var errRequestOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
 
-type tripKey struct{}
+type inFlightKey struct{}
 
-// travel notes that a request, judged by j or not at all, is with a child until back
+// track notes that a request, judged by j or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
-func (s *Session) travel(ctx context.Context, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
-	t := &trip{key: k, to: s.peerOf(ctx), j: j}
-	s.trips.begin(t)
-	return context.WithValue(ctx, tripKey{}, t), func(err error) {
-		for _, q := range s.trips.end(t, err != nil) {
+func (s *Session) track(ctx context.Context, t *inFlight, k children.Key, j *judgement) (_ context.Context, back func(err error)) {
+	t.key, t.to, t.j = k, s.clientOf(ctx), j
+	s.tracked.begin(t)
+	return context.WithValue(ctx, inFlightKey{}, t), func(err error) {
+		for _, q := range s.tracked.end(t, err != nil) {
 			<-q.over // its end has to be told before the request is answered
 		}
 	}
 }
 
-func (ts *trips) begin(t *trip) {
+func (ts *tracked) begin(t *inFlight) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t.under = true
@@ -83,9 +83,9 @@ func (ts *trips) begin(t *trip) {
 	ts.last = t
 }
 
-// end takes a trip out. Where it was given up that ends what is asked on it, which
+// end takes a request out. Where it was given up that ends what is asked on it, which
 // is returned; a question whose request was answered goes on by itself.
-func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
+func (ts *tracked) end(t *inFlight, givenUp bool) (over []*question) {
 	ts.mu.Lock()
 	if t.newer != nil {
 		t.newer.older = t.older
@@ -107,7 +107,7 @@ func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
 	}
 	ts.mu.Unlock()
 	for _, q := range over {
-		q.cancel(errTripOver)
+		q.cancel(errRequestOver)
 	}
 	return over
 }
@@ -116,14 +116,14 @@ func (ts *trips) end(t *trip, givenUp bool) (over []*question) {
 // came on, where the transport tells; else the only one that is with the child.
 // Where neither is known, on is nil and to the way of the newest request of the
 // child that has one; nil where there is none.
-func (ts *trips) whose(k children.Key, came *trip) (on *trip, to peer) {
+func (ts *tracked) whose(k children.Key, came *inFlight) (on *inFlight, to client) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.find(k, came)
 }
 
 // find is whose for callers that hold mu.
-func (ts *trips) find(k children.Key, came *trip) (on *trip, to peer) {
+func (ts *tracked) find(k children.Key, came *inFlight) (on *inFlight, to client) {
 	if came != nil && came.key == k && came.under {
 		return came, came.to
 	}
@@ -134,7 +134,7 @@ func (ts *trips) find(k children.Key, came *trip) (on *trip, to peer) {
 		}
 		n++
 		on = t
-		if to == nil && reaches(t.to) {
+		if to == nil && t.to.reaches() {
 			to = t.to
 		}
 	}
@@ -144,16 +144,9 @@ func (ts *trips) find(k children.Key, came *trip) (on *trip, to peer) {
 	return nil, to
 }
 
-// reaches reports whether a client can be told anything on a way before its
-// request is answered.
-func reaches(p peer) bool {
-	x, ok := p.(*exchange)
-	return !ok || x.events
-}
-
 // ask enters a question and finds its way to the client, nil for the client's
 // own; the text says why there is no room for it.
-func (ts *trips) ask(q *question, came *trip) (to peer, text string) {
+func (ts *tracked) ask(q *question, came *inFlight) (to client, text string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	each := 0
@@ -183,7 +176,7 @@ func (ts *trips) ask(q *question, came *trip) (to peer, text string) {
 }
 
 // answered takes a question out. No progress comes for it any more.
-func (ts *trips) answered(q *question) {
+func (ts *tracked) answered(q *question) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	delete(ts.asked, q)
@@ -196,7 +189,7 @@ func (ts *trips) answered(q *question) {
 
 // progress hands progress of the client to the question that it is about. What
 // a child does not take is dropped: newer progress follows.
-func (ts *trips) progress(m *jsonrpc.Message) {
+func (ts *tracked) progress(m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

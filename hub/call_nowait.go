@@ -1,0 +1,369 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// This file takes a Call through its steps without ever waiting: on the read loop
+// of a client, or on a goroutine of which only the answer is waited for. It is sent
+// on whichever goroutine writes its line, and answered on the child's read loop.
+// Waking goroutines costs more than the rest of such a call.
+
+// errWouldBlock ends an attempt where the next step would have to wait, or may take
+// its time. Nothing is held; the call is made again from the lookup on.
+var errWouldBlock = errors.New("the call has to wait for something")
+
+// A replier is where the answer to a call goes that nobody waits with: a
+// *jsonrpc.Reply, or a waiter.
+type replier interface {
+	// Answer takes the answer, once, and does not block.
+	Answer(jsonrpc.Answer)
+	// OnCancel sets what is told, at once where that came first, that the answer is
+	// not wanted any more.
+	OnCancel(jsonrpc.Stopper)
+	// Batch is what gathers the calls that came in one read; nil: nothing does.
+	Batch() *jsonrpc.Batch
+}
+
+// A toolCall is a Call of a tool in one piece, with what it needs while no
+// goroutine is with it.
+type toolCall struct {
+	Call
+	tool  toolTarget
+	first judgement // of the first attempt; it holds the lease
+
+	reply  replier
+	own    []byte // the hub's progress token; nil for none
+	ticket audit.Ticket
+	call   children.Call
+	room   *room
+	talk   *talk // nil: the child cannot ask for more by its result
+
+	mu     sync.Mutex // held while the call is sent
+	away   bool       // it was sent
+	gone   error      // nobody waits for it any more
+	cancel context.CancelCauseFunc
+	over   bool
+}
+
+// talk is what a call needs to go on after its first result.
+type talk struct {
+	judged []byte // the params
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// room is what a call is put together in; it is free again once it was sent.
+type room struct {
+	name  []byte
+	edits [2]edit
+	parts [5][]byte
+	held  []byte // the params, of a call that has to wait for its line
+}
+
+// mostHeld is how much room is kept for the next call.
+const mostHeld = 64 << 10
+
+func (r *room) free() {
+	clear(r.edits[:])
+	clear(r.parts[:])
+	if cap(r.held) > mostHeld {
+		r.held = nil
+	}
+	rooms.Put(r)
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// readBy makes the call one of the request m, of a tool that was looked up.
+func (c *toolCall) readBy(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
+	c.s, c.target, c.token, c.spare = s, &c.tool, tokenOf(m), &c.first
+	c.request = splicing{m.Params, quoted, c.token, tool.remote}
+	c.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
+}
+
+// tryCall makes a tools/call that takes no waiting: small, of a tool that is known,
+// with nothing in it to judge, to a child that is ready. false: nothing was done for
+// it, but its Scan may be kept in m for who makes it again. briefly: what may take
+// its time is not begun either.
+func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bool) bool {
+	if m.Method != string(mcp.MethodToolsCall) || isNearlyModern(m) || checkMembers(m.Members) != nil {
+		return false
+	}
+	quoted := m.Param("name")
+	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
+		return false
+	}
+	catalog := s.tools()
+	tool := catalog.byName[string(quoted[1:len(quoted)-1])]
+	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
+		return false
+	}
+	c := &toolCall{reply: r}
+	c.readBy(s, m, quoted, tool)
+	c.nowait = true
+	j, err := c.attempt(context.Background()) // whoever may have to be asked for something does not suit
+	c.nowait, m.Prepared = false, c
+	if err != nil {
+		return false
+	}
+	modern := j.lease.Modern()
+	kept := &j.gen.cfg.Audit
+	switch {
+	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
+		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
+		kept.To == nil && kept.forbids(errNoLog) != nil:
+		j.lease.Release()
+		return false
+	}
+	m.Prepared = nil
+	c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease.Key(), from, j
+	c.depart(m)
+	return true
+}
+
+// depart has a call recorded and sent that was let through.
+func (c *toolCall) depart(m *jsonrpc.Message) {
+	s := c.s
+	s.tracked.begin(&c.inFlight)
+	defer func() {
+		if p := recover(); p != nil {
+			c.end(errBroken)
+			panic(p)
+		}
+	}()
+	c.room = rooms.Get().(*room)
+	c.room.name = jsonrpc.AppendString(c.room.name[:0], c.request.remote)
+	edits := c.room.edits[:]
+	edits[0] = edit{c.request.quoted, c.room.name}
+	if c.token != nil {
+		c.own = s.hub.progress.add(c.inFlight.key, c.inFlight.to, bytes.Clone(c.token))
+		edits[1] = edit{c.token, c.own}
+	}
+	params := appendSplice(c.room.parts[:0], m.Params, edits)
+	if c.first.lease.Modern() {
+		ctx := withClient(context.Background(), c.inFlight.to)
+		c.talk = &talk{judged: join(params)}
+		params = append(c.room.parts[:0], c.talk.judged)
+		c.call.For(c.inFlight.to.behalf())
+		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
+	}
+	// What m holds may be used again soon.
+	c.request, c.token, c.tool.args = splicing{}, nil, nil
+	c.reply.OnCancel(c)
+	batch := c.reply.Batch()
+	kept := &s.hub.now().cfg.Audit
+	if kept.To == nil {
+		c.leave(batch, params)
+		return
+	}
+	line := audit.Call{Request: m.ID, Form: c.tool.tool.plain.form}
+	if kept.Arguments {
+		line.Arguments = m.Param("arguments")
+	}
+	c.room.held = appendAll(c.room.held[:0], params)
+	size := len(c.room.held)
+	if s.group.Add(line, c); batch == nil {
+		s.group.Flush()
+	} else {
+		batch.Defer(&s.group, size)
+	}
+}
+
+// Recorded sends the call, unless it may not be.
+func (c *toolCall) Recorded(t audit.Ticket, err error) {
+	c.ticket = t
+	if err = c.s.hub.now().cfg.Audit.forbids(err); err != nil {
+		t.Outcome(audit.ResultNotSent)
+		c.ticket = audit.Ticket{}
+		c.fail(err)
+		return
+	}
+	c.leave(&c.s.group.batch, append(c.room.parts[:0], c.room.held))
+}
+
+// leave sends the call, unless nobody waits for it any more. Where there is no room
+// for it at once, that is waited for on a goroutine.
+func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
+	ctx, gone, away := c.start(b, params)
+	switch {
+	case gone != nil:
+		c.ticket.Outcome(audit.ResultCancelled)
+		c.ticket = audit.Ticket{}
+		c.fail(gone)
+	case !away:
+		whole := join(params)
+		go func() { c.Answered(c.first.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+	}
+	c.free()
+}
+
+// start sends the call, where that takes no waiting. Else ctx is what it may wait by,
+// but where gone says why it is not to be sent.
+func (c *toolCall) start(b *jsonrpc.Batch, params [][]byte) (ctx context.Context, gone error, away bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone != nil {
+		return nil, c.gone, false
+	}
+	if c.away = c.first.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
+		return nil, nil, true
+	}
+	return c.context(), nil, false
+}
+
+// free gives the room back.
+func (c *toolCall) free() {
+	c.mu.Lock()
+	room := c.room
+	c.room = nil
+	c.mu.Unlock()
+	if room != nil {
+		room.free()
+	}
+}
+
+// context is for what can only be ended by one. The caller holds mu.
+func (c *toolCall) context() context.Context {
+	if c.talk != nil {
+		c.cancel = c.talk.cancel
+		return children.WithClient(c.talk.ctx, c.inFlight.to.behalf())
+	}
+	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), inFlightKey{}, &c.inFlight)
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// Abandon gives the call up, whether it was sent or not.
+func (c *toolCall) Abandon(cause error) {
+	c.mu.Lock()
+	if c.gone == nil {
+		c.gone = cause
+	}
+	away, cancel := c.away, c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+	if c.talk != nil {
+		c.talk.cancel(cause)
+	}
+	if away {
+		c.call.Abandon(cause)
+	}
+}
+
+// Answered takes the answer of the child, on its read loop, behind all progress of
+// the call.
+func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
+	switch {
+	case err != nil:
+		c.fail(err)
+	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)):
+		result := bytes.Clone(res.Result)
+		res.Release()
+		go c.converse(result)
+	default:
+		c.answered(settle(c.first.lease, methodCall, res))
+	}
+}
+
+// answered ends the call with the answer that the child gave.
+func (c *toolCall) answered(a jsonrpc.Answer) {
+	ticket, reply := c.ticket, c.reply
+	ticket.Outcome(resultOf(a.Result, a.Error))
+	if _, first := c.end(nil); first {
+		reply.Answer(a)
+	}
+}
+
+// fail ends the call where there is no such answer.
+func (c *toolCall) fail(err error) {
+	c.mu.Lock()
+	gone := c.gone
+	c.mu.Unlock()
+	questions, first := c.end(err)
+	if !first {
+		return
+	}
+	c.ticket.Outcome(failureOf(err))
+	a := refuse(context.Background(), c.tool.tool, err)
+	if gone != nil {
+		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
+	}
+	if len(questions) == 0 {
+		c.reply.Answer(a)
+		return
+	}
+	go func() {
+		for _, q := range questions {
+			<-q.over // its end has to be told before the request is answered
+		}
+		c.reply.Answer(a)
+	}()
+}
+
+// errBroken stands for a panic, in those who ended with it.
+var errBroken = errors.New("internal error")
+
+// end gives back what the call holds; first is false where that has been done.
+// Where there is an error that ends what was asked on account of the call.
+func (c *toolCall) end(err error) (over []*question, first bool) {
+	c.mu.Lock()
+	first = !c.over
+	c.over = true
+	cancel := c.cancel
+	c.mu.Unlock()
+	if !first {
+		return nil, false
+	}
+	c.free()
+	over = c.s.tracked.end(&c.inFlight, err != nil)
+	if cancel != nil {
+		cancel(nil)
+	}
+	if c.talk != nil {
+		c.talk.cancel(nil)
+	}
+	if c.own != nil {
+		c.s.hub.progress.remove(c.own)
+	}
+	c.first.lease.Release()
+	return over, true
+}
+
+// converse goes on where the child has asked for something, or made a task.
+func (c *toolCall) converse(result []byte) {
+	if !jsonrpc.Guard(c.s.log, &jsonrpc.Message{Method: methodCall, ID: []byte{'0'}}, func() { c.goOn(result) }) {
+		c.fail(errBroken)
+	}
+}
+
+func (c *toolCall) goOn(result []byte) {
+	ctx := c.talk.ctx
+	if isTask(result) {
+		c.ticket.Outcome(resultOf(result, nil))
+		a := c.s.adoptTask(ctx, c.first.lease, jsonrpc.ResultAnswer(result), func() {})
+		if _, first := c.end(nil); first {
+			c.reply.Answer(a)
+		}
+		return
+	}
+	d := &dialogue{s: c.s, j: &c.first, method: methodCall, key: c.inFlight.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.answered(a)
+}

@@ -1,0 +1,99 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file says what each method of a client is, in both eras.
+
+// A purpose is what a method is about.
+type purpose uint8
+
+const (
+	forProtocol   purpose = iota // the rest of the protocol: mcp-go answers
+	forExtension                 // what the protocol does not know
+	forHub                       // the hub itself
+	forList                      // what is on offer
+	forStream                    // what a client is told beside its answers
+	forTask                      // a task: whoever made it answers
+	forInspection                // what would become of a call
+	// The rest is judged and answered by a child.
+	forTool
+	forPrompt
+	forResource
+	forCompletion
+	forSubscription
+)
+
+// A method is how the requests of one method are served.
+type method struct {
+	purpose   purpose
+	handshake serveFunc // nil: mcp-go knows
+	modern    serveFunc // nil: that era does not have it
+	asks      bool      // a modern client can be asked something by the answer
+	early     bool      // it needs no child: none has to be started for it
+}
+
+type serveFunc func(*Session, context.Context, *jsonrpc.Message) jsonrpc.Answer
+
+// methodOf says how a method is served.
+func (s *Session) methodOf(name string) method {
+	switch mcp.MCPMethod(name) {
+	case mcp.MethodInitialize:
+		return method{purpose: forHub, handshake: (*Session).initialize, early: true}
+	case mcp.MethodPing:
+		return method{purpose: forHub, handshake: (*Session).pong, early: true}
+	case mcp.MethodSetLogLevel:
+		return method{purpose: forHub, handshake: (*Session).setLevel, early: true}
+	case methodDiscover:
+		return method{purpose: forHub, modern: (*Session).discover, early: true} // a client may go on with the handshake
+	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
+		return method{purpose: forList, handshake: (*Session).list, modern: (*Session).listModern}
+	case methodListen:
+		return method{purpose: forStream, modern: (*Session).listen}
+	case mcp.MethodToolsCall:
+		return method{purpose: forTool, handshake: (*Session).callTool, modern: (*Session).callTool, asks: true}
+	case mcp.MethodPromptsGet:
+		return method{purpose: forPrompt, handshake: (*Session).getPrompt, modern: (*Session).getPrompt, asks: true}
+	case mcp.MethodResourcesRead:
+		return method{purpose: forResource, handshake: (*Session).readResource, modern: (*Session).readResource, asks: true}
+	case "completion/complete":
+		return method{purpose: forCompletion, handshake: (*Session).complete, modern: (*Session).complete}
+	case methodSubscribe, methodUnsubscribe:
+		return method{purpose: forSubscription, handshake: (*Session).subscribe}
+	case methodTaskGet, methodTaskCancel:
+		return method{purpose: forTask, handshake: (*Session).aboutTask, modern: (*Session).aboutModernTask, early: true}
+	case methodTaskUpdate: // of the extension of 2026-07-28
+		return method{purpose: forTask, modern: (*Session).aboutModernTask, early: true}
+	case methodTaskResult:
+		return method{purpose: forTask, handshake: (*Session).aboutTask, early: true}
+	case methodTaskList:
+		return method{purpose: forTask, handshake: (*Session).listTasks, early: true}
+	case MethodExplain:
+		if s.hub.now().cfg.Inspect {
+			return method{purpose: forInspection, handshake: (*Session).explain, modern: (*Session).explain}
+		}
+	}
+	if children.OfProtocol(name) {
+		return method{early: true}
+	}
+	return method{purpose: forExtension, handshake: (*Session).extension, modern: (*Session).extension}
+}
+
+// serve has a request served by one of its method's functions. What is judged is
+// recorded where it is refused before that, too; see extension for the rest.
+func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by serveFunc) jsonrpc.Answer {
+	if how.purpose >= forTool {
+		return s.recorded(ctx, m, by)
+	}
+	return by(s, ctx, m)
+}
+
+func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}

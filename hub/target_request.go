@@ -1,0 +1,106 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A requestTarget is a request for one child that is no call of a tool: it is
+// refused with an error instead of a result (V7).
+type requestTarget struct {
+	gen   *generation
+	child string
+	name  string // the method
+	// look finds what is to be judged, by these templates of the child.
+	look      func(templates []string) (*validate.Scan, error)
+	templates []string
+	follows   bool // look depends on them
+	// before, where set, is called with the right to call the instance that is sent
+	// the request, and then nothing is sent where it returns an error.
+	before func(*children.Lease) error
+	// mute says why nobody is asked where a rule escalates the request; "" where a
+	// human is.
+	mute string
+}
+
+func (t *requestTarget) owner() (*generation, string) { return t.gen, t.child }
+
+func (t *requestTarget) method() string { return t.name }
+
+func (t *requestTarget) subject() subject { return subject{method: t.name, child: t.child} }
+
+func (t *requestTarget) question(c *Call) (what, name string, digest, args []byte, mute string) {
+	params := join(c.params(nil, nil))
+	sum := digestOf([]byte(t.name), nil, params)
+	return "a request " + legible(t.name), t.name, sum[:], params, t.mute
+}
+
+func (t *requestTarget) anew() {}
+
+func (t *requestTarget) renew(context.Context, *Session) error { return nil }
+
+func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
+	return t.look(t.templates)
+}
+
+// fits reports whether the child of a lease has the templates by which the request
+// was scanned: they may have been remembered.
+func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
+	if !t.follows {
+		return nil
+	}
+	now := templatesOf(lease.Offer())
+	if slices.Equal(now, t.templates) {
+		return nil
+	}
+	t.templates = now
+	return errRestless
+}
+
+func (t *requestTarget) mayGo(lease *children.Lease) error {
+	if t.before == nil {
+		return nil
+	}
+	return t.before(lease)
+}
+
+func (t *requestTarget) settle(_ context.Context, _ *Session, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+	drop()
+	return a
+}
+
+func (t *requestTarget) deny(j *judgement) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, j.denial(""))
+}
+
+func (t *requestTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
+	return noAnswer(ctx, t.child, t.name, err)
+}
+
+func (t *requestTarget) edits(*Session, *validate.Verdict) []edit { return nil }
+
+// noAnswer answers a request that was not judged, or that the child did not
+// answer.
+func noAnswer(ctx context.Context, child, method string, err error) jsonrpc.Answer {
+	var args *validate.ArgumentsError
+	var down *children.UnavailableError
+	var unrecorded *unrecordedError
+	switch {
+	case errors.As(err, &unrecorded):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	case errors.As(err, &args):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
+		return gone(ctx, err)
+	case errors.As(err, &down):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down.Error())
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q did not answer %s: %s", child, method, err))
+}

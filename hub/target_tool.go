@@ -1,0 +1,276 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// This file is about calls of tools.
+
+// A toolTarget is a tool that is called, and its arguments.
+type toolTarget struct {
+	listed  *offered // as it was looked up
+	tool    *offered // as it is judged
+	args    []byte   // raw; nil when absent
+	at      string   // pointer of args within the arguments that the client sent
+	task    bool     // the client asks for a task in place of the result
+	current bool     // tool is what the child's instance defines, and not the catalogue
+}
+
+// callTool answers a tools/call of the client.
+func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if err := checkMembers(m.Members); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	quoted := m.Param("name")
+	name, ok := jsonrpc.String(quoted)
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "tools/call needs the name of a tool (a string) at /params/name")
+	}
+	ctx = s.withNotice(ctx, tokenOf(m))
+	tool, refusal := s.lookup(ctx, name)
+	if tool == nil {
+		return refusal
+	}
+	if tool.child == "" {
+		return s.callOwn(ctx, tool, m)
+	}
+	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+		return refusal
+	}
+	c, tried := m.Prepared.(*toolCall) // by tryCall
+	if !tried {
+		c = &toolCall{}
+	}
+	c.readBy(s, m, quoted, tool)
+	a, err := c.run(ctx)
+	if errors.Is(err, errSuperseded) {
+		return s.callTool(ctx, m)
+	}
+	return a
+}
+
+// lookup finds a tool by its name towards the client. A name that may belong
+// to a child which has not listed its tools yet waits for that child (V2).
+func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.Answer) {
+	if o := s.tools().byName[name]; o != nil {
+		return o, jsonrpc.Answer{}
+	}
+	owners := s.hub.now().owners(name)
+	var o *offered
+	found, down := s.await(ctx, owners, func() bool { o = s.tools().byName[name]; return o != nil })
+	switch {
+	case found:
+		return o, jsonrpc.Answer{}
+	case ctx.Err() != nil:
+		return nil, gone(ctx, nil)
+	}
+	switch o, err := s.tools().appTool(name); {
+	case err != nil:
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	case o != nil:
+		return o, jsonrpc.Answer{}
+	case down != "":
+		return nil, toolError(down)
+	}
+	for _, b := range s.hub.now().cfg.Broken {
+		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
+			return nil, refuseBroken(b)
+		}
+	}
+	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
+}
+
+func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.child }
+
+func (t *toolTarget) method() string { return methodCall }
+
+func (t *toolTarget) subject() subject {
+	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
+}
+
+func (t *toolTarget) question(*Call) (what, name string, digest, args []byte, mute string) {
+	task := []byte{}
+	if t.task {
+		task = []byte("task")
+	}
+	sum := digestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task)
+	return "its tool " + legible(clip(t.tool.remote, 100)), t.tool.remote, sum[:], t.args, ""
+}
+
+func (t *toolTarget) anew() { t.tool, t.current = t.listed, false }
+
+// renew finds the tool as the instance has it that serves the session now.
+func (t *toolTarget) renew(ctx context.Context, s *Session) (err error) {
+	if !t.current {
+		t.tool, err = s.toolNow(ctx, t.tool)
+	}
+	return err
+}
+
+// scan looks for paths by the tool's definition.
+func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
+	if c.scanned.scan != nil && c.scanned.tool == t.tool.tool {
+		return c.scanned.scan, nil
+	}
+	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.tool, t.args)
+	switch {
+	case err != nil && c.nowait: // the refusal has to be recorded
+		return nil, errWouldBlock
+	case err != nil:
+		return nil, t.confirm(ctx, c, err)
+	}
+	c.scanned = scanned{t.tool.tool, scan}
+	return scan, nil
+}
+
+func (t *toolTarget) mayGo(*children.Lease) error { return nil }
+
+// settle takes in a task that a child made of the call.
+func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+	if t.task || lease.Modern() && isTask(a.Result) {
+		s.clientOf(ctx).typed()
+		return s.adoptTask(ctx, lease, a, drop)
+	}
+	drop()
+	return a
+}
+
+func (t *toolTarget) deny(j *judgement) jsonrpc.Answer { return refuseJudged(j, t.at) }
+
+func (t *toolTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
+	return refuse(ctx, t.tool, err)
+}
+
+// edits are other spellings of paths that were judged, for a server that does not
+// take the ones given.
+func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
+	edits := make([]edit, 0, len(v.Rewrites)+2)
+	for _, r := range v.Rewrites {
+		edits = append(edits, edit{t.args[r.Start:r.End], r.With})
+		s.log.Info().Str("child", t.tool.child).Str("tool", t.tool.remote).Str("argument", shown(r.Pointer, 200)).
+			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
+	}
+	return edits
+}
+
+// A changedToolError says that the running child defines a tool otherwise than
+// the catalogue by which a call was judged.
+type changedToolError struct{ now *offered }
+
+func (e *changedToolError) Error() string {
+	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.child, e.now.remote)
+}
+
+// Is makes it an errAnew.
+func (e *changedToolError) Is(target error) bool { return target == errAnew }
+
+// A missingToolError says that the running child does not offer a tool that it
+// offered before.
+type missingToolError struct{ server, tool, reason string }
+
+func (e *missingToolError) Error() string {
+	if e.reason != "" {
+		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.tool, e.server, e.reason)
+	}
+	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.server, e.tool)
+}
+
+// fits reports whether the tool is as the child of the lease defines it. A call
+// that was scanned by another definition must not be made: the error is a
+// *changedToolError, and the tool the one to judge by, or a *missingToolError.
+func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
+	s, raw, tool := c.s, lease.Offer(), t.tool
+	switch {
+	case raw == tool.from:
+		return nil
+	case c.nowait: // reading it may take a while
+		return errWouldBlock
+	}
+	now := s.hub.read(tool.gen, tool.gen.byName[tool.child], raw)
+	for _, o := range now.tools {
+		switch {
+		case o.remote != tool.remote:
+		case raw.ServerName == tool.from.ServerName && bytes.Equal(o.entry, tool.entry):
+			return nil
+		default:
+			s.log.Info().Str("child", tool.child).Str("tool", tool.remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
+			t.tool, t.current = o, true
+			return &changedToolError{o}
+		}
+	}
+	for _, odd := range now.odd {
+		if odd.Tool == tool.remote {
+			return &missingToolError{tool.child, tool.remote, odd.Reason}
+		}
+	}
+	return &missingToolError{server: tool.child, tool: tool.remote}
+}
+
+// confirm is asked before a call is refused by a tool's schema: while the child
+// has not listed its tools in this session, that may be one of an earlier time.
+// It returns the refusal, the error of fits, or errSuperseded.
+func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
+	s, tool := c.s, t.tool
+	if s.hub.superseded(tool.gen.byName[tool.child]) {
+		return errSuperseded
+	}
+	if st, _, _, _ := s.childStatus(tool.child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
+		return refusal
+	}
+	lease, err := s.acquire(ctx, tool.gen, tool.child)
+	switch {
+	case errors.Is(err, errSuperseded):
+		return err
+	case err != nil:
+		return refusal
+	}
+	defer lease.Release()
+	if err := t.fits(c, lease); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// gone answers a call whose time is over before it could be judged. Where the
+// client cancelled it, nobody reads this.
+func gone(ctx context.Context, err error) jsonrpc.Answer {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+}
+
+// refuse answers a call that was not judged, or that the child did not answer.
+func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
+	var args *validate.ArgumentsError
+	var schema *validate.SchemaError
+	var broken *jsonrpc.BrokenError
+	var down *children.UnavailableError
+	var missing *missingToolError
+	var changed *changedToolError
+	var unrecorded *unrecordedError
+	switch {
+	case errors.As(err, &unrecorded):
+		return toolError(err.Error())
+	case errors.As(err, &args), errors.As(err, &schema):
+		return refuseArguments(tool, err)
+	case errors.As(err, &missing), errors.As(err, &changed):
+		return toolError(err.Error())
+	case errors.As(err, &broken):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.child, err))
+	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
+		return gone(ctx, err)
+	case errors.As(err, &down):
+		return toolError(down.Error())
+	}
+	return toolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.child, tool.remote, err))
+}

@@ -1,0 +1,228 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A Group records decisions of one session that are there at the same time: one
+// line and one write for all of them. Whoever finds nobody at it writes, and then
+// tells every member; the others wait for nothing here. A member is told once: that
+// its line is with the operating system, or why it is not. So what a member
+// does when it is told happens after its line was written.
+//
+// The fields are set before the first Add. Its methods may be called from any
+// goroutine.
+type Group struct {
+	To      *Recorder
+	Session string
+	// Together, where set, is called by who writes, and calls tell once: what the
+	// members send then can leave together.
+	Together func(tell func())
+	// Panicked, where set, is told of a member that panicked, or of what panicked
+	// while the line was written. It is called with the stack of the panic.
+	Panicked func(p any)
+
+	writing written
+
+	mu  sync.Mutex
+	tab groupTables
+}
+
+// A Member is one decision in a Group.
+type Member interface {
+	// Recorded is told what became of the line. It must not block. Where there is
+	// an error there is a ticket if the line is with the next that can be written.
+	// One that panics is told of that by another call with ErrGroup.
+	Recorded(t Ticket, err error)
+}
+
+// groupTables is what Group.mu guards.
+type groupTables struct {
+	waiting gathered
+	spare   gathered
+	led     bool // somebody writes
+	company int  // others came meanwhile, not long ago
+}
+
+// gathered are decisions to be recorded.
+type gathered struct {
+	members []Member
+	lines   []Call
+	buf     []byte // what the lines are made of
+}
+
+// written belongs to who writes.
+type written struct {
+	all     gathered
+	tickets []Ticket
+	err     error
+	told    int
+	tell    func() // of the Group, made once
+}
+
+const (
+	mostTogether = 64 // decisions of one line
+	// sociable is how many times one who is alone looks around for others, once there
+	// were some.
+	sociable = 8
+	// mostLed is how often one writes for others that came later.
+	mostLed = 4
+	// mostGathered is how much room is kept for the next decisions.
+	mostGathered = 64 << 10
+)
+
+// ErrGroup says that recording a decision panicked.
+var ErrGroup = errors.New("internal error: recording this request made the hub panic; the log has the details")
+
+// Add lets m wait to be recorded until somebody calls Flush. What line refers to may
+// be used again when Add returns, but for its Form.
+func (g *Group) Add(line Call, m Member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := &g.tab.waiting
+	line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
+	w.members, w.lines = append(w.members, m), append(w.lines, line)
+}
+
+// own is a copy of b that lasts until the line was written.
+func (w *gathered) own(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	at := len(w.buf)
+	w.buf = append(w.buf, b...) // a larger one leaves the earlier lines where they are
+	return w.buf[at:len(w.buf):len(w.buf)]
+}
+
+// Waiting is how many wait to be recorded.
+func (g *Group) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.tab.waiting.members)
+}
+
+// Flush has all recorded who wait: it does so itself, or leaves it to who writes.
+func (g *Group) Flush() {
+	g.mu.Lock()
+	if g.tab.led {
+		g.tab.company = sociable
+		g.mu.Unlock()
+		return
+	}
+	g.tab.led = true
+	alone := len(g.tab.waiting.members) == 1
+	social := alone && g.tab.company > 0
+	g.mu.Unlock()
+	if social {
+		// On a busy machine whoever runs would write at once, one after the other.
+		runtime.Gosched()
+		g.mu.Lock()
+		if len(g.tab.waiting.members) == 1 {
+			g.tab.company--
+		}
+		g.mu.Unlock()
+	}
+	if !g.lead(mostLed) {
+		go g.lead(math.MaxInt)
+	}
+}
+
+// lead records who waits, line after line; false: there are more, and nobody else
+// to do it yet.
+func (g *Group) lead(most int) bool {
+	for range most {
+		if !g.take() {
+			return true
+		}
+		g.write()
+	}
+	return false
+}
+
+// take takes those who wait; false: there are none, and nobody writes any more.
+func (g *Group) take() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.tab.waiting.members) == 0 {
+		g.tab.led = false
+		return false
+	}
+	now := &g.writing.all
+	*now, g.tab.waiting, g.tab.spare = g.tab.waiting, g.tab.spare, gathered{}
+	for i := mostTogether; i < len(now.members); i++ { // for the next line
+		line, w := now.lines[i], &g.tab.waiting
+		line.Request, line.Arguments = w.own(line.Request), w.own(line.Arguments)
+		w.members, w.lines = append(w.members, now.members[i]), append(w.lines, line)
+		now.members[i] = nil
+	}
+	n := min(len(now.members), mostTogether)
+	now.members, now.lines = now.members[:n], now.lines[:n]
+	return true
+}
+
+// write writes the line and tells the members.
+func (g *Group) write() {
+	w := &g.writing
+	if w.tell == nil {
+		w.tell = g.tell
+	}
+	w.err, w.told = ErrGroup, 0
+	g.guarded(func() {
+		w.tickets, w.err = g.To.AppendCalls(context.Background(), w.tickets[:0], g.Session, w.all.lines, time.Now())
+	})
+	if g.Together != nil {
+		g.guarded(func() { g.Together(w.tell) })
+	}
+	g.tell()
+	g.done()
+}
+
+// tell tells the members who have not been told yet.
+func (g *Group) tell() {
+	w := &g.writing
+	for w.told < len(w.all.members) {
+		m, t := w.all.members[w.told], Ticket{}
+		if w.told < len(w.tickets) {
+			t = w.tickets[w.told]
+		}
+		w.told++
+		if !g.guarded(func() { m.Recorded(t, w.err) }) {
+			g.guarded(func() { m.Recorded(Ticket{}, ErrGroup) })
+		}
+	}
+}
+
+// guarded calls f, and reports whether it returned.
+func (g *Group) guarded(f func()) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			if g.Panicked != nil {
+				g.Panicked(p)
+			}
+		}
+	}()
+	f()
+	return true
+}
+
+// done leaves the room of a line to the next.
+func (g *Group) done() {
+	w := &g.writing
+	clear(w.all.members)
+	clear(w.all.lines)
+	clear(w.tickets)
+	spare := gathered{members: w.all.members[:0], lines: w.all.lines[:0]}
+	if cap(w.all.buf) <= mostGathered {
+		spare.buf = w.all.buf[:0]
+	}
+	w.all = gathered{}
+	g.mu.Lock()
+	g.tab.spare = spare
+	g.mu.Unlock()
+}
