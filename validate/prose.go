@@ -93,6 +93,9 @@ var hunk = regexp.MustCompile(`^@@ -[0-9]+(?:,([0-9]{1,9}))? \+[0-9]+(?:,([0-9]{
 
 // isPatch reports a text whose first line is the header of a patch.
 func isPatch(s string) bool {
+	if !mayBePatch(s) {
+		return false // at the cost of a byte
+	}
 	s = strings.TrimLeft(s, "\ufeff \t\r\n")
 	first, rest, _ := strings.Cut(s[:min(len(s), 2*chars.MaxPath)], "\n")
 	switch {
