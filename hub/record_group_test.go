@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -242,7 +243,15 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup
 		all.Go(func() { _ = r.h.ServeStdio(ctx, in, fromHub) })
-		all.Go(func() { _, _ = io.Copy(io.Discard, toClient) })
+		answered := make(chan struct{})
+		all.Go(func() {
+			lines := bufio.NewScanner(toClient)
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), `"id":2,`) {
+					close(answered)
+				}
+			}
+		})
 		write := func(frame string) {
 			if _, err := io.WriteString(fromClient, frame+"\n"); err != nil {
 				t.Error(err)
@@ -251,7 +260,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 		write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}`)
 		write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":` + call("kid__echo", `{}`) + `}`)
-		<-r.seen
+		<-answered // so that its line holds up nothing
 		r.gate.Lock()
 		for len(r.seen) > 0 {
 			<-r.seen
