@@ -8,7 +8,7 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// This file refuses members that look like others.
+// This file reads members of params, and refuses those that look like others.
 
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", memberResponses, memberState}
@@ -63,4 +63,15 @@ func checkParams(m *jsonrpc.Message) error {
 		}
 	}
 	return nil
+}
+
+// stringAt is the member of params that names what a request is about: as it was
+// sent, and read. The error says what it should be.
+func stringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+	quoted = m.Param(key)
+	value, ok := jsonrpc.String(quoted)
+	if !ok {
+		return nil, "", fmt.Errorf("%s needs %s (a string) at /params/%s", m.Method, what, key)
+	}
+	return quoted, value, nil
 }

@@ -28,10 +28,9 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted := m.Param("name")
-	name, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "prompts/get needs the name of a prompt (a string) at /params/name")
+	quoted, name, err := stringAt(m, "name", "the name of a prompt")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)

@@ -51,19 +51,7 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 		return f.Write(b)
 	}}, nil)
 	r.rec = cfg.To
-	if err := cfg.To.Open(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cfg.To.Run(ctx) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(r.stop)
+	r.stop = runRecorder(t, cfg.To)
 	spec := scripted("kid", childtest.Script{})
 	spec.Share = children.ShareAll
 	hub := testConfig(t, spec)

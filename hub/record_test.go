@@ -29,6 +29,25 @@ type recordedHub struct {
 	stop func()
 }
 
+// runRecorder opens and runs a recorder until it is stopped, at the latest with the test.
+func runRecorder(t *testing.T, to *audit.Recorder) (stop func()) {
+	t.Helper()
+	if err := to.Open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- to.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
 func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedHub {
 	t.Helper()
 	r := &recordedHub{dir: filepath.Join(t.TempDir(), "audit"), root: t.TempDir()}
@@ -39,19 +58,7 @@ func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedH
 		}
 		return f.Write(b)
 	}}, nil)
-	if err := cfg.To.Open(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- cfg.To.Run(ctx) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(r.stop)
+	r.stop = runRecorder(t, cfg.To)
 	script = append(script, childtest.Script{Library: true})
 	hub := testConfig(t, scripted("kid", script[0]))
 	hub.Audit = cfg

@@ -123,10 +123,9 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted := m.Param("uri")
-	uri, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "resources/read needs a URI (a string) at /params/uri")
+	quoted, uri, err := stringAt(m, "uri", "a URI")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	list, sure := s.sources(ctx, uri)

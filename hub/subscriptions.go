@@ -187,10 +187,9 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted := m.Param("uri")
-	uri, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a URI (a string) at /params/uri")
+	quoted, uri, err := stringAt(m, "uri", "a URI")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if m.Method == methodUnsubscribe {
 		return s.unsubscribe(ctx, m, quoted, uri)

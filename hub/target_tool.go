@@ -30,10 +30,9 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if err := checkMembers(m.Members); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	quoted := m.Param("name")
-	name, ok := jsonrpc.String(quoted)
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "tools/call needs the name of a tool (a string) at /params/name")
+	quoted, name, err := stringAt(m, "name", "the name of a tool")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	tool, refusal := s.lookup(ctx, name)

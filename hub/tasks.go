@@ -187,9 +187,9 @@ func noTask(id string) jsonrpc.Answer {
 // aboutTask answers tasks/get, tasks/result and tasks/cancel: the child that
 // made the task does.
 func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	id, ok := jsonrpc.String(m.Param("taskId"))
-	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a task's id (a string) at /params/taskId")
+	_, id, err := stringAt(m, "taskId", "a task's id")
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	t := s.tasks.find(id)
 	if t == nil {
