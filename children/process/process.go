@@ -128,12 +128,17 @@ func (p *process) live(cmd *exec.Cmd, started chan<- error) {
 
 // restGone gives those whom the child leaves behind in its group a moment to
 // let go of stderr, which tells that they have ended.
-func (p *process) restGone() {
-	t := time.NewTimer(restGrace)
+func (p *process) restGone() { within(p.stderrDone, restGrace) }
+
+// within waits until done is closed, at most so long, and reports whether it was.
+func within(done <-chan struct{}, most time.Duration) bool {
+	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
-	case <-p.stderrDone:
+	case <-done:
+		return true
 	case <-t.C:
+		return false
 	}
 }
 
@@ -177,25 +182,11 @@ func (p *process) stop(all time.Duration) error {
 	return fmt.Errorf("process %d did not end, not even by KILL: it is stuck in the kernel", p.pid)
 }
 
-func (p *process) endedWithin(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.ended:
-		return true
-	case <-t.C:
-		return false
-	}
-}
+func (p *process) endedWithin(d time.Duration) bool { return within(p.ended, d) }
 
 // drainStderr waits a moment for the last words, then lets go of the pipe.
 func (p *process) drainStderr() {
-	t := time.NewTimer(drainGrace)
-	defer t.Stop()
-	select {
-	case <-p.stderrDone:
-	case <-t.C:
-	}
+	within(p.stderrDone, drainGrace)
 	p.closePipes()
 	<-p.stderrDone
 }

@@ -103,14 +103,7 @@ func (l *stdioLink) Run(ctx context.Context) error {
 }
 
 // awaitEnd lets output that is in the pipe already be read.
-func (l *stdioLink) awaitEnd() {
-	t := time.NewTimer(drainGrace)
-	defer t.Stop()
-	select {
-	case <-l.conn.Done():
-	case <-t.C:
-	}
-}
+func (l *stdioLink) awaitEnd() { within(l.conn.Done(), drainGrace) }
 
 func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	res, err := l.conn.Call(ctx, method, params...)
