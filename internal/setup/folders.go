@@ -55,26 +55,24 @@ func SocketFolders(env func(string) string) []string {
 
 // logFolder is where the children's stderr is kept; "" where it is not.
 func logFolder(f *config.File, home string, env func(string) string) string {
-	switch state := stateFolder(env); {
-	case f.Logs.Off():
-		return ""
-	case f.Logs.Dir != "":
-		return fromFile(f, f.Logs.Dir, home, false)
-	case state != "":
-		return filepath.Join(state, "logs")
-	}
-	return ""
+	return keptIn(f, f.Logs.Off(), f.Logs.Dir, "logs", home, env)
 }
 
 // auditFolder is where decisions are recorded; "" where they are not.
 func auditFolder(f *config.File, home string, env func(string) string) string {
+	return keptIn(f, f.Audit.Off(), f.Audit.Dir, "audit", home, env)
+}
+
+// keptIn is dir of hub.json, or the folder name of the hub's state; "" where it is
+// off, or there is no such state.
+func keptIn(f *config.File, off bool, dir, name, home string, env func(string) string) string {
 	switch state := stateFolder(env); {
-	case f.Audit.Off():
+	case off:
 		return ""
-	case f.Audit.Dir != "":
-		return fromFile(f, f.Audit.Dir, home, false)
+	case dir != "":
+		return fromFile(f, dir, home, false)
 	case state != "":
-		return filepath.Join(state, "audit")
+		return filepath.Join(state, name)
 	}
 	return ""
 }
