@@ -438,6 +438,7 @@ func TestAReloadBetweenQuestionAndAnswer(t *testing.T) {
 					}
 					q, letGo := silent()
 					c, _ := a.client(q)
+					a.passes(c, "kid__echo", reading(a.at("root", "in.txt"))) // from then on calls are tried without waiting first
 					answer := a.begin(a.Context(), c, tool, args)
 					synctest.Wait()
 					cfg := a.h.now().cfg

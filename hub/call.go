@@ -127,6 +127,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.s, c.target
 	ctx = s.withNotice(ctx, c.token)
 	t.anew()
+	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.consider(ctx)
 	if err == nil && j.verdict.Decision == validate.Escalate {
 		j, err = c.approve(ctx, j)
