@@ -288,7 +288,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	var some []*waiter
 	for range 3 {
 		w := &waiter{u: &underway{}, done: make(chan struct{}, 1)}
-		c := &toolCall{Call: Call{s: s}, reply: w, tool: toolTarget{tool: tool}, room: &room{}} // without a lease
+		c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
 		s.tracked.begin(&c.inFlight)
 		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
 		some = append(some, w)
