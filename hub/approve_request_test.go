@@ -14,7 +14,7 @@ import (
 
 // A request that is no call of a tool is asked about likewise, and what is
 // asked for while somebody types is not.
-func TestErrandsThatEscalate(t *testing.T) {
+func TestRequestsThatEscalate(t *testing.T) {
 	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Library: true})}, func(a *askedHub) {
 		p := saying(no)
 		c, _ := a.client(p)
