@@ -382,7 +382,7 @@ func (c *child) live() (over bool) {
 	if !c.past.started {
 		c.past.started = true
 		c.recall()
-		c.machine = c.common.machine.For(c.spec.program(), c.log)
+		c.machine = c.common.machine.For(c.spec.Program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {

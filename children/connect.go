@@ -31,7 +31,7 @@ func (c *child) start() (*run, *UnavailableError) {
 	c.past.digest = c.common.digest(c.spec, c.key)
 	c.past.starts++
 	c.state(Starting, c.past.last)
-	l, err := c.spec.plan(w.roots, c.machine)
+	l, err := c.spec.Plan(w.roots, c.machine)
 	var missing *launch.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))

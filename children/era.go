@@ -32,10 +32,21 @@ var errOtherEra = errors.New("it speaks only the other era of the protocol: the 
 func (c *child) greet(ctx context.Context, r *run) (*offers.Offer, error) {
 	m := modern.New(r.link, modern.Options{Version: c.common.version, Roots: c.spec.Roots != RootsNone, Log: c.log}, statelessRun{r})
 	return handshake.Start(ctx, handshake.Child{
-		Link: r.link, Modern: m, Version: c.common.version, Shown: func() []byte { return shown(c.spec, c.common.client(c.key)) },
-		Eras: c.spec.Era.eras(), ModernFirst: c.first() == EraModern, Patient: c.spec.Era == EraModern || c.past.spoke == EraModern,
+		Link: r.link, Modern: m, Version: c.common.version, Shown: func() []byte { return c.spec.Capabilities(c.common.client(c.key).Capabilities) },
+		Eras: erasOf(c.spec.Era), ModernFirst: c.first() == EraModern, Patient: c.spec.Era == EraModern || c.past.spoke == EraModern,
 		Speak: func() { r.modern.Store(m) },
 	})
+}
+
+// erasOf are those that a child may be spoken to in.
+func erasOf(e Era) handshake.Eras {
+	switch e {
+	case EraLegacy:
+		return handshake.OnlyLegacy
+	case EraModern:
+		return handshake.OnlyModern
+	}
+	return handshake.Either
 }
 
 // first is the era that a child is tried in first: that which it is told to have,
@@ -47,7 +58,7 @@ func (c *child) first() Era {
 	case c.spec.Era != EraAuto:
 		era = c.spec.Era
 	case c.past.diedOf != EraAuto:
-		era = c.past.diedOf.other()
+		era = c.past.diedOf.Other()
 	case c.past.spoke != EraAuto:
 		era = c.past.spoke
 	}
@@ -59,8 +70,8 @@ func (c *child) first() Era {
 
 // home tells the Key of the instance that serves the clients of k.
 func (n *common) home(s Spec, k Key) Key {
-	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.other()) {
-		return k.other()
+	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.Other()) {
+		return k.Other()
 	}
 	return k
 }

@@ -62,3 +62,11 @@ func (s *serving) shows(now time.Time) {
 	s.c.log.Warn().Msg(text)
 	s.c.publish(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
 }
+
+// hangTimeout is the time of a call by which it is judged whether a child is hung.
+func hangTimeout(s Spec) time.Duration {
+	if s.CallTimeout > 0 {
+		return s.CallTimeout
+	}
+	return DefaultCallTimeout
+}

@@ -9,6 +9,60 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/remote"
+	"mcphub/children/spec"
+)
+
+// A Spec says how to run one child.
+type Spec = spec.Spec
+
+// Key names one instance of a child.
+type Key = spec.Key
+
+// Era says in which family of protocol versions a child is spoken to.
+type Era = spec.Era
+
+// The eras.
+const (
+	EraAuto   = spec.EraAuto
+	EraLegacy = spec.EraLegacy
+	EraModern = spec.EraModern
+)
+
+// RootsMode says how a child is told which directories are open.
+type RootsMode = spec.RootsMode
+
+// The modes.
+const (
+	RootsAuto = spec.RootsAuto
+	RootsArgs = spec.RootsArgs
+	RootsList = spec.RootsList
+	RootsNone = spec.RootsNone
+)
+
+// Share says who shares one process of a child.
+type Share = spec.Share
+
+// The ways to share.
+const (
+	ShareSession = spec.ShareSession
+	ShareRoots   = spec.ShareRoots
+	ShareAll     = spec.ShareAll
+)
+
+// StartMode says when a child starts.
+type StartMode = spec.StartMode
+
+// The times to start.
+const (
+	StartLazy  = spec.StartLazy
+	StartEager = spec.StartEager
+)
+
+// Defaults of a Spec's limits.
+const (
+	DefaultStartTimeout = spec.DefaultStartTimeout
+	DefaultCallTimeout  = spec.DefaultCallTimeout
+	DefaultStopTimeout  = spec.DefaultStopTimeout
 )
 
 // A Link is the raw connection to one run of one child.

@@ -76,7 +76,7 @@ func (s *Supervisor) everybody() []*child {
 func byName(specs []Spec) map[string]Spec {
 	out := make(map[string]Spec, len(specs))
 	for _, spec := range specs {
-		out[spec.Name] = spec.withDefaults()
+		out[spec.Name] = spec.WithDefaults()
 	}
 	return out
 }

@@ -154,7 +154,7 @@ func (s *serving) loop() string {
 	}
 	s.idleTimer = time.NewTimer(time.Hour)
 	defer s.idleTimer.Stop()
-	s.pulse = health.NewPulse(c.common.pace, c.spec.callTimeout())
+	s.pulse = health.NewPulse(c.common.pace, hangTimeout(c.spec))
 	defer s.pulse.Stop()
 	if why := s.checkIdle(); why != "" {
 		return why
@@ -232,13 +232,13 @@ func (s *serving) review() (why string) {
 	if s.a != nil && s.a.gen == w.gen {
 		return ""
 	}
-	next, err := c.spec.plan(w.roots, c.machine)
+	next, err := c.spec.Plan(w.roots, c.machine)
 	change := served.Change{
 		Early:       r.early && w.known && !r.roots.held.Load(), // or the call that asked would be ended
 		SameLaunch:  err != nil || next.Same(r.launch),
 		SameArgs:    err == nil && slices.Equal(next.Args, r.launch.Args),
 		SameRoots:   served.Same(w.roots, r.served),
-		Placeholder: c.spec.program().ArgsNameRoots(),
+		Placeholder: c.spec.Program().ArgsNameRoots(),
 		Rewritten:   r.launch.Rewrote || next.Rewrote,
 		CwdGone:     r.launch.CwdRoot != "" && !slices.Contains(launch.RootPaths(w.roots), r.launch.CwdRoot),
 		Empty:       len(w.roots) == 0,

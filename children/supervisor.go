@@ -213,9 +213,9 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	m := s.common.machine.For(c.spec.program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
 	roots := c.wanted().roots
-	l, err := c.spec.plan(roots, m)
+	l, err := c.spec.Plan(roots, m)
 	return l.Dir, launch.RootPaths(roots), err == nil
 }
 
