@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// This file counts who is served by an instance (C5). What nobody holds any
+// This file counts who is served by an instance. What nobody holds any
 // more ends: a session's own process at once, a shared one after its idle time.
 
 // keepWarm is how long a shared instance that nobody holds is kept where its
@@ -141,7 +141,7 @@ func (s *serving) checkIdle() (why string) {
 	evict := false
 	c.ask(func(w *want) bool { evict, w.evict = w.evict, false; return false })
 	if evict {
-		if r.leases.closeUnused() {
+		if r.Leases.CloseUnused() {
 			return evicted
 		}
 		c.common.places.Stir() // whoever waits must find another
@@ -151,8 +151,8 @@ func (s *serving) checkIdle() (why string) {
 		s.idleTimer.Stop()
 		return ""
 	}
-	unused := r.leases.unused(time.Now(), r.since)
-	if unused >= limit && r.leases.closeUnused() {
+	unused := r.Leases.Unused(time.Now(), s.since)
+	if unused >= limit && r.Leases.CloseUnused() {
 		return idle
 	}
 	s.idleTimer.Reset(max(limit-unused, time.Millisecond))
