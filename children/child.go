@@ -35,6 +35,10 @@ var (
 	errDropped  = errors.New("the session has ended")
 )
 
+// ErrReplaced is why an instance cannot be called any more whose Spec has
+// changed or gone. Whoever gets it looks up anew what there is now.
+var ErrReplaced = errors.New("the configuration has changed")
+
 // common is what all children of a Supervisor share; nothing in it but memory
 // changes once Run runs.
 type common struct {

@@ -57,19 +57,6 @@ func (n *common) lacks(s Spec, k Key) bool {
 	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
 }
 
-// Home returns the Key of the instance that serves those who would be served by
-// k: k itself, but where an instance is shared and the child is known to have
-// only the other era, that of the other one.
-func (s *Supervisor) Home(k Key) Key {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
-	if !ok {
-		return k
-	}
-	return s.common.home(spec, k)
-}
-
 // yield ends an instance whose clients another one serves. Its Key is free then:
 // a child that has changed is asked anew.
 func (c *child) yield(r *run.Run) {

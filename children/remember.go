@@ -76,17 +76,3 @@ func (c *child) keep() {
 		c.common.memory.Keep(c.past.digest, c.offer)
 	}
 }
-
-// Recall returns what a server offered when it was listed last, in this run of
-// the hub or an earlier one with the very same entry and program, to a client
-// with the same capabilities; nil where that is not known. It reads at most one small file and starts nothing. What comes
-// from it may be shown; a Lease tells what the server offers now.
-func (s *Supervisor) Recall(k Key) *offers.Offer {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	return s.common.recall(spec, k)
-}

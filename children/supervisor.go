@@ -268,3 +268,30 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	close(closed)
 	return closed
 }
+
+// Home returns the Key of the instance that serves those who would be served by
+// k: k itself, but where an instance is shared and the child is known to have
+// only the other era, that of the other one.
+func (s *Supervisor) Home(k Key) Key {
+	s.mu.Lock()
+	spec, ok := s.specs[k.Child]
+	s.mu.Unlock()
+	if !ok {
+		return k
+	}
+	return s.common.home(spec, k)
+}
+
+// Recall returns what a server offered when it was listed last, in this run of the hub
+// or an earlier one with the very same entry and program, to a client with the same
+// capabilities; nil where that is not known. It reads at most one small file and starts
+// nothing. What comes from it may be shown; a Lease tells what the server offers now.
+func (s *Supervisor) Recall(k Key) *offers.Offer {
+	s.mu.Lock()
+	spec, ok := s.specs[k.Child]
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return s.common.recall(spec, k)
+}
