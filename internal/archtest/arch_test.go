@@ -19,6 +19,9 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
+	"rootsmgr/platform":   {},
+	"rootsmgr/pattern":    {"rootsmgr/platform"},
+	"rootsmgr":            {"rootsmgr/pattern", "rootsmgr/platform"},
 	"validate/strictjson": {"validate/chars"},
 	"validate/schema":     {"validate/budget", "validate/chars", "validate/strictjson"},
 	"validate/access":     {"validate/chars"},

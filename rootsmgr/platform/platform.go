@@ -1,4 +1,4 @@
-package rootsmgr
+package platform
 
 import (
 	"path"
@@ -43,33 +43,34 @@ func (p Platform) pathMax() int {
 	return 4095
 }
 
-func (p Platform) sep() byte {
+// Sep separates the components of a path.
+func (p Platform) Sep() byte {
 	if p == Windows {
 		return '\\'
 	}
 	return '/'
 }
 
-// listSep separates the entries of a list of paths in the environment.
-func (p Platform) listSep() string {
+// ListSep separates the entries of a list of paths in the environment.
+func (p Platform) ListSep() string {
 	if p == Windows {
 		return ";"
 	}
 	return ":"
 }
 
-// rootLen is the length of the part of an absolute path that ".." cannot leave,
+// RootLen is the length of the part of an absolute path that ".." cannot leave,
 // with its separator: 1 for "/x", 3 for `C:\x`, that of `\\server\share\` for a
 // UNC path. 0 means that path is not absolute. Windows paths must have been
 // through backslashes.
-func (p Platform) rootLen(path string) int {
+func (p Platform) RootLen(path string) int {
 	if p != Windows {
 		if strings.HasPrefix(path, "/") {
 			return 1
 		}
 		return 0
 	}
-	if len(path) >= 3 && isDrive(path) && path[2] == '\\' {
+	if len(path) >= 3 && IsDrive(path) && path[2] == '\\' {
 		return 3
 	}
 	if !strings.HasPrefix(path, `\\`) {
@@ -91,10 +92,10 @@ func (p Platform) rootLen(path string) int {
 }
 
 // IsAbs reports whether path is absolute: on Windows with a drive or a share.
-func (p Platform) IsAbs(path string) bool { return p.rootLen(p.slashed(path)) > 0 }
+func (p Platform) IsAbs(path string) bool { return p.RootLen(p.Slashed(path)) > 0 }
 
-// slashed gives path the platform's own separator throughout.
-func (p Platform) slashed(path string) string {
+// Slashed gives path the platform's own separator throughout.
+func (p Platform) Slashed(path string) string {
 	if p == Windows {
 		return strings.ReplaceAll(path, "/", `\`)
 	}
@@ -111,13 +112,13 @@ func (p Platform) Clean(name string) string {
 		}
 		return path.Clean(name)
 	}
-	name = p.slashed(name)
-	n := p.rootLen(name)
+	name = p.Slashed(name)
+	n := p.RootLen(name)
 	if n == 0 {
 		return name
 	}
 	volume := strings.TrimSuffix(name[:n], `\`)
-	if isDrive(volume) {
+	if IsDrive(volume) {
 		volume = strings.ToUpper(volume[:1]) + volume[1:]
 	}
 	rest := path.Clean("/" + strings.ReplaceAll(name[n:], `\`, "/"))
@@ -127,26 +128,26 @@ func (p Platform) Clean(name string) string {
 // Join puts the relative path rel below the absolute directory dir, as text and
 // without cleaning: a ".." in rel stays for whoever resolves it.
 func (p Platform) Join(dir, rel string) string {
-	sep := string(p.sep())
+	sep := string(p.Sep())
 	if strings.HasSuffix(dir, sep) {
 		return dir + rel
 	}
 	return dir + sep + rel
 }
 
-// parent is the directory of a cleaned absolute path; a root is its own.
-func (p Platform) parent(path string) string {
-	n := p.rootLen(path)
-	i := strings.LastIndexByte(path, p.sep())
+// Parent is the directory of a cleaned absolute path; a root is its own.
+func (p Platform) Parent(path string) string {
+	n := p.RootLen(path)
+	i := strings.LastIndexByte(path, p.Sep())
 	if i < n {
 		return path[:n]
 	}
 	return path[:i]
 }
 
-// fromMSYS turns /c/x into C:\x, which is how Git Bash and MSYS write it. Other
+// FromMSYS turns /c/x into C:\x, which is how Git Bash and MSYS write it. Other
 // paths are returned unchanged.
-func (p Platform) fromMSYS(path string) string {
+func (p Platform) FromMSYS(path string) string {
 	if p != Windows || len(path) < 2 || path[0] != '/' || !isLetter(path[1]) {
 		return path
 	}
@@ -158,12 +159,12 @@ func (p Platform) fromMSYS(path string) string {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// isDrive reports whether s begins with a drive: a letter and a colon.
-func isDrive(s string) bool { return len(s) >= 2 && s[1] == ':' && isLetter(s[0]) }
+// IsDrive reports whether s begins with a drive: a letter and a colon.
+func IsDrive(s string) bool { return len(s) >= 2 && s[1] == ':' && isLetter(s[0]) }
 
-// hasDotDot reports whether one of the components of path is "..".
-func (p Platform) hasDotDot(path string) bool {
-	sep := p.sep()
+// HasDotDot reports whether one of the components of path is "..".
+func (p Platform) HasDotDot(path string) bool {
+	sep := p.Sep()
 	for i := 0; ; {
 		j := strings.Index(path[i:], "..")
 		if j < 0 {
@@ -177,9 +178,9 @@ func (p Platform) hasDotDot(path string) bool {
 	}
 }
 
-// checkPath refuses what no filesystem of the platform can mean, before
+// CheckPath refuses what no filesystem of the platform can mean, before
 // anything is looked up. path has the platform's own separators.
-func (p Platform) checkPath(path string) Cause {
+func (p Platform) CheckPath(path string) Cause {
 	longest := p.pathMax()
 	switch {
 	case path == "":
@@ -190,18 +191,18 @@ func (p Platform) checkPath(path string) Cause {
 		return CauseEncoding
 	case len(path) > longest && (p != Windows || utf16Len(path) > longest):
 		return CauseTooLong
-	case p == Windows && isDevice(path):
+	case p == Windows && IsDevice(path):
 		return CauseDevice
-	case p.rootLen(path) == 0:
+	case p.RootLen(path) == 0:
 		return CauseNotAbsolute
 	}
 	return CauseNone
 }
 
-// isDevice reports a path into the object manager: \\.\, \\?\, \??\. The
+// IsDevice reports a path into the object manager: \\.\, \\?\, \??\. The
 // extended form \\?\C:\x would be an ordinary file, but it switches off the
 // rules by which the other forms are read, and no client sends it.
-func isDevice(path string) bool {
+func IsDevice(path string) bool {
 	for _, prefix := range []string{`\\.\`, `\\?\`, `\??\`} {
 		if strings.HasPrefix(path, prefix) {
 			return true
@@ -210,8 +211,8 @@ func isDevice(path string) bool {
 	return path == `\\.` || path == `\\?`
 }
 
-// checkName refuses one component, which is neither "." nor "..".
-func (p Platform) checkName(name string) Cause {
+// CheckName refuses one component, which is neither "." nor "..".
+func (p Platform) CheckName(name string) Cause {
 	if len(name) > nameMax && (p != Windows || utf16Len(name) > nameMax) {
 		return CauseTooLong
 	}
@@ -265,10 +266,10 @@ func utf16Len(s string) int {
 	return n
 }
 
-// isMagic reports a name whose meaning depends on the process that looks: the
+// IsMagic reports a name whose meaning depends on the process that looks: the
 // hub would resolve its own, the child would open its own. name is absolute and
 // clean as far as it has been walked.
-func (p Platform) isMagic(name string) bool {
+func (p Platform) IsMagic(name string) bool {
 	if p == Windows || len(name) < 5 {
 		return false
 	}
@@ -325,4 +326,10 @@ func first(s string) string {
 		return s[:i]
 	}
 	return s
+}
+
+// Below reports whether a clean path is dir or lies below it.
+func (p Platform) Below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == p.Sep() || len(dir) == p.RootLen(dir))
 }

@@ -1,4 +1,4 @@
-package rootsmgr
+package platform
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 type URIError struct{ Raw, Reason string }
 
 func (e *URIError) Error() string {
-	return fmt.Sprintf("file URI %s: %s", quote(e.Raw), e.Reason)
+	return fmt.Sprintf("file URI %s: %s", Quote(e.Raw), e.Reason)
 }
 
 const (
@@ -27,43 +27,15 @@ const (
 	noDrive      = "has neither a drive nor a share"
 )
 
-// ParseRootURI returns the path of a root as clients really send it (RFC
-// 8089): any letter case of the scheme, file:/x and file:///x, an empty or
-// localhost authority, percent-decoded exactly once. Some clients put file://
-// before a raw path, so raw blanks, "#" and "?" belong to the path, and so does
-// a "%" that begins no escape; nothing is ever cut off, since what is left
-// would be another directory. An encoded separator, NUL, what is not UTF-8 once
-// decoded, and control characters are refused. The path is not cleaned.
-func ParseRootURI(raw string) (string, error) { return Host().ParseRootURI(raw) }
-
-// ParseURI returns the path of a URI that has exactly one reading, and an error
-// where programs differ. Use [ReadURI] to judge all readings instead.
-func ParseURI(raw string) (string, error) { return Host().ParseURI(raw) }
-
-// ReadURI returns every path that a program may take a file URI in an argument
-// for. Programs differ on "?" and "#" (cut off by URL parsers, kept by those
-// that only strip the scheme), on backslashes (URL parsers take them for
-// slashes) and on blanks at the end. Stricter than ParseRootURI: a bad escape
-// or a raw control character, which URL parsers drop, is an error. So is the
-// whole URI where any one reading fails. The paths are decoded once and not
-// cleaned.
-func ReadURI(raw string) ([]string, error) { return Host().ReadURI(raw) }
-
-// FormatURI returns the canonical URI of an absolute path: lower-case scheme,
-// empty authority (a server's name on Windows), every octet that is not an
-// RFC 3986 pchar or "/" percent-encoded in upper case. A path that is not
-// absolute gives "".
-func FormatURI(path string) string { return Host().FormatURI(path) }
-
 // IsFileURI reports whether raw begins with the file scheme, in any case.
 func IsFileURI(raw string) bool {
 	return len(raw) >= 5 && raw[4] == ':' && raw[0]|0x20 == 'f' && raw[1]|0x20 == 'i' &&
 		raw[2]|0x20 == 'l' && raw[3]|0x20 == 'e'
 }
 
-// hasOtherScheme reports whether raw is a URI of another scheme than file. One
+// HasOtherScheme reports whether raw is a URI of another scheme than file. One
 // letter is a drive.
-func hasOtherScheme(raw string) bool {
+func HasOtherScheme(raw string) bool {
 	scheme, _, ok := strings.Cut(raw, ":")
 	if !ok || len(scheme) < 2 || IsFileURI(raw) {
 		return false
@@ -77,10 +49,16 @@ func hasOtherScheme(raw string) bool {
 	return true
 }
 
-// ParseRootURI is [ParseRootURI] under the rules of p.
+// ParseRootURI returns the path of a root as clients really send it (RFC
+// 8089): any letter case of the scheme, file:/x and file:///x, an empty or
+// localhost authority, percent-decoded exactly once. Some clients put file://
+// before a raw path, so raw blanks, "#" and "?" belong to the path, and so does
+// a "%" that begins no escape; nothing is ever cut off, since what is left
+// would be another directory. An encoded separator, NUL, what is not UTF-8 once
+// decoded, and control characters are refused. The path is not cleaned.
 func (p Platform) ParseRootURI(raw string) (string, error) {
 	name, reason := p.parseURI(raw, true)
-	if reason == "" && hasControl(name) {
+	if reason == "" && HasControl(name) {
 		reason = control
 	}
 	if reason != "" {
@@ -89,7 +67,8 @@ func (p Platform) ParseRootURI(raw string) (string, error) {
 	return name, nil
 }
 
-// ParseURI is [ParseURI] under the rules of p.
+// ParseURI returns the path of a URI that has exactly one reading, and an error
+// where programs differ. Use [Platform.ReadURI] to judge all readings instead.
 func (p Platform) ParseURI(raw string) (string, error) {
 	all, err := p.ReadURI(raw)
 	if err != nil {
@@ -101,9 +80,15 @@ func (p Platform) ParseURI(raw string) (string, error) {
 	return all[0], nil
 }
 
-// ReadURI is [ReadURI] under the rules of p.
+// ReadURI returns every path that a program may take a file URI in an argument
+// for. Programs differ on "?" and "#" (cut off by URL parsers, kept by those
+// that only strip the scheme), on backslashes (URL parsers take them for
+// slashes) and on blanks at the end. Stricter than ParseRootURI: a bad escape
+// or a raw control character, which URL parsers drop, is an error. So is the
+// whole URI where any one reading fails. The paths are decoded once and not
+// cleaned.
 func (p Platform) ReadURI(raw string) ([]string, error) {
-	if hasControl(raw) {
+	if HasControl(raw) {
 		return nil, &URIError{Raw: raw, Reason: control}
 	}
 	spellings := []string{raw}
@@ -165,7 +150,7 @@ func (p Platform) parseURI(raw string, tolerant bool) (name, reason string) {
 	}
 	host := ""
 	switch {
-	case strings.HasPrefix(rest, "//") && p == Windows && isDrive(rest[2:]):
+	case strings.HasPrefix(rest, "//") && p == Windows && IsDrive(rest[2:]):
 		rest = rest[2:] // file://C:\x: a raw path after the scheme
 	case strings.HasPrefix(rest, "//"):
 		host = rest[2:]
@@ -181,7 +166,7 @@ func (p Platform) parseURI(raw string, tolerant bool) (name, reason string) {
 		return "", notLocal
 	}
 	// file:C:/x is RFC 8089 appendix E.2.
-	if !strings.HasPrefix(rest, "/") && !(p == Windows && host == "" && isDrive(rest)) {
+	if !strings.HasPrefix(rest, "/") && !(p == Windows && host == "" && IsDrive(rest)) {
 		return "", notAbsolute
 	}
 	name, reason = p.decode(rest, tolerant)
@@ -207,7 +192,7 @@ func isUNCHost(host string) bool {
 func windowsPath(host, name string) (string, string) {
 	if host != "" {
 		unc := `\\` + host + strings.ReplaceAll(name, "/", `\`)
-		if Windows.rootLen(unc) == 0 {
+		if Windows.RootLen(unc) == 0 {
 			return "", noDrive
 		}
 		return unc, ""
@@ -219,9 +204,9 @@ func windowsPath(host, name string) (string, string) {
 		}
 		return windowsPath(host, "/"+rest)
 	}
-	name = Windows.fromMSYS(name)
+	name = Windows.FromMSYS(name)
 	name = strings.TrimPrefix(name, "/")
-	if !isDrive(name) {
+	if !IsDrive(name) {
 		return "", noDrive
 	}
 	drive, rest := strings.ToUpper(name[:1])+":", strings.ReplaceAll(name[2:], "/", `\`)
@@ -281,7 +266,10 @@ func unhex(c byte) int {
 	return -1
 }
 
-// FormatURI is [FormatURI] under the rules of p.
+// FormatURI returns the canonical URI of an absolute path: lower-case scheme,
+// empty authority (a server's name on Windows), every octet that is not an
+// RFC 3986 pchar or "/" percent-encoded in upper case. A path that is not
+// absolute gives "".
 func (p Platform) FormatURI(path string) string {
 	if !p.IsAbs(path) {
 		return ""
@@ -317,8 +305,8 @@ func isPchar(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || strings.IndexByte("-._~!$&'()*+,;=:@", c) >= 0
 }
 
-// hasControl reports a C0 control character or DEL.
-func hasControl(s string) bool {
+// HasControl reports a C0 control character or DEL.
+func HasControl(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < 0x20 || s[i] == 0x7F {
 			return true
@@ -327,17 +315,17 @@ func hasControl(s string) bool {
 	return false
 }
 
-// quote makes hostile text fit for a log line or a message: escaped, clipped.
-func quote(s string) string {
+// Quote makes hostile text fit for a log line or a message: escaped, clipped.
+func Quote(s string) string {
 	const most = 200
-	if short := clip(s, most); len(short) < len(s) {
+	if short := Clip(s, most); len(short) < len(s) {
 		return fmt.Sprintf("%q... (%d bytes)", short, len(s))
 	}
 	return fmt.Sprintf("%q", s)
 }
 
-// clip cuts s to at most that many bytes, between two characters.
-func clip(s string, most int) string {
+// Clip cuts s to at most that many bytes, between two characters.
+func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -1,4 +1,4 @@
-package rootsmgr_test
+package platform_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	. "mcphub/rootsmgr"
+	. "mcphub/rootsmgr/platform"
 )
 
 func TestParseRootURI(t *testing.T) {
