@@ -145,12 +145,12 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	c.room = rooms.Get().(*room)
 	c.room.name = jsonrpc.AppendString(c.room.name[:0], c.request.remote)
 	edits := c.room.edits[:]
-	edits[0] = edit{c.request.quoted, c.room.name}
+	edits[0] = edit{Old: c.request.quoted, With: c.room.name}
 	if c.token != nil {
 		c.own = s.hub.progress.add(c.inFlight.key, c.inFlight.to, bytes.Clone(c.token))
-		edits[1] = edit{c.token, c.own}
+		edits[1] = edit{Old: c.token, With: c.own}
 	}
-	params := appendSplice(c.room.parts[:0], m.Params, edits)
+	params := jsonrpc.AppendSplice(c.room.parts[:0], m.Params, edits)
 	if c.first.lease.Modern() {
 		ctx := withClient(context.Background(), c.inFlight.to)
 		c.talk = &talk{judged: join(params)}
@@ -171,7 +171,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	if kept.Arguments {
 		line.Arguments = m.Param("arguments")
 	}
-	c.room.held = appendAll(c.room.held[:0], params)
+	c.room.held = jsonrpc.AppendAll(c.room.held[:0], params)
 	size := len(c.room.held)
 	if s.group.Add(line, c); batch == nil {
 		s.group.Flush()
