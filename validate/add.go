@@ -6,6 +6,8 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
@@ -45,25 +47,25 @@ func (d *detector) add(f Finding, p place) {
 	if r := p.rule; r != nil && r.Role != access.None && !f.Member {
 		f.Role = r.Role
 		if r.Base != "" {
-			f.Base = baseFor(r.Base, f.Pointer)
+			f.Base = declare.BaseFor(r.Base, f.Pointer)
 			if at := d.t.Lookup(f.Base); at >= 0 && d.t.Nodes[at].Kind == strictjson.String {
 				f.BaseDir = d.t.Str(at)
 			}
 		}
 	} else {
 		f.Role = d.role(p.key)
-		f.assumed = !d.tool.traits.known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
+		f.assumed = !d.tool.traits.Known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
 	f.inShell = d.inShell
 	if d.cmd.Role != access.None && !f.Member {
 		f.Role, f.assumed = d.cmd.Role, false
 	}
-	f.operand = f.inShell || p.class == keyWords || p.class == keyQuery
+	f.operand = f.inShell || p.class == names.Words || p.class == names.Query
 	f.makes = f.written || d.writes || d.cmd.Role == access.Write
 	if f.relative() && !d.at.member {
 		f.runs = f.runs || d.isProgram(f.node, p)
 	}
-	f.context = p.key >= 0 && !f.Member && isContext(d.keys, d.t.Name(p.key))
+	f.context = p.key >= 0 && !f.Member && names.IsContext(d.keys, d.t.Name(p.key))
 	d.findings = append(d.findings, f)
 }
 
@@ -77,17 +79,17 @@ func (d *detector) isProgram(id int32, p place) bool {
 	if !d.t.IsMember(id) && d.t.Nodes[n.Parent].Kind == strictjson.Array {
 		return d.leadsVector(id, p)
 	}
-	return p.key >= 0 && programWords[d.lastWord(p.key)]
+	return p.key >= 0 && names.ProgramWords[d.lastWord(p.key)]
 }
 
 // leadsVector reports an element of an array that is the program itself.
 func (d *detector) leadsVector(id int32, p place) bool {
 	n := &d.t.Nodes[id]
-	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != keyShell && d.lastWord(p.key) != "argv" {
+	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
 		return false
 	}
 	for c := d.t.Nodes[d.t.Nodes[p.key].Parent].First; c > 0; c = d.t.Nodes[c].Next {
-		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && programWords[d.lastWord(c)] {
+		if c != p.key && d.t.Nodes[c].Kind == strictjson.String && d.t.IsMember(c) && names.ProgramWords[d.lastWord(c)] {
 			return false
 		}
 	}
@@ -110,11 +112,11 @@ func (d *detector) from(id int32, member bool) {
 
 func (d *detector) role(key int32) access.Role {
 	if key < 0 {
-		return d.tool.traits.role
+		return d.tool.traits.Role
 	}
 	if d.roleSeen != access.None && d.roleKey == key {
 		return d.roleSeen
 	}
-	d.roleKey, d.roleSeen = key, d.tool.traits.roleOf(d.keys, d.t.Name(key))
+	d.roleKey, d.roleSeen = key, d.tool.traits.RoleOf(d.keys, d.t.Name(key))
 	return d.roleSeen
 }

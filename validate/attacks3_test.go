@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/declare"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
@@ -180,7 +181,7 @@ func TestProfileByNameAlone(t *testing.T) {
 	c := w.checker()
 	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
 		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
-	for _, p := range Profiles() {
+	for _, p := range declare.Profiles() {
 		for _, server := range p.Match.Servers {
 			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
 				tool := w.tool(c, server, `{"name":"`+name+`"}`)

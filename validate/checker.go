@@ -12,9 +12,9 @@ import (
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
-	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
@@ -65,7 +65,7 @@ type Checker struct {
 type child struct {
 	ChildConfig
 	mode      Mode
-	profile   *Profile // by package or command, nil where none is known
+	profile   *declare.Profile // by package or command, nil where none is known
 	container *machine.Container
 }
 
@@ -140,7 +140,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 // newChild checks one child's declarations.
 func newChild(cc ChildConfig) (*child, error) {
 	ch := &child{ChildConfig: cc, mode: cc.Mode}
-	ch.profile = profileByCommand(cc.Command, cc.CommandArgs)
+	ch.profile = declare.ByCommand(cc.Command, cc.CommandArgs)
 	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
 		ch.mode = ModeStrict
@@ -154,14 +154,7 @@ func newChild(cc ChildConfig) (*child, error) {
 	}
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
-			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
-			if bad == nil && rule.Role > access.Delete {
-				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
-			}
-			if bad == nil && rule.Role == access.None && rule.Base != "" {
-				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
-			}
-			if bad != nil {
+			if bad := declare.Check(pointer, rule); bad != nil {
 				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", chars.Quote(cc.Name), chars.Quote(tool), bad))
 			}
 		}

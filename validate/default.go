@@ -6,6 +6,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"mcphub/validate/access"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -24,12 +25,9 @@ func (t *Tool) takeDefaults(s *schema.Schema) {
 			if value == nil {
 				continue
 			}
-			declared := false
-			if t.rules != nil {
-				r := best(step([]position{{node: t.rules}}, name))
-				declared = r != nil && r.Role != access.None
-			}
-			if class := classOf(name); class != keyPath && class != keySource && !declared && !s.PathBelow(sub) {
+			r := t.rules.Start().Step(name).Rule()
+			declared := r != nil && r.Role != access.None
+			if class := names.ClassOf(name); class != names.Path && class != names.Source && !declared && !s.PathBelow(sub) {
 				continue
 			}
 			t.defaults[name] = value

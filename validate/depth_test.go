@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
@@ -156,7 +157,7 @@ func FuzzDeepArguments(f *testing.F) {
 		defer tr.Free()
 		if werr := tr.Walk([]byte(text), -1, 1, strictjson.Lenient...); werr != nil {
 			var e *strictjson.Error
-			if errors.As(werr, &e) && e.Code == strictjson.CodeTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && classOf(key) == keyOther && chars.FoldName(key) == key {
+			if errors.As(werr, &e) && e.Code == strictjson.CodeTooDeep && err == nil && looksNested(quoteJSON(text)[1:]) && names.ClassOf(key) == names.Other && chars.FoldName(key) == key {
 				t.Fatalf("under %q a text that nests too deeply passes: %.100q", key, text)
 			}
 		}

@@ -1,67 +1,35 @@
 package validate
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"mcphub/validate/access"
-	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/shell"
 )
 
-// nameOf is the name of a value; what has none is called as the first.
-func nameOf(names []string, i int) string {
-	if i >= len(names) {
-		i = 0
-	}
-	return names[i]
-}
-
-// Mode is how far the arguments of a child are searched (V4). The zero value searches everywhere.
-type Mode uint8
-
-const (
-	ModeStrict   Mode = iota // every string, by 3.1
-	ModeDeclared             // declared arguments, and file URIs anywhere
-	ModeOff                  // nothing
-)
-
-var modeNames = []string{"strict", "declared", "off"}
-
-func (m Mode) String() string { return nameOf(modeNames, int(m)) }
-
-// ParseMode reads a mode as hub.json spells it.
-func ParseMode(s string) (Mode, error) {
-	i := slices.Index(modeNames, s)
-	if i < 0 {
-		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", chars.Quote(s))
-	}
-	return Mode(i), nil
-}
-
 // How a string was recognised. The values are stable: audit lines and explain print them.
 const (
-	HowDeclared = "declared" // by the operator in hub.json
-	HowProfile  = "profile"  // by the built-in profile of the server
-	HowKey      = "key"      // the name of the argument (rule 1)
-	HowDefault  = "default"  // the schema's default for an argument that is absent
-	HowHeader   = "header"   // the header of a patch (rule 5)
-	HowMember   = "member"   // a member name below a path-like key, or one that is a path itself
-	HowAbsolute = "absolute" // rule 2
-	HowHome     = "home"     // ~, ~user, $HOME
-	HowDrive    = "drive"    // C:\x
-	HowUNC      = "unc"      // \\host\share
-	HowClimbs   = "climbs"   // a ".." segment
-	HowFileURI  = "file-uri" // a file: URI, whole or inside other text
-	HowScheme   = "scheme"   // sqlite:, unix:, jar:, vscode://file ...
-	HowTail     = "tail"     // after "=", "@", a ref's colon or a short flag
-	HowList     = "list"     // one part of a joined list
-	HowShell    = "shell"    // a word of a shell string (rule 4)
-	HowLiteral  = "literal"  // a word inside a longer string (rule 8)
-	HowLink     = "link"     // a relative name that a symlink leads out (rule 2)
-	HowURI      = "uri"      // the URI of a resource (V7)
-	HowResource = "resource" // a URI of a scheme that has prefixes (R16)
+	HowDeclared = declare.ByOperator // in hub.json
+	HowProfile  = declare.ByProfile  // the built-in profile of the server
+	HowKey      = "key"              // the name of the argument (rule 1)
+	HowDefault  = "default"          // the schema's default for an argument that is absent
+	HowHeader   = "header"           // the header of a patch (rule 5)
+	HowMember   = "member"           // a member name below a path-like key, or one that is a path itself
+	HowAbsolute = "absolute"         // rule 2
+	HowHome     = "home"             // ~, ~user, $HOME
+	HowDrive    = "drive"            // C:\x
+	HowUNC      = "unc"              // \\host\share
+	HowClimbs   = "climbs"           // a ".." segment
+	HowFileURI  = "file-uri"         // a file: URI, whole or inside other text
+	HowScheme   = "scheme"           // sqlite:, unix:, jar:, vscode://file ...
+	HowTail     = "tail"             // after "=", "@", a ref's colon or a short flag
+	HowList     = "list"             // one part of a joined list
+	HowShell    = "shell"            // a word of a shell string (rule 4)
+	HowLiteral  = "literal"          // a word inside a longer string (rule 8)
+	HowLink     = "link"             // a relative name that a symlink leads out (rule 2)
+	HowURI      = "uri"              // the URI of a resource (V7)
+	HowResource = "resource"         // a URI of a scheme that has prefixes (R16)
 )
 
 // Finding is one string, or part of one, that was taken for a path.
@@ -134,17 +102,3 @@ func (f *Finding) plausible() bool {
 	}
 	return !strings.HasPrefix(strings.TrimSpace(f.Raw), "-")
 }
-
-// Role is what a tool does with a path. The zero value is a declaration that an argument is no path.
-type Role = access.Role
-
-// The roles there are.
-const (
-	RoleNone   = access.None
-	RoleRead   = access.Read
-	RoleWrite  = access.Write
-	RoleDelete = access.Delete
-)
-
-// ParseRole reads a role as hub.json spells it.
-func ParseRole(s string) (Role, error) { return access.Parse(s) }

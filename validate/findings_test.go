@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -13,8 +15,8 @@ import (
 
 // rewritings explains them.
 var rewritings = []struct{ word, meaning string }{
-	{RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
-	{RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
+	{declare.RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
+	{declare.RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
 }
 
 // codeInfo explains one code to a person.
@@ -142,22 +144,22 @@ func findingsDoc() string {
 	list := func(title string, words []string) {
 		fmt.Fprintf(&b, "- %s: %s.\n", title, strings.Join(words, ", "))
 	}
-	list("Path words (alone, or the end of a word)", pathWords)
-	list("Words that end like a path word and are no path words", sorted(notPathWords))
-	list("Free text, as the last word: strings are exempt, objects below it are not", sorted(contentWords))
-	list("Code, as the last word: exempt like free text", sorted(codeWords))
-	list("Search patterns, as the last word: exempt like free text", sorted(matchWords))
-	list("Free text if another key of the same object ends with replace, replacement or new; the value of that key is free text too", sorted(replacedWords))
-	list("Free text before string or str (old_string)", sorted(editWords))
-	list("Free text before source if the value has several lines (cell_source)", sorted(cellWords))
-	list("Queries, as the last word: only words that name something outside count, even if the word is the whole value", sorted(queryWords))
-	list("Programs, as the last word: a whole value that is a program of the system is no path", sorted(programKeys))
-	list("Texts of patches: the paths in their headers count", sorted(patchWords))
-	list("Stop words, as the last word: the name alone does not make the value a path", sorted(stopWords))
-	list("Shell strings, as the last word", sorted(shellWords))
-	list("Argument vectors, as the last word", sorted(vectorWords))
-	list("Keys of URIs for roots.resources, any word", sorted(uriWords))
-	list("The same, as the end of a word", uriEnds)
+	list("Path words (alone, or the end of a word)", names.PathWords)
+	list("Words that end like a path word and are no path words", sorted(names.NotPathWords))
+	list("Free text, as the last word: strings are exempt, objects below it are not", sorted(names.ContentWords))
+	list("Code, as the last word: exempt like free text", sorted(names.CodeWords))
+	list("Search patterns, as the last word: exempt like free text", sorted(names.MatchWords))
+	list("Free text if another key of the same object ends with replace, replacement or new; the value of that key is free text too", sorted(names.ReplacedWords))
+	list("Free text before string or str (old_string)", sorted(names.EditWords))
+	list("Free text before source if the value has several lines (cell_source)", sorted(names.CellWords))
+	list("Queries, as the last word: only words that name something outside count, even if the word is the whole value", sorted(names.QueryWords))
+	list("Programs, as the last word: a whole value that is a program of the system is no path", sorted(names.ProgramKeys))
+	list("Texts of patches: the paths in their headers count", sorted(names.PatchWords))
+	list("Stop words, as the last word: the name alone does not make the value a path", sorted(names.StopWords))
+	list("Shell strings, as the last word", sorted(names.ShellWords))
+	list("Argument vectors, as the last word", sorted(names.VectorWords))
+	list("Keys of URIs for roots.resources, any word", sorted(names.URIWords))
+	list("The same, as the end of a word", names.URIEnds)
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
 )
 
@@ -124,8 +125,8 @@ func FuzzDetect(f *testing.F) {
 			}
 		}
 		call(map[string]any{key: a, "args": []string{a, b}, "command": a + " " + b, "sql": a + b, "path": []string{a, b}, b: a})
-		switch classOf(key) {
-		case keyContent, keyQuery, keyShell:
+		switch names.ClassOf(key) {
+		case names.Content, names.Query, names.Shell:
 			return
 		}
 		if strings.ContainsAny(key, `/\`) {

@@ -8,6 +8,8 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/names"
+	"mcphub/validate/uri"
 )
 
 // This file is rule 8: paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
@@ -15,7 +17,7 @@ import (
 
 // literals keeps the words of a text, as it stands and with its escapes read.
 func (d *detector) literals(id int32, s string, p place) {
-	if kind, _ := readScheme(s); kind != schemeNone && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
+	if kind, _ := uri.Read(s); kind != uri.None && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
 	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
@@ -98,7 +100,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 			d.line(id, line, p, false)
 		}
 	}
-	if p.class == keyQuery && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
+	if p.class == names.Query && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
 		d.name(id, v, p, false)
 	}
 }
@@ -300,12 +302,12 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 		}
 	}
 	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, node: id}
-	switch kind, texts := readScheme(v); kind {
-	case schemeFile:
+	switch kind, texts := uri.Read(v); kind {
+	case uri.File:
 		f.Value, f.form = texts[0], formText
-	case schemePath:
+	case uri.Path:
 		f.Value, f.alts = texts[0], texts[1:]
-	case schemeOther:
+	case uri.Other:
 		return
 	default:
 		if components(v) < 2 {

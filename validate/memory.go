@@ -5,13 +5,14 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/machine"
+	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
 )
 
 // memory is what the search of one call needs beside the tree of its arguments. It is used again, and belongs to one
 // goroutine.
 type memory struct {
-	keys keyBuffer
+	keys names.Buffer
 	work budget.Budget
 	view machine.View
 }

@@ -1,22 +1,21 @@
 package validate
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/validate/access"
-	"mcphub/validate/chars"
+	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 // ScanURI searches the URI of resources/read and of a subscription (V7). templates are the child's own URI templates:
 // where the URI is made from one, its variables are judged like arguments, and file://local/{path} means the variable,
 // not a host called local. A URI that is malformed is an *Error.
-func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error) {
+func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
 	t, err := c.other(child, methodRead, methodRead)
 	if err != nil {
 		return nil, err
@@ -24,10 +23,10 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	t.uri = true
 	local := true
 	vars := map[string][]string{}
-	spellings := uriSpellings(uri)
+	spellings := uri.Spellings(text)
 	for _, template := range templates {
 		for _, spelling := range spellings {
-			got, ok := matchTemplate(template, spelling)
+			got, ok := uri.Match(template, spelling)
 			if !ok {
 				continue
 			}
@@ -36,7 +35,7 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 					vars[name] = append(vars[name], value)
 				}
 			}
-			if isForeignFile(template) {
+			if uri.IsForeignFile(template) {
 				local = false
 			}
 		}
@@ -46,16 +45,16 @@ func (c *Checker) ScanURI(child, uri string, templates ...string) (*Scan, error)
 	if err := tr.Parse(writeJSON(struct {
 		URI       string              `json:"uri"`
 		Variables map[string][]string `json:"variables"`
-	}{uri, vars}), c.size); err != nil {
+	}{text, vars}), c.size); err != nil {
 		return nil, err
 	}
 	m := newMemory()
 	defer m.free()
-	d := m.detector(tr, c, t, m.budget(len(uri)))
+	d := m.detector(tr, c, t, m.budget(len(text)))
 	if t.mode != ModeOff {
 		id := tr.Child(0, "uri")
-		if local || !isForeignFile(uri) {
-			d.broadURI(id, uri)
+		if local || !uri.IsForeignFile(text) {
+			d.broadURI(id, text)
 		}
 		if t.mode == ModeStrict {
 			d.sliced(id, spellings, templates)
@@ -105,8 +104,8 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 	if err := d.run(); err != nil {
 		return nil, err
 	}
-	if template != "" && t.mode != ModeOff && !isForeignFile(template) {
-		d.broadURI(tr.Nodes[0].First, fillTemplate(template, name, value))
+	if template != "" && t.mode != ModeOff && !uri.IsForeignFile(template) {
+		d.broadURI(tr.Nodes[0].First, uri.Fill(template, name, value))
 	}
 	if err := d.overflow(); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	if err != nil {
 		return nil, err
 	}
-	t.traits = traitsOf(method, false, false)
+	t.traits = names.TraitsOf(method, false, false)
 	s, err := c.Scan(t, params)
 	if err != nil {
 		return nil, err
@@ -159,36 +158,31 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
-	t.traits = toolTraits{role: access.Read}
+	t.traits = names.Traits{Role: access.Read}
 	t.ruling = c.policy.ruling(child, method)
 	return t, nil
 }
 
 // broadURI judges a whole URI: only schemes that carry a path matter.
-func (d *detector) broadURI(id int32, uri string) {
-	switch kind, texts := readScheme(uri); kind {
-	case schemeFile:
-		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, node: id}, place{key: -1})
-	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, node: id}, place{key: -1})
-	case schemeNone:
-		d.broad(id, uri, place{key: -1}, false)
-		d.name(id, uri, place{key: -1}, false)
-	case schemeOther:
-		d.uris(id, uri, place{key: -1}, false)
-		d.urlLink(id, uri, place{key: -1}, false)
-	}
+// MatchesTemplate reports whether a URI may come from an RFC 6570 template.
+func MatchesTemplate(template, text string) bool {
+	_, ok := uri.Match(template, text)
+	return ok
 }
 
-// isForeignFile reports a file: URI or template whose authority is neither empty nor localhost, so that only a server
-// that made the name up can mean something by it.
-func isForeignFile(uri string) bool {
-	rest, ok := strings.CutPrefix(strings.ToLower(uri), "file://")
-	if !ok {
-		return false
+func (d *detector) broadURI(id int32, text string) {
+	switch kind, texts := uri.Read(text); kind {
+	case uri.File:
+		d.add(Finding{Value: texts[0], How: HowURI, form: formURI, node: id}, place{key: -1})
+	case uri.Path:
+		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowURI, node: id}, place{key: -1})
+	case uri.None:
+		d.broad(id, text, place{key: -1}, false)
+		d.name(id, text, place{key: -1}, false)
+	case uri.Other:
+		d.uris(id, text, place{key: -1}, false)
+		d.urlLink(id, text, place{key: -1}, false)
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	return host != "" && host != "localhost" && !strings.HasPrefix(host, "{")
 }
 
 // writeJSON writes what the strict walk reads; bad text stays bad, so that it is refused there.
@@ -207,76 +201,4 @@ func quoteJSON(s string) []byte {
 		return []byte(`""`)
 	}
 	return b
-}
-
-var templateVar = regexp.MustCompile(`\{[+#./;?&]?([^{}]*)\}`)
-
-// MatchesTemplate reports whether a URI may come from an RFC 6570 template.
-func MatchesTemplate(template, uri string) bool {
-	_, ok := matchTemplate(template, uri)
-	return ok
-}
-
-const maxURI = 4 << 10 // of a template, or of a URI that is held against one: regular expressions cost their product
-
-// matchTemplate reads a URI as an RFC 6570 template and returns the variables, decoded once. SDKs differ on what a
-// variable may hold: first the narrow reading is tried (no slash but after "+"), then one where it may hold anything.
-func matchTemplate(template, uri string) (map[string]string, bool) {
-	if len(template) > maxURI || len(uri) > maxURI {
-		return nil, false
-	}
-	for _, wide := range []bool{false, true} {
-		var pattern strings.Builder
-		var names []string
-		pattern.WriteString(`(?is)^`) // schemes and hosts have no case
-		at := 0
-		for _, m := range templateVar.FindAllStringSubmatchIndex(template, 64) {
-			pattern.WriteString(regexp.QuoteMeta(template[at:m[0]]))
-			at = m[1]
-			operator := template[m[0]+1]
-			for i, name := range strings.Split(template[m[2]:m[3]], ",") {
-				if i > 0 {
-					pattern.WriteString(`[,&/.;]?`)
-				}
-				name, _, _ = strings.Cut(strings.TrimSuffix(name, "*"), ":")
-				names = append(names, name)
-				switch operator {
-				case '?', '&', ';':
-					pattern.WriteString(`(?:[?&;]?` + regexp.QuoteMeta(name) + `=?)?`)
-				case '/', '#', '.':
-					pattern.WriteString(`[/#.]?`)
-				}
-				if wide || strings.IndexByte("+#/", operator) >= 0 {
-					pattern.WriteString(`(.*)`)
-				} else {
-					pattern.WriteString(`([^/]*)`)
-				}
-			}
-		}
-		pattern.WriteString(regexp.QuoteMeta(template[at:]) + `$`)
-		re, err := regexp.Compile(pattern.String())
-		if err != nil {
-			return nil, false
-		}
-		if m := re.FindStringSubmatch(uri); m != nil {
-			vars := make(map[string]string, len(names))
-			for i, name := range names {
-				vars[name] = chars.DecodePercent(m[i+1])
-			}
-			return vars, true
-		}
-	}
-	return nil, false
-}
-
-// fillTemplate puts a value into its variable; the other variables stay empty.
-func fillTemplate(template, name, value string) string {
-	return templateVar.ReplaceAllStringFunc(template, func(v string) string {
-		for n := range strings.SplitSeq(strings.Trim(v, "{}+#./;?&"), ",") {
-			if n, _, _ = strings.Cut(strings.TrimSuffix(n, "*"), ":"); n == name {
-				return value
-			}
-		}
-		return ""
-	})
 }

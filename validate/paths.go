@@ -8,8 +8,10 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
@@ -23,9 +25,9 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		f.Value, f.alts = trimmed, []string{s}
 	}
 	before := len(d.findings)
-	kind, texts := readScheme(s)
+	kind, texts := uri.Read(s)
 	switch kind {
-	case schemeFile:
+	case uri.File:
 		f.Value, f.alts, f.form = texts[0], nil, formURI
 		f.rewritable = d.rewritableOf(id, how, member)
 		if how == HowKey || how == HowMember || how == schema.HowFormat {
@@ -36,11 +38,11 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.single(before)
 		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
-	case schemePath:
+	case uri.Path:
 		f.Value, f.alts = texts[0], texts[1:]
 		d.add(f, p)
 		return
-	case schemeOther:
+	case uri.Other:
 		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
 		// may begin with a URL.
 		if chars.Climbs(s) {
@@ -190,7 +192,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	switch {
 	case v == "":
 		return "", false
-	case rootedHome(v):
+	case chars.IsHome(v):
 		return HowHome, true
 	case v[0] == '~':
 		_, _, ok := d.m.UserHome(v)
@@ -246,34 +248,21 @@ func (d *detector) variable(v string) (string, bool) {
 	return "", false
 }
 
-// rootedHome reports ~, ~/x and a leading $HOME.
-func rootedHome(v string) bool {
-	if v == "~" || strings.HasPrefix(v, "~/") || strings.HasPrefix(v, `~\`) || strings.HasPrefix(v, "~+/") || strings.HasPrefix(v, "~-/") {
-		return true
-	}
-	for _, name := range []string{"$HOME", "${HOME}", "%HOME%", "%USERPROFILE%", "$env:HOME", "$env:USERPROFILE", "${HOME:", "$USERPROFILE"} {
-		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || chars.IsSlash(rest[0]) || strings.HasSuffix(name, ":")) {
-			return true
-		}
-	}
-	return false
-}
-
 // broad is rule 2.
 func (d *detector) broad(id int32, s string, p place, member bool) {
 	before := len(d.findings)
-	kind, texts := readScheme(s)
+	kind, texts := uri.Read(s)
 	switch kind {
-	case schemeFile:
+	case uri.File:
 		d.uris(id, s, p, member)
 		if short := d.whole(id, s, member); short != "" {
 			d.broadList(id, short, p, member)
 		}
 		return
-	case schemePath:
+	case uri.Path:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, node: id}, p)
 		return
-	case schemeOther:
+	case uri.Other:
 		d.uris(id, s, p, member)
 		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
 			head, _, _ = strings.Cut(head, "#")
@@ -408,25 +397,25 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 // uris judges every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := formText
-	if kind, texts := readScheme(s); kind == schemeFile {
-		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != keyQuery {
+	if kind, texts := uri.Read(s); kind == uri.File {
+		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = formURI
 		}
 		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, node: id}, p)
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	}
-	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, node: id}, p)
+	uri.EachFile(s, func(text string) {
+		d.add(Finding{Value: text, How: HowFileURI, form: form, Member: member, node: id}, p)
 	})
 	if len(s) > chars.MaxPath {
 		return
 	}
 	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
 	for _, other := range []string{chars.DecodePercent(s), chars.Compatible(s)} {
-		if other == s || indexFold(other, "file:") < 0 || indexFold(s, "file:") >= 0 {
+		if other == s || chars.IndexFold(other, "file:") < 0 || chars.IndexFold(s, "file:") >= 0 {
 			continue
 		}
-		if kind, texts := readScheme(other); kind == schemeFile {
+		if kind, texts := uri.Read(other); kind == uri.File {
 			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, node: id}, p)
 		}
 	}
@@ -434,7 +423,7 @@ func (d *detector) uris(id int32, s string, p place, member bool) {
 
 // exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
 func (d *detector) exempted(id int32, s string, p place) {
-	if p.class == keyContent {
+	if p.class == names.Content {
 		d.prose(id, s, p)
 	} else {
 		d.uris(id, s, p, false)

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
+	"mcphub/validate/uri"
 )
 
 // This file is rule 5: what free text holds that is a path all the same.
@@ -17,14 +19,14 @@ func (d *detector) prose(id int32, s string, p place) {
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[d.lastWord(p.key)] || isPatch(s)) {
+	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
 	if len(v) > maxValue || chars.HasBlank(v) {
 		return
 	}
-	if kind, texts := readScheme(v); kind == schemeFile {
+	if kind, texts := uri.Read(v); kind == uri.File {
 		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
@@ -66,24 +68,24 @@ const (
 
 // editClass makes search and old free text beside replace or new, and new beside them. A tool that moves or copies has an
 // old and a new path.
-func (d *detector) editClass(object, c int32, known *edited) keyClass {
+func (d *detector) editClass(object, c int32, known *edited) names.Class {
 	if *known == editUnknown {
 		var from, to bool
 		for m := d.t.Nodes[object].First; m > 0; m = d.t.Nodes[m].Next {
 			w := d.lastWord(m)
-			from, to = from || replacedWords[w], to || newWords[w]
+			from, to = from || names.ReplacedWords[w], to || names.NewWords[w]
 		}
-		if *known = editNone; from && to && !d.tool.traits.move && !d.tool.traits.copy {
+		if *known = editNone; from && to && !d.tool.traits.Move && !d.tool.traits.Copy {
 			*known = editPair
 		}
 	}
 	switch {
 	case *known == editPair:
-		return keyContent
-	case queryWords[d.lastWord(c)]:
-		return keyQuery
+		return names.Content
+	case names.QueryWords[d.lastWord(c)]:
+		return names.Query
 	}
-	return keyOther
+	return names.Other
 }
 
 // patchHeader is a line of a patch that names one file.

@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // spelled is one absolute path that a value may mean, or why there is none.
@@ -202,7 +203,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 // directories count as well.
 func (j *judge) declaredBase(value string) ([]string, bool) {
 	v := chars.TrimEdges(value)
-	if kind, texts := readScheme(v); kind == schemeFile {
+	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.m.Platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
 	}

@@ -3,8 +3,6 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
@@ -15,15 +13,6 @@ import (
 
 // This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
 // the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
-
-// uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
-// findingsDoc prints it.
-var uriWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
-	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
-	"repo repos repository repositories src")
-
-// uriEnds are how a word ends that has such a word in it: baseurl.
-var uriEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
 
 // bind reads the prefixes of hub.json.
 func (c *Checker) bind(cfg Config) error {
@@ -57,7 +46,7 @@ func (d *detector) resources() (list []Finding, err error) {
 		for key > 0 && !d.t.IsMember(key) {
 			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
 		}
-		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.UriAt(d.t, id)) {
+		if !(key > 0 && d.keys.NamesURI(d.t.Name(key))) && !(formats && d.tool.schema.UriAt(d.t, id)) {
 			continue
 		}
 		s := d.t.Str(id)
@@ -73,16 +62,6 @@ func (d *detector) resources() (list []Finding, err error) {
 		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, node: id})
 	}
 	return list, nil
-}
-
-func (d *detector) namesURI(key int32) bool {
-	name := d.t.Name(key)
-	if len(name) > maxKey {
-		name = name[len(name)-maxKey:]
-	}
-	return slices.ContainsFunc(d.keys.split(name), func(w []byte) bool {
-		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
-	})
 }
 
 // found is what the search has come to.

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,18 +10,8 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/strictjson"
-)
-
-// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
-// them.
-const (
-	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
-	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
-	RewriteFileURI = "file-uri"
-	// RewriteResolvedRoot: the server compares paths as text with its roots, and has those resolved. A path that goes
-	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
-	RewriteResolvedRoot = "resolved-root"
 )
 
 // Rewrite is one string of the arguments that has to be sent in another spelling. What is sent is what was judged: To
@@ -33,29 +22,6 @@ type Rewrite struct {
 	Why        string // RewriteFileURI, RewriteResolvedRoot, or both, joined by ", "
 	Start, End int    // bytes of the scanned arguments to replace: the raw JSON string, quotes included
 	With       []byte // the raw JSON string to put there
-}
-
-// respelling is the set of rewritings a profile asks for.
-type respelling uint8
-
-const (
-	plainPaths respelling = 1 << iota
-	resolvedRoots
-)
-
-func parseRewrite(words []string) (respelling, error) {
-	var set respelling
-	for _, w := range words {
-		switch w {
-		case RewriteFileURI:
-			set |= plainPaths
-		case RewriteResolvedRoot:
-			set |= resolvedRoots
-		default:
-			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
-		}
-	}
-	return set, nil
 }
 
 // rewritable is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
@@ -178,11 +144,11 @@ func replaced(v any, pointer, to string) any {
 func (r *respelled) why() string {
 	switch r.plain {
 	case "":
-		return RewriteResolvedRoot
+		return declare.RewriteResolvedRoot
 	case r.to:
-		return RewriteFileURI
+		return declare.RewriteFileURI
 	}
-	return RewriteFileURI + ", " + RewriteResolvedRoot
+	return declare.RewriteFileURI + ", " + declare.RewriteResolvedRoot
 }
 
 // withoutRoots leaves only what became of file URIs, with their roots as spelled.
@@ -207,7 +173,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 		}
 		r := respelled{f: f, to: f.Value}
 		if f.form == formURI {
-			if t.rewrite&plainPaths == 0 {
+			if t.rewrite&declare.PlainPaths == 0 {
 				continue
 			}
 			if r.plain = j.plainPath(f); r.plain == "" {
@@ -218,7 +184,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 			}
 			r.to = r.plain
 		}
-		if t.rewrite&resolvedRoots != 0 {
+		if t.rewrite&declare.ResolvedRoots != 0 {
 			if to := j.resolveRoot(f, r.to); to != "" {
 				r.to = to
 			}

@@ -11,17 +11,14 @@ import (
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 func (d *detector) lastWord(key int32) string {
 	if key < 0 {
 		return ""
 	}
-	list := d.keys.split(d.t.Name(key))
-	if len(list) == 0 {
-		return ""
-	}
-	return string(list[len(list)-1])
+	return d.keys.LastWord(d.t.Name(key))
 }
 
 // shell scans a shell string, or an element of one given as an array.
@@ -128,7 +125,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 
 // wordPieces judges what other programs may read out of a word.
 func (d *detector) wordPieces(id int32, s string, p place) {
-	if kind, _ := readScheme(s); kind == schemeOther {
+	if kind, _ := uri.Read(s); kind == uri.Other {
 		return
 	}
 	if !d.work.Spend(machine.DollarWork(s)) {
@@ -152,7 +149,7 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}
-		if kind, _ := readScheme(token); kind == schemeOther || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
+		if kind, _ := uri.Read(token); kind == uri.Other || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
 			continue
 		}
 		for _, w := range []string{token, shell.Unquote(token)} {
@@ -237,14 +234,14 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			d.word(id, piece, at, p, how)
 		}
 	}
-	kind, texts := readScheme(w)
+	kind, texts := uri.Read(w)
 	switch kind {
-	case schemeOther:
+	case uri.Other:
 		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
 		return
-	case schemeFile:
+	case uri.File:
 		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
@@ -256,7 +253,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		d.add(Finding{Value: texts[0], How: how, form: formURI, node: id}, p)
 		d.link(id, w, p, false)
 		return
-	case schemePath:
+	case uri.Path:
 		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, node: id}, p)
 		return
 	}

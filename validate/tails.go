@@ -7,6 +7,7 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
@@ -177,7 +178,7 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	}
 	try := func(v string) {
 		v = chars.TrimEdges(v)
-		if kind, texts := readScheme(v); kind == schemeFile {
+		if kind, texts := uri.Read(v); kind == uri.File {
 			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, node: id}, p)
 			return
 		}

@@ -7,8 +7,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -19,16 +20,16 @@ type Tool struct {
 	child       *child
 	mode        Mode
 	schema      *schema.Schema
-	rules       *ruleNode
-	classes     map[string]keyClass // of the declared arguments
-	folded      map[string]keyClass // by folded name, for children that ignore case
-	traits      toolTraits
-	profile     *Profile
+	rules       *declare.Rules
+	classes     map[string]names.Class // of the declared arguments
+	folded      map[string]names.Class // by folded name, for children that ignore case
+	traits      names.Traits
+	profile     *declare.Profile
 	ruling      *ruling
 	pathFormats bool
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
-	rewrite     respelling
+	rewrite     declare.Rewriting
 	first       bool  // relative paths start in the first directory that the server is served
 	uri         bool  // not a tool: the URI of a resource
 	doc         any   // the decoded schema while it is not compiled
@@ -72,7 +73,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	}
 	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
 	if t.profile != nil {
-		t.rewrite = t.profile.rewrite
+		t.rewrite = t.profile.Rewrite
 	}
 	switch {
 	case doc == nil:
@@ -96,23 +97,23 @@ func (t *Tool) compile(doc any) error {
 	}
 	t.schema, t.doc = s, nil
 	t.pathFormats = s.DeclaresPaths()
-	t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
+	t.classes, t.folded = make(map[string]names.Class), make(map[string]names.Class)
 	for p, sub := range s.Root.Properties {
-		class := classOf(p)
+		class := names.ClassOf(p)
 		t.classes[p] = class
 		if t.pathFormats && s.PathBelow(sub) {
-			class = keyPath
+			class = names.Path
 		}
-		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
-		if class != keyOther {
+		t.takesPaths = t.takesPaths || class == names.Path || class == names.Source
+		if class != names.Other {
 			t.folded[chars.FoldName(p)] = class
 		}
 	}
 	t.takeDefaults(s)
 	schema.Each(s.Root, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
-			if folded := chars.FoldName(p); t.folded[folded] == keyOther {
-				t.folded[folded] = classOf(p)
+			if folded := chars.FoldName(p); t.folded[folded] == names.Other {
+				t.folded[folded] = names.ClassOf(p)
 			}
 		}
 	})
@@ -121,46 +122,17 @@ func (t *Tool) compile(doc any) error {
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive), ruling: c.policy.ruling(ch.Name, name)}
+	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: names.TraitsOf(name, readOnly, destructive), ruling: c.policy.ruling(ch.Name, name)}
 	byName := t.profile == nil
-	t.first = !byName && t.profile.first // a claim of the server's own would take readings away
+	t.first = !byName && t.profile.First // a claim of the server's own would take readings away
 	if byName {
-		t.profile = profileByServer(serverName)
+		t.profile = declare.ByServer(serverName)
 	}
-	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet && !byName {
-		t.mode = *t.profile.mode
+	if t.profile != nil && t.profile.Mode != nil && !ch.ModeSet && !byName {
+		t.mode = *t.profile.Mode
 	}
-	declare := func(args map[string]ArgRule, how string, tier int) {
-		for pointer, rule := range args {
-			if t.rules == nil {
-				t.rules = &ruleNode{}
-			}
-			_ = t.rules.add(pointer, &boundRule{ArgRule: rule, how: how, tier: tier, pointer: pointer}) // checked before
-		}
-	}
-	declare(ch.Args[name], HowDeclared, 0)
-	declare(ch.Args["*"], HowDeclared, 1)
-	if t.profile != nil {
-		declare(t.profile.Tools[name], HowProfile, 2)
-		every := t.profile.Tools["*"]
-		if byName && !t.profile.has(name) {
-			every = tightening(every)
-		}
-		declare(every, HowProfile, 3)
-	}
+	t.rules = declare.New(name, ch.Args, t.profile, byName)
 	return t
-}
-
-// tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that
-// the child gave itself speaks for the profile: anybody may be called memory-server.
-func tightening(rules map[string]ArgRule) map[string]ArgRule {
-	out := make(map[string]ArgRule)
-	for pointer, r := range rules {
-		if r.Role != access.None && r.Base == "" {
-			out[pointer] = r
-		}
-	}
-	return out
 }
 
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
