@@ -3,6 +3,7 @@ package validate
 import (
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -14,6 +15,7 @@ type (
 	Role           = access.Role      // what a tool does with a path
 	Mode           = declare.Mode     // how far the arguments of a child are searched
 	ArgRule        = declare.ArgRule  // what hub.json says about one argument
+	Finding        = detect.Finding   // one string, or part of one, that was taken for a path
 )
 
 // The roles and modes there are.
@@ -25,6 +27,15 @@ const (
 	ModeStrict   = declare.ModeStrict
 	ModeDeclared = declare.ModeDeclared
 	ModeOff      = declare.ModeOff
+)
+
+// How a string was recognised, as far as callers ask; package detect has them all.
+const (
+	HowTail     = detect.HowTail
+	HowList     = detect.HowList
+	HowShell    = detect.HowShell
+	HowLiteral  = detect.HowLiteral
+	HowResource = detect.HowResource
 )
 
 // ParseRole reads a role as hub.json spells it.

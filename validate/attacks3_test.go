@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
@@ -152,7 +153,7 @@ func TestGlobBudget(t *testing.T) {
 	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
-	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
+	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}

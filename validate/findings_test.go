@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
@@ -83,28 +84,28 @@ func explain(code string) (info codeInfo, ok bool) {
 
 // hows explains the values of Finding.How.
 var hows = []struct{ how, meaning string }{
-	{HowDeclared, "the operator declared the argument in hub.json"},
-	{HowProfile, "the built-in profile of the server declares it"},
+	{detect.HowDeclared, "the operator declared the argument in hub.json"},
+	{detect.HowProfile, "the built-in profile of the server declares it"},
 	{schema.HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
-	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
+	{detect.HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
 	{schema.HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
-	{HowDefault, "it is absent, and the schema's default for it is a path"},
-	{HowHeader, "the header of a patch names it"},
-	{HowMember, "a member name below a path-like argument, or one that is a path itself"},
-	{HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
-	{HowHome, "it starts from a home folder: ~, ~user, $HOME"},
-	{HowDrive, "it starts with a drive"},
-	{HowUNC, "it names a network share or a device"},
-	{HowClimbs, "it has a \"..\" segment"},
-	{HowFileURI, "it is, or contains, a file: URI"},
-	{HowScheme, "its scheme carries a path: sqlite:, duckdb:, unix:, vscode://file"},
-	{HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
-	{HowList, "one part of a joined list is a path"},
-	{HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
-	{HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
-	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
-	{HowURI, "the URI of a resource, or a variable of its template"},
-	{HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
+	{detect.HowDefault, "it is absent, and the schema's default for it is a path"},
+	{detect.HowHeader, "the header of a patch names it"},
+	{detect.HowMember, "a member name below a path-like argument, or one that is a path itself"},
+	{detect.HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
+	{detect.HowHome, "it starts from a home folder: ~, ~user, $HOME"},
+	{detect.HowDrive, "it starts with a drive"},
+	{detect.HowUNC, "it names a network share or a device"},
+	{detect.HowClimbs, "it has a \"..\" segment"},
+	{detect.HowFileURI, "it is, or contains, a file: URI"},
+	{detect.HowScheme, "its scheme carries a path: sqlite:, duckdb:, unix:, vscode://file"},
+	{detect.HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
+	{detect.HowList, "one part of a joined list is a path"},
+	{detect.HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
+	{detect.HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
+	{detect.HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
+	{detect.HowURI, "the URI of a resource, or a variable of its template"},
+	{detect.HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
 }
 
 // findingsDoc is docs/findings.md: generated, so that it names every code.

@@ -104,7 +104,7 @@ func FuzzDetect(f *testing.F) {
 			begin = spent()
 			v2 := c.Judge(s, where, view)
 			if took := spent() - begin; took > 4*time.Second {
-				t.Fatalf("judging %d findings took %v", len(s.findings), took)
+				t.Fatalf("judging %d findings took %v", len(s.found.Findings), took)
 			}
 			for _, f := range v2.Findings {
 				if f.Decision == Deny && v2.Decision == Allow {

@@ -3,6 +3,8 @@ package validate
 import (
 	"strings"
 	"testing"
+
+	"mcphub/validate/detect"
 )
 
 // judgeAll holds calls of one tool against what each should become.
@@ -118,7 +120,7 @@ func TestSchemaPaths(t *testing.T) {
 	}
 	s, err := c.Scan(define(`{"properties":{"dir":{"default":"/etc"}}}`), []byte(`{}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), w.view()); v.First.How != HowDefault || v.First.Pointer != "/dir" {
+	if v := c.Judge(s, w.where(), w.view()); v.First.How != detect.HowDefault || v.First.Pointer != "/dir" {
 		t.Errorf("%+v", v.First)
 	}
 }

@@ -287,3 +287,16 @@ func IndexFold(s, needle string) int {
 	}
 	return -1
 }
+
+// Components counts those of a path as it is written, "." left out, up to two.
+func Components(v string) int {
+	n := 0
+	for c := range strings.FieldsFuncSeq(Slashed(DecodePercent(v)), func(r rune) bool { return r == '/' }) {
+		if c != "." {
+			if n++; n == 2 {
+				return n
+			}
+		}
+	}
+	return n
+}

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"strings"
@@ -187,7 +187,7 @@ func (d *detector) programBeside(p place) string {
 // what stands behind a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
 	v := chars.TrimEdges(s)
-	if len(v) > maxRaw || chars.HasBlank(v) {
+	if len(v) > MaxRaw || chars.HasBlank(v) {
 		return
 	}
 	d.name(id, v, p, false)

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"bytes"
@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	maxRaw   = 4 << 10 // of a string, kept for the report
+	MaxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	MaxRaw   = 4 << 10 // of a string, kept for the report
 	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
 	t         *strictjson.Tree
-	c         *Checker
+	s         *Searcher
 	m         *machine.Machine // as the call sees it
 	tool      *Tool
 	work      *budget.Budget // of the call
@@ -66,7 +67,7 @@ type place struct {
 
 // run walks the whole tree.
 func (d *detector) run() error {
-	p := place{key: -1, at: d.tool.rules.Start()}
+	p := place{key: -1, at: d.tool.Rules.Start()}
 	p.rule = p.at.Rule()
 	if err := d.visit(0, p); err != nil {
 		return err
@@ -182,12 +183,12 @@ func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 		path = path || class == names.Path || class == names.Source
 		i++
 	}
-	return path && d.tool.mode == ModeStrict
+	return path && d.tool.Mode == declare.ModeStrict
 }
 
 // segments judges a path given as a list of its components: ["src", "main.go"].
 func (d *detector) segments(id int32, p place) {
-	if d.tool.mode != ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
+	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
 	}
 	var parts []string
@@ -204,7 +205,7 @@ func (d *detector) segments(id int32, p place) {
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
 		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
-			d.add(Finding{Value: joined, How: HowClimbs, node: d.t.Nodes[id].First}, p)
+			d.add(Finding{Value: joined, How: HowClimbs, Node: d.t.Nodes[id].First}, p)
 		}
 	}
 }
@@ -257,7 +258,7 @@ func (d *detector) classOf(id int32) names.Class {
 // member judges a member name.
 func (d *detector) member(id int32, p place, own *declare.Rule) {
 	inner, _ := d.t.RawName(id)
-	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
+	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
 	if !d.work.Spend(budget.WordSteps) {
@@ -269,7 +270,7 @@ func (d *detector) member(id int32, p place, own *declare.Rule) {
 		rule = p.rule
 	}
 	exempt := rule != nil && rule.Role == access.None
-	if !exempt && d.tool.mode == ModeDeclared && !(p.names && p.rule != nil) {
+	if !exempt && d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
 		exempt = true
 	}
 	if exempt {
@@ -303,14 +304,14 @@ func mayBePath(raw []byte) bool {
 }
 
 func (d *detector) str(id int32, p place) error {
-	if d.tool.mode == ModeOff {
+	if d.tool.Mode == declare.ModeOff {
 		return nil
 	}
 	t := d.t
 	raw := t.Raw(id)
 	content := p.class == names.Content || p.class == names.Query
 	if p.rule == nil || p.rule.Role == access.None {
-		if p.class == names.Content && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
+		if p.class == names.Content && len(raw) > MaxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
 		if p.class == names.Other && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
@@ -372,7 +373,7 @@ func (d *detector) value(id int32, s string, p place) {
 		d.exempted(id, s, p)
 		return
 	}
-	if d.tool.mode == ModeDeclared && !p.under {
+	if d.tool.Mode == declare.ModeDeclared && !p.under {
 		if p.class == names.Content {
 			d.prose(id, s, p)
 		} else {
@@ -452,4 +453,28 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 		}
 	}
 	return false
+}
+
+var (
+	patchOps    = chars.WordSet("add remove replace move copy test")
+	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
+)
+
+// isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
+// this machine, and beside it stands the operation of a JSON patch (RFC 6902) or an HTTP method. Whatever begins with
+// something that is there stays a path.
+func (d *detector) isRoute(id int32) bool {
+	t := d.t
+	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {
+		return false
+	}
+	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.m.FirstExists(s) {
+		return false
+	}
+	at := t.Child(t.Nodes[id].Parent, "op")
+	if at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && patchOps[t.Str(at)] {
+		return true
+	}
+	at = t.Child(t.Nodes[id].Parent, "method")
+	return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && httpMethods[strings.ToUpper(t.Str(at))]
 }

@@ -1,10 +1,11 @@
-package validate
+package detect
 
 import (
 	"regexp"
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/uri"
@@ -19,15 +20,15 @@ func (d *detector) prose(id int32, s string, p place) {
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || isPatch(s)) {
+	if d.tool.Mode == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
-	if len(v) > maxValue || chars.HasBlank(v) {
+	if len(v) > MaxValue || chars.HasBlank(v) {
 		return
 	}
 	if kind, texts := uri.Read(v); kind == uri.File {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, node: id}, p)
+		d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
 		d.mentions = append(d.mentions, mention{id, v[1:], p})
@@ -75,7 +76,7 @@ func (d *detector) editClass(object, c int32, known *edited) names.Class {
 			w := d.lastWord(m)
 			from, to = from || names.ReplacedWords[w], to || names.NewWords[w]
 		}
-		if *known = editNone; from && to && !d.tool.traits.Move && !d.tool.traits.Copy {
+		if *known = editNone; from && to && !d.tool.Traits.Move && !d.tool.Traits.Copy {
 			*known = editPair
 		}
 	}
@@ -184,8 +185,8 @@ func (d *detector) header(id int32, v string, p place) {
 	if v == "" || v == "/dev/null" {
 		return
 	}
-	d.add(Finding{Value: v, How: HowHeader, node: id}, p)
+	d.add(Finding{Value: v, How: HowHeader, Node: id}, p)
 	if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
-		d.add(Finding{Value: v[2:], How: HowHeader, node: id}, p)
+		d.add(Finding{Value: v[2:], How: HowHeader, Node: id}, p)
 	}
 }
