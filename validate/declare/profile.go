@@ -1,4 +1,4 @@
-package validate
+package declare
 
 import (
 	"embed"
@@ -28,12 +28,11 @@ type Profile struct {
 		Commands []string `json:"commands"` // base name of a command or script
 	}
 	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
-	RootsProbe string                        // the tool that lists the roots applied (C2), "" none
-	Rewrite    []string                      // RewriteFileURI, RewriteResolvedRoot: how the server needs its paths, whoever declared them
+	RootsProbe string                        // the tool that lists the roots applied, "" none
 	knows      []string                      // patterns of the tools that the server has
-	mode       *Mode
-	first      bool // a relative path starts in the first directory served, and in no other unless it climbs
-	rewrite    respelling
+	Mode       *Mode
+	First      bool // a relative path starts in the first directory served, and in no other unless it climbs
+	Rewrite    Rewriting
 }
 
 // relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
@@ -96,25 +95,25 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.mode = &m
+		p.Mode = &m
 	}
-	p.RootsProbe, p.Rewrite, p.knows = file.RootsProbe, file.Rewrite, strings.Fields(file.Knows)
+	p.RootsProbe, p.knows = file.RootsProbe, strings.Fields(file.Knows)
 	if file.Relative != "" && file.Relative != relativeFirst {
 		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
 	}
-	p.first = file.Relative == relativeFirst
+	p.First = file.Relative == relativeFirst
 	var err error
-	if p.rewrite, err = parseRewrite(file.Rewrite); err != nil {
+	if p.Rewrite, err = parseRewrite(file.Rewrite); err != nil {
 		return nil, err
 	}
 	p.Tools = make(map[string]map[string]ArgRule)
-	check := &ruleNode{}
+	check := &Rules{}
 	for tools, args := range file.Tools {
 		rules := make(map[string]ArgRule)
 		for pointer, raw := range args {
 			r, err := parseRule(raw)
 			if err == nil {
-				err = check.add(pointer, &boundRule{ArgRule: r})
+				err = check.add(pointer, &Rule{ArgRule: r})
 			}
 			if err != nil {
 				return nil, fmt.Errorf("tool %s, argument %s: %w", tools, pointer, err)
@@ -168,9 +167,9 @@ type ProfileInfo struct {
 // ProfileFor finds the profile of a server by its package or command, else by the name it gave itself. ok is false
 // where none is known.
 func ProfileFor(serverName, command string, args []string) (info ProfileInfo, ok bool) {
-	p := profileByCommand(command, args)
+	p := ByCommand(command, args)
 	if p == nil {
-		p = profileByServer(serverName)
+		p = ByServer(serverName)
 	}
 	if p == nil {
 		return ProfileInfo{}, false
@@ -178,7 +177,8 @@ func ProfileFor(serverName, command string, args []string) (info ProfileInfo, ok
 	return ProfileInfo{Name: p.Name, RootsProbe: p.RootsProbe}, true
 }
 
-func profileByServer(name string) *Profile {
+// ByServer is the profile of a server by the name that it gives itself, nil where none is known.
+func ByServer(name string) *Profile {
 	if name == "" {
 		return nil
 	}
@@ -190,8 +190,8 @@ func profileByServer(name string) *Profile {
 	return nil
 }
 
-// profileByCommand looks at the operator's own command line, which outweighs what a server calls itself.
-func profileByCommand(command string, args []string) *Profile {
+// ByCommand looks at the operator's own command line, which outweighs what a server calls itself.
+func ByCommand(command string, args []string) *Profile {
 	for _, token := range programTokens(command, args) {
 		pkg, script := packageName(token), shell.BaseName(token)
 		for _, p := range Profiles() {
@@ -273,4 +273,38 @@ func packageName(token string) string {
 		token = strings.TrimPrefix(token, host)
 	}
 	return token
+}
+
+// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
+// them.
+const (
+	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
+	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
+	RewriteFileURI = "file-uri"
+	// RewriteResolvedRoot: the server compares paths as text with its roots, and has those resolved. A path that goes
+	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
+	RewriteResolvedRoot = "resolved-root"
+)
+
+// Rewriting is the set of rewritings a profile asks for.
+type Rewriting uint8
+
+const (
+	PlainPaths Rewriting = 1 << iota
+	ResolvedRoots
+)
+
+func parseRewrite(words []string) (Rewriting, error) {
+	var set Rewriting
+	for _, w := range words {
+		switch w {
+		case RewriteFileURI:
+			set |= PlainPaths
+		case RewriteResolvedRoot:
+			set |= ResolvedRoots
+		default:
+			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
+		}
+	}
+	return set, nil
 }

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"path"
@@ -11,17 +11,14 @@ import (
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
 )
 
 func (d *detector) lastWord(key int32) string {
 	if key < 0 {
 		return ""
 	}
-	list := d.keys.split(d.t.Name(key))
-	if len(list) == 0 {
-		return ""
-	}
-	return string(list[len(list)-1])
+	return d.keys.LastWord(d.t.Name(key))
 }
 
 // shell scans a shell string, or an element of one given as an array.
@@ -65,7 +62,7 @@ var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands judges the words of a shell string.
 func (d *detector) commands(id int32, s string, p place) {
-	r := shell.Read(s, d.c.depth, d.work)
+	r := shell.Read(s, d.s.Depth, d.work)
 	if r.Fault != "" {
 		d.refuse(id, r.Fault)
 		return
@@ -128,7 +125,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 
 // wordPieces judges what other programs may read out of a word.
 func (d *detector) wordPieces(id int32, s string, p place) {
-	if kind, _ := readScheme(s); kind == schemeOther {
+	if kind, _ := uri.Read(s); kind == uri.Other {
 		return
 	}
 	if !d.work.Spend(machine.DollarWork(s)) {
@@ -152,7 +149,7 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 			d.refuse(id, "more words than can be judged")
 			return
 		}
-		if kind, _ := readScheme(token); kind == schemeOther || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
+		if kind, _ := uri.Read(token); kind == uri.Other || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
 			continue
 		}
 		for _, w := range []string{token, shell.Unquote(token)} {
@@ -223,8 +220,8 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 // word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
 func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
 	written := at == shell.Written
-	if len(w) > maxRaw {
-		if w = chars.TrimEdges(w); len(w) > maxRaw {
+	if len(w) > MaxRaw {
+		if w = chars.TrimEdges(w); len(w) > MaxRaw {
 			d.longWord(id, w, p, how)
 			return
 		}
@@ -237,14 +234,14 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			d.word(id, piece, at, p, how)
 		}
 	}
-	kind, texts := readScheme(w)
+	kind, texts := uri.Read(w)
 	switch kind {
-	case schemeOther:
+	case uri.Other:
 		if at != shell.Command {
 			d.urlWord(id, w, p, how)
 		}
 		return
-	case schemeFile:
+	case uri.File:
 		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
@@ -253,11 +250,11 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			d.link(id, w, p, false)
 			return
 		}
-		d.add(Finding{Value: texts[0], How: how, form: formURI, node: id}, p)
+		d.add(Finding{Value: texts[0], How: how, Form: FormURI, Node: id}, p)
 		d.link(id, w, p, false)
 		return
-	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: how, form: formWord, node: id}, p)
+	case uri.Path:
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: how, Form: FormWord, Node: id}, p)
 		return
 	}
 	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
@@ -271,7 +268,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		return
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, form: formWord, written: written, node: id}, p)
+		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
 		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
 			return
 		}
@@ -286,7 +283,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 			if _, ok := d.afterPATH(w[i+1:]); ok {
 				d.word(id, w[i+1:], shell.Plain, p, how)
 			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
-				d.add(Finding{Value: w[i+1:], How: how, form: formWord, node: id}, p)
+				d.add(Finding{Value: w[i+1:], How: how, Form: FormWord, Node: id}, p)
 			}
 		}
 	}
@@ -297,7 +294,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 		}
 		if i >= 2 {
 			if _, ok := d.look(w[i:], false); ok {
-				d.add(Finding{Value: w[i:], How: how, form: formWord, node: id}, p)
+				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
 			}
 		}
 	}
@@ -308,8 +305,8 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 // wordNames keeps what a word may be where only a link leads it out.
 func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 	if at == shell.Command {
-		if strings.IndexByte(w, '/') > 0 && len(w) <= maxRaw { // to run what a link leads to is fine, to name a document is not
-			d.add(Finding{Value: w, How: HowLink, form: formLink, runs: true, node: id}, p)
+		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
+			d.add(Finding{Value: w, How: HowLink, Form: formLink, Runs: true, Node: id}, p)
 		}
 		return
 	}
@@ -356,12 +353,12 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 // urlWord judges a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
 // is called "https:".
 func (d *detector) urlWord(id int32, w string, p place, how string) {
-	if len(w) > maxRaw {
+	if len(w) > MaxRaw {
 		return
 	}
 	head, _, _ := strings.Cut(w, "?")
 	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
-		d.add(Finding{Value: head, How: how, form: formWord, node: id}, p)
+		d.add(Finding{Value: head, How: how, Form: FormWord, Node: id}, p)
 	}
 	d.urlLink(id, w, p, false)
 }
@@ -372,19 +369,19 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 		return // a text; its words are looked at by themselves
 	}
 	if _, ok := d.look(w, false); ok {
-		d.add(Finding{Value: w, How: how, node: id}, p)
+		d.add(Finding{Value: w, How: how, Node: id}, p)
 	}
 }
 
 // shellGlob keeps what a shell makes of a word with glob characters.
 func (d *detector) shellGlob(id int32, pattern string, p place) {
-	if len(pattern) > maxRaw || d.m.Windows || !shell.HasMeta(pattern) {
+	if len(pattern) > MaxRaw || d.m.Windows || !shell.HasMeta(pattern) {
 		return
 	}
 	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
 	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {
-		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, form: formGlob, node: id}, p)
+		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, Form: FormGlob, Node: id}, p)
 		return
 	}
 	for _, alt := range alternatives {
@@ -392,7 +389,7 @@ func (d *detector) shellGlob(id int32, pattern string, p place) {
 			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
 		}
 		for alt != "" && shell.HasMeta(alt) {
-			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, form: formGlob, glob: alt, node: id}, p)
+			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, Form: FormGlob, Glob: alt, Node: id}, p)
 			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
 		}
 	}

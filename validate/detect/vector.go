@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
@@ -67,7 +68,7 @@ func (d *detector) readVector(array int32, p place) vector {
 			return v
 		}
 	}
-	if len(words) == 0 || p.class == keyShell && (chars.HasBlank(words[0].Text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
+	if len(words) == 0 || p.class == names.Shell && (chars.HasBlank(words[0].Text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
 		return v // shell strings, one after the other
 	}
 	switch name := d.programBeside(p); {
@@ -115,7 +116,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 		d.uris(id, s, p, false)
 	}
 	local, ok := u.Local(s)
-	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == keyShell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == names.Shell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)
 		return
 	}
@@ -136,7 +137,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 		return
 	}
 	d.vectorNames(id, local, p)
-	if p.class == keyShell {
+	if p.class == names.Shell {
 		d.shellGlob(id, local, p)
 	}
 	switch {
@@ -172,7 +173,7 @@ func (d *detector) programBeside(p place) string {
 		return ""
 	}
 	for c, i := d.t.Nodes[d.t.Nodes[p.key].Parent].First, 0; c > 0 && i < 32; c, i = d.t.Nodes[c].Next, i+1 {
-		if c == p.key || !programWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
+		if c == p.key || !names.ProgramWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
 			continue
 		}
 		if name := d.t.Str(c); name != "" && !chars.HasBlank(name) {
@@ -186,7 +187,7 @@ func (d *detector) programBeside(p place) string {
 // what stands behind a sign, and the value of a short option.
 func (d *detector) vectorNames(id int32, s string, p place) {
 	v := chars.TrimEdges(s)
-	if len(v) > maxRaw || chars.HasBlank(v) {
+	if len(v) > MaxRaw || chars.HasBlank(v) {
 		return
 	}
 	d.name(id, v, p, false)

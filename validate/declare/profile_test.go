@@ -1,10 +1,8 @@
-package validate
+package declare
 
 import (
 	"strings"
 	"testing"
-
-	"mcphub/validate/access"
 )
 
 func TestProfilesLoad(t *testing.T) {
@@ -25,12 +23,6 @@ func TestProfilesLoad(t *testing.T) {
 				}
 				seen[key] = p.Name
 			}
-		}
-	}
-	// One profile for every server of the table.
-	for _, r := range rows {
-		if r.server != "" && profileByServer(r.server) == nil {
-			t.Errorf("row %d: no profile for %s", r.n, r.server)
 		}
 	}
 }
@@ -83,55 +75,6 @@ func TestProfileFor(t *testing.T) {
 		}
 		if (info.RootsProbe == "list_allowed_directories") != (e.want == "filesystem") {
 			t.Errorf("%s: probe %q", e.want, info.RootsProbe)
-		}
-	}
-}
-
-func TestClassOf(t *testing.T) {
-	for key, want := range map[string]keyClass{
-		"path": keyPath, "Path": keyPath, "PATH": keyPath, "filePath": keyPath, "file_path": keyPath, "file-path": keyPath, "filepaths": keyPath,
-		"logfile": keyPath, "outdir": keyPath, "fileAbsolutePath": keyPath, "XMLPath": keyPath, "path2": keyPath, "projectRoot": keyPath,
-		"workingDirectory": keyPath, "cwd": keyPath, "destination": keyPath, "srcSheetName": keyPath, "files": keyPath, "folderName": keyPath,
-		"source": keySource, "image_src": keySource, "cell_source": keySource, "ſource": keySource, "PATH_LIST": keyPath, "input.file.path": keyPath,
-		"profile": keyOther, "profiles": keyOther, "direction": keyOther, "resource": keyOther, "resources": keyOther, "fileKey": keyOther,
-		"root_cause": keyOther, "fileId": keyOther, "oldest": keyOther, "fileType": keyOther, "filePattern": keyOther, "sourceUrl": keyOther,
-		"": keyOther, "123": keyOther, "x": keyOther, "target": keyOther, "filenameSuffix": keyOther, "topFilesLength": keyOther,
-		"file_text": keyContent, "file_content": keyContent, "fileContents": keyContent, "content": keyContent, "oldText": keyContent, "newText": keyContent,
-		"commit_message": keyContent, "observations": keyContent, "thought": keyContent, "xpath": keyContent, "old_string": keyContent, "sourceCode": keyContent,
-		"query": keyQuery, "sqlQuery": keyQuery, "command": keyShell, "shell_command": keyShell, "cmd": keyShell, "script": keyShell, "initScript": keyShell,
-		"sql": keyQuery, "args": keyWords, "argv": keyWords, "extra_flags": keyWords, "scriptPath": keyPath, "sql_file": keyPath, "commandFile": keyPath,
-	} {
-		if got := classOf(key); got != want {
-			t.Errorf("%q: class %d, want %d", key, got, want)
-		}
-	}
-}
-
-func TestTraits(t *testing.T) {
-	for _, e := range []struct {
-		tool                  string
-		readOnly, destructive bool
-		key                   string
-		want                  access.Role
-	}{
-		{"read_file", false, false, "path", access.Read},
-		{"getFileInfo", false, false, "path", access.Read},
-		{"frobnicate", false, false, "path", access.Write},
-		{"frobnicate", true, false, "path", access.Read},
-		{"frobnicate", true, true, "path", access.Write},
-		{"frobnicate", true, false, "outputPath", access.Write},
-		{"delete_file", true, false, "path", access.Delete},
-		{"find_and_replace", true, false, "path", access.Write},
-		{"move_file", false, false, "source", access.Delete},
-		{"move_file", false, false, "destination", access.Write},
-		{"rename", false, false, "from", access.Delete},
-		{"rename", false, false, "to", access.Write},
-		{"copy_file", false, false, "source", access.Read},
-		{"copy_file", false, false, "destination", access.Write},
-	} {
-		var b keyBuffer
-		if got := traitsOf(e.tool, e.readOnly, e.destructive).roleOf(&b, e.key); got != e.want {
-			t.Errorf("%s %v %v %s: %v, want %v", e.tool, e.readOnly, e.destructive, e.key, got, e.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"bytes"
@@ -8,24 +8,27 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/machine"
+	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
 
 const (
-	maxRaw   = 4 << 10 // of a string, kept for the report
+	MaxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	MaxRaw   = 4 << 10 // of a string, kept for the report
 	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
 )
 
 // detector finds the paths of one call. It belongs to one goroutine.
 type detector struct {
 	t         *strictjson.Tree
-	c         *Checker
+	s         *Searcher
 	m         *machine.Machine // as the call sees it
 	tool      *Tool
 	work      *budget.Budget // of the call
-	keys      *keyBuffer
+	keys      *names.Buffer
 	findings  []Finding
 	roleKey   int32 // memo of role
 	roleSeen  access.Role
@@ -51,24 +54,21 @@ type source struct {
 
 // place is what holds for a value because of where it stands.
 type place struct {
-	class keyClass
-	key   int32      // member whose name governs, -1 none
-	rule  *boundRule // declaration that governs
-	at    []position // in the tool's declarations
-	names bool       // member names directly below are paths
-	bare  bool       // a name without a slash may be a file's: it stands beside a path, or below one
-	level int        // of JSON in strings
+	class names.Class
+	key   int32         // member whose name governs, -1 none
+	rule  *declare.Rule // declaration that governs
+	at    declare.At    // in the tool's declarations
+	names bool          // member names directly below are paths
+	bare  bool          // a name without a slash may be a file's: it stands beside a path, or below one
+	level int           // of JSON in strings
 	after elementAfter
 	under bool // below an object that was declared as a path
 }
 
 // run walks the whole tree.
 func (d *detector) run() error {
-	p := place{key: -1}
-	if d.tool.rules != nil {
-		p.at = []position{{node: d.tool.rules}}
-		p.rule = best(p.at)
-	}
+	p := place{key: -1, at: d.tool.Rules.Start()}
+	p.rule = p.at.Rule()
 	if err := d.visit(0, p); err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func (d *detector) visit(id int32, p place) error {
 		for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
 			q := p
 			if len(p.at) > 0 {
-				q.at = step(p.at, strictjson.IndexToken(d.t.Nodes[c].Index))
-				q.rule = govern(p.rule, best(q.at))
+				q.at = p.at.Step(strictjson.IndexToken(d.t.Nodes[c].Index))
+				q.rule = q.at.Rule().Over(p.rule)
 			}
 			q.names = false
-			if p.class == keyContent && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
-				q.class = keyOther // in a list of lists
+			if p.class == names.Content && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
+				q.class = names.Other // in a list of lists
 			}
 			q.after = d.after(last)
 			last = c
@@ -119,15 +119,6 @@ func (d *detector) visit(id int32, p place) error {
 	return nil
 }
 
-// govern chooses between the rule that holds above a value and one for the value itself: the operator's exemption of a
-// whole object is not undone by a profile.
-func govern(above, own *boundRule) *boundRule {
-	if own == nil || above != nil && above.tier < own.tier {
-		return above
-	}
-	return own
-}
-
 func (d *detector) object(id int32, p place) error {
 	t := d.t
 	var twinErr error
@@ -138,7 +129,7 @@ func (d *detector) object(id int32, p place) error {
 	if twinErr != nil {
 		return twinErr
 	}
-	var classes [32]keyClass
+	var classes [32]names.Class
 	beside := d.classesOf(id, classes[:])
 	i, edit := -1, editUnknown
 	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
@@ -147,28 +138,28 @@ func (d *detector) object(id int32, p place) error {
 			q.rule = p.rule
 		}
 		if len(p.at) > 0 {
-			q.at = step(p.at, t.Name(c))
-			q.rule = govern(q.rule, best(q.at))
+			q.at = p.at.Step(t.Name(c))
+			q.rule = q.at.Rule().Over(q.rule)
 		}
 		if i++; i < len(classes) {
 			q.class = classes[i]
 		} else if t.Nodes[c].Kind >= strictjson.String {
 			q.class = d.classOf(c)
 		}
-		if p.class == keyShell && q.rule == nil && (q.class == keyOther || q.class == keyContent && shellTails[d.lastWord(c)]) {
-			q.class = keyShell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
+		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
+			q.class = names.Shell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
-		q.bare = beside || p.class == keyPath || p.class == keySource
-		if p.names && (q.class == keyPath || q.class == keySource) && !plainName(t.Name(c)) {
-			q.class = keyOther
+		q.bare = beside || p.class == names.Path || p.class == names.Source
+		if p.names && (q.class == names.Path || q.class == names.Source) && !plainName(t.Name(c)) {
+			q.class = names.Other
 		}
-		if q.class == keyEdit {
+		if q.class == names.Edit {
 			q.class = d.editClass(id, c, &edit)
 		}
-		if q.class == keyPath && q.rule == nil && d.isRoute(c) {
-			q.class = keyOther // what begins with nothing on this machine is no path; anything else is
+		if q.class == names.Path && q.rule == nil && d.isRoute(c) {
+			q.class = names.Other // what begins with nothing on this machine is no path; anything else is
 		}
-		isPath := q.class == keyPath || q.class == keySource || q.rule != nil && q.rule.Role != access.None
+		isPath := q.class == names.Path || q.class == names.Source || q.rule != nil && q.rule.Role != access.None
 		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
 		d.member(c, p, q.rule)
 		if err := d.visit(c, q); err != nil {
@@ -179,25 +170,25 @@ func (d *detector) object(id int32, p place) error {
 }
 
 // classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
-func (d *detector) classesOf(id int32, classes []keyClass) (path bool) {
+func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 	i := 0
 	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
-		class := keyOther
+		class := names.Other
 		if d.t.Nodes[c].Kind >= strictjson.String && (i < len(classes) || !path) {
 			class = d.classOf(c)
 		}
 		if i < len(classes) {
 			classes[i] = class
 		}
-		path = path || class == keyPath || class == keySource
+		path = path || class == names.Path || class == names.Source
 		i++
 	}
-	return path && d.tool.mode == ModeStrict
+	return path && d.tool.Mode == declare.ModeStrict
 }
 
 // segments judges a path given as a list of its components: ["src", "main.go"].
 func (d *detector) segments(id int32, p place) {
-	if d.tool.mode != ModeStrict || p.class != keyPath && (p.key < 0 || !segmentWords[d.lastWord(p.key)]) {
+	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
 	}
 	var parts []string
@@ -214,7 +205,7 @@ func (d *detector) segments(id int32, p place) {
 	if len(parts) > 1 {
 		joined := strings.Join(parts, "/")
 		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
-			d.add(Finding{Value: joined, How: HowClimbs, node: d.t.Nodes[id].First}, p)
+			d.add(Finding{Value: joined, How: HowClimbs, Node: d.t.Nodes[id].First}, p)
 		}
 	}
 }
@@ -225,15 +216,7 @@ func (d *detector) segments(id int32, p place) {
 // variables, headers, files) are judged like any other.
 func (d *detector) judgeTwins(a, b int32, p place) error {
 	declared := func(id int32) bool {
-		if d.tool.schema.HintsAt(d.t, id).Declared {
-			return true
-		}
-		for _, at := range p.at {
-			if at.node.kids[d.t.Name(id)] != nil {
-				return true
-			}
-		}
-		return false
+		return d.tool.schema.HintsAt(d.t, id).Declared || p.at.Names(d.t.Name(id))
 	}
 	if declared(a) == declared(b) {
 		return nil
@@ -245,7 +228,7 @@ func (d *detector) judgeTwins(a, b int32, p place) error {
 // plainName reports a name that looks like an argument's, not like a file's.
 func plainName(s string) bool { return !strings.ContainsAny(s, `./\ :`) }
 
-func (d *detector) classOf(id int32) keyClass {
+func (d *detector) classOf(id int32) names.Class {
 	if raw, plain := d.t.RawName(id); plain {
 		if c, ok := d.tool.classes[string(raw)]; ok {
 			return c
@@ -253,29 +236,29 @@ func (d *detector) classOf(id int32) keyClass {
 	}
 	name := d.t.Name(id)
 	if strings.ContainsAny(name, `/\`) {
-		return keyOther // a file name, not an argument's
+		return names.Other // a file name, not an argument's
 	}
-	class := d.keys.classOf(name)
-	if class != keyOther && class != keyContent && class != keyQuery {
+	class := d.keys.ClassOf(name)
+	if class != names.Other && class != names.Content && class != names.Query {
 		return class
 	}
 	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
 	folded := chars.FoldName(name)
 	switch declared := d.tool.folded[folded]; declared {
-	case keyOther, keyContent, keyQuery, keyEdit:
+	case names.Other, names.Content, names.Query, names.Edit:
 	default:
 		return declared
 	}
-	if class == keyOther && slices.Contains(pathWords, folded) {
-		return keyPath
+	if class == names.Other && slices.Contains(names.PathWords, folded) {
+		return names.Path
 	}
 	return class
 }
 
 // member judges a member name.
-func (d *detector) member(id int32, p place, own *boundRule) {
+func (d *detector) member(id int32, p place, own *declare.Rule) {
 	inner, _ := d.t.RawName(id)
-	if d.tool.mode == ModeOff || !p.names && !mayBePath(inner) {
+	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
 		return
 	}
 	if !d.work.Spend(budget.WordSteps) {
@@ -287,7 +270,7 @@ func (d *detector) member(id int32, p place, own *boundRule) {
 		rule = p.rule
 	}
 	exempt := rule != nil && rule.Role == access.None
-	if !exempt && d.tool.mode == ModeDeclared && !(p.names && p.rule != nil) {
+	if !exempt && d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
 		exempt = true
 	}
 	if exempt {
@@ -321,23 +304,23 @@ func mayBePath(raw []byte) bool {
 }
 
 func (d *detector) str(id int32, p place) error {
-	if d.tool.mode == ModeOff {
+	if d.tool.Mode == declare.ModeOff {
 		return nil
 	}
 	t := d.t
 	raw := t.Raw(id)
-	content := p.class == keyContent || p.class == keyQuery
+	content := p.class == names.Content || p.class == names.Query
 	if p.rule == nil || p.rule.Role == access.None {
-		if p.class == keyContent && len(raw) > maxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !patchWords[d.lastWord(p.key)] && !reachesBelow(p.at) && !d.tool.pathFormats && !looksNested(raw) {
+		if p.class == names.Content && len(raw) > MaxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
 			return nil // neither a path nor a patch
 		}
-		if p.class == keyOther && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+		if p.class == names.Other && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
 			return nil
 		}
 	}
 	if looksNested(raw) {
 		// A child whose argument may be an object too parses a string that holds one.
-		if !content || reachesBelow(p.at) || d.tool.schema.HintsAt(t, id).Object {
+		if !content || p.at.GoesDeeper() || d.tool.schema.HintsAt(t, id).Object {
 			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
@@ -351,7 +334,7 @@ func (d *detector) str(id int32, p place) error {
 				if err := d.visit(t.Nodes[id].First, q); err != nil {
 					return err
 				}
-				if p.class != keyPath && p.class != keySource && (p.rule == nil || p.rule.Role == access.None) {
+				if p.class != names.Path && p.class != names.Source && (p.rule == nil || p.rule.Role == access.None) {
 					return nil
 				}
 			}
@@ -384,21 +367,21 @@ func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("
 func (d *detector) value(id int32, s string, p place) {
 	if r := p.rule; r != nil {
 		if r.Role != access.None {
-			d.asPath(id, s, p, r.how, false)
+			d.asPath(id, s, p, r.By, false)
 			return
 		}
 		d.exempted(id, s, p)
 		return
 	}
-	if d.tool.mode == ModeDeclared && !p.under {
-		if p.class == keyContent {
+	if d.tool.Mode == declare.ModeDeclared && !p.under {
+		if p.class == names.Content {
 			d.prose(id, s, p)
 		} else {
 			d.uris(id, s, p, false)
 		}
 		return
 	}
-	if d.tool.pathFormats && p.class != keyPath {
+	if d.tool.pathFormats && p.class != names.Path {
 		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
@@ -408,17 +391,17 @@ func (d *detector) value(id int32, s string, p place) {
 		}
 	}
 	switch p.class {
-	case keyContent:
+	case names.Content:
 		d.prose(id, s, p)
-	case keyQuery:
+	case names.Query:
 		d.uris(id, s, p, false)
 		d.literals(id, s, p)
-	case keyShell:
+	case names.Shell:
 		d.shell(id, s, p)
-	case keyWords:
+	case names.Words:
 		d.vector(id, s, p)
-	case keyPath, keySource:
-		if p.class == keySource && d.isSourceCode(p.key, s) {
+	case names.Path, names.Source:
+		if p.class == names.Source && d.isSourceCode(p.key, s) {
 			return
 		}
 		h := d.tool.schema.HintsAt(d.t, id)
@@ -435,14 +418,14 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && names.ProgramKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
 			d.patch(id, s, p)
 			return
 		}
-		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && separatorWords[d.lastWord(p.key)] {
+		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && names.SeparatorWords[d.lastWord(p.key)] {
 			return
 		}
 		d.broad(id, s, p, false)
@@ -464,10 +447,34 @@ func (d *detector) isSourceCode(key int32, s string) bool {
 	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
 		return false
 	}
-	for _, w := range d.keys.split(d.t.Name(key)) {
-		if cellWords[string(w)] {
+	for _, w := range d.keys.Split(d.t.Name(key)) {
+		if names.CellWords[string(w)] {
 			return true
 		}
 	}
 	return false
+}
+
+var (
+	patchOps    = chars.WordSet("add remove replace move copy test")
+	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
+)
+
+// isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
+// this machine, and beside it stands the operation of a JSON patch (RFC 6902) or an HTTP method. Whatever begins with
+// something that is there stays a path.
+func (d *detector) isRoute(id int32) bool {
+	t := d.t
+	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {
+		return false
+	}
+	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.m.FirstExists(s) {
+		return false
+	}
+	at := t.Child(t.Nodes[id].Parent, "op")
+	if at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && patchOps[t.Str(at)] {
+		return true
+	}
+	at = t.Child(t.Nodes[id].Parent, "method")
+	return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && httpMethods[strings.ToUpper(t.Str(at))]
 }

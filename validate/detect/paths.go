@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"path"
@@ -8,8 +8,10 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
@@ -18,16 +20,16 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
 		return
 	}
-	f := Finding{Value: s, How: how, Member: member, node: id}
+	f := Finding{Value: s, How: how, Member: member, Node: id}
 	if trimmed != s {
-		f.Value, f.alts = trimmed, []string{s}
+		f.Value, f.Alts = trimmed, []string{s}
 	}
 	before := len(d.findings)
-	kind, texts := readScheme(s)
+	kind, texts := uri.Read(s)
 	switch kind {
-	case schemeFile:
-		f.Value, f.alts, f.form = texts[0], nil, formURI
-		f.rewritable = d.rewritableOf(id, how, member)
+	case uri.File:
+		f.Value, f.Alts, f.Form = texts[0], nil, FormURI
+		f.Rewritable = d.rewritableOf(id, how, member)
 		if how == HowKey || how == HowMember || how == schema.HowFormat {
 			f.How = HowFileURI
 		}
@@ -36,18 +38,18 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 		d.single(before)
 		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
 		return
-	case schemePath:
-		f.Value, f.alts = texts[0], texts[1:]
+	case uri.Path:
+		f.Value, f.Alts = texts[0], texts[1:]
 		d.add(f, p)
 		return
-	case schemeOther:
+	case uri.Other:
 		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
 		// may begin with a URL.
 		if chars.Climbs(s) {
 			f.How = HowClimbs
 			d.add(f, p)
 			if i := strings.IndexAny(s, "?#"); i > 0 && chars.Climbs(s[:i]) {
-				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, node: id}, p)
+				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, Node: id}, p)
 			}
 		}
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
@@ -58,17 +60,17 @@ func (d *detector) asPath(id int32, s string, p place, how string, member bool) 
 	if isLongList(trimmed) {
 		// As a whole it is too long to be opened, so only its parts can be meant.
 		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(",;", r) }) {
-			d.add(Finding{Value: part, How: HowList, Member: member, node: id}, p)
+			d.add(Finding{Value: part, How: HowList, Member: member, Node: id}, p)
 		}
 	} else {
 		if trimmed == s {
-			f.rewritable = d.rewritableOf(id, how, member)
+			f.Rewritable = d.rewritableOf(id, how, member)
 		}
 		d.add(f, p)
 	}
 	d.inner(id, s, p, member, false)
 	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
-		d.findings[before].rewritable.single = true // names that only a link makes count are no second path
+		d.findings[before].Rewritable.Single = true // names that only a link makes count are no second path
 	}
 }
 
@@ -168,12 +170,12 @@ func (d *detector) name(id int32, s string, p place, member bool) {
 	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p) // with all that is in it
+		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
 	case v == "" || v == "." || chars.Climbs(v):
 	case strings.IndexByte(v, '/') >= 0:
 		d.link(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
-		d.add(Finding{Value: v, How: HowLink, form: formName, Member: member, node: id}, p)
+		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p)
 	}
 }
 
@@ -190,7 +192,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	switch {
 	case v == "":
 		return "", false
-	case rootedHome(v):
+	case chars.IsHome(v):
 		return HowHome, true
 	case v[0] == '~':
 		_, _, ok := d.m.UserHome(v)
@@ -246,39 +248,26 @@ func (d *detector) variable(v string) (string, bool) {
 	return "", false
 }
 
-// rootedHome reports ~, ~/x and a leading $HOME.
-func rootedHome(v string) bool {
-	if v == "~" || strings.HasPrefix(v, "~/") || strings.HasPrefix(v, `~\`) || strings.HasPrefix(v, "~+/") || strings.HasPrefix(v, "~-/") {
-		return true
-	}
-	for _, name := range []string{"$HOME", "${HOME}", "%HOME%", "%USERPROFILE%", "$env:HOME", "$env:USERPROFILE", "${HOME:", "$USERPROFILE"} {
-		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || chars.IsSlash(rest[0]) || strings.HasSuffix(name, ":")) {
-			return true
-		}
-	}
-	return false
-}
-
 // broad is rule 2.
 func (d *detector) broad(id int32, s string, p place, member bool) {
 	before := len(d.findings)
-	kind, texts := readScheme(s)
+	kind, texts := uri.Read(s)
 	switch kind {
-	case schemeFile:
+	case uri.File:
 		d.uris(id, s, p, member)
 		if short := d.whole(id, s, member); short != "" {
 			d.broadList(id, short, p, member)
 		}
 		return
-	case schemePath:
-		d.add(Finding{Value: texts[0], alts: texts[1:], How: HowScheme, Member: member, node: id}, p)
+	case uri.Path:
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowScheme, Member: member, Node: id}, p)
 		return
-	case schemeOther:
+	case uri.Other:
 		d.uris(id, s, p, member)
 		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
 			head, _, _ = strings.Cut(head, "#")
 			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
-				d.add(Finding{Value: head, How: HowClimbs, Member: member, node: id}, p)
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, Node: id}, p)
 			}
 		}
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
@@ -295,9 +284,9 @@ func (d *detector) broad(id int32, s string, p place, member bool) {
 	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
 		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
 	} else if ok {
-		f := Finding{Value: v, How: how, Member: member, node: id}
+		f := Finding{Value: v, How: how, Member: member, Node: id}
 		if v != s {
-			f.alts = []string{s}
+			f.Alts = []string{s}
 		}
 		d.add(f, p)
 	}
@@ -324,18 +313,6 @@ func isText(v string) bool {
 	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
-// urlWords, as the last word of a key, say that a URL is what it looks like.
-var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
-
-// urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
-func (d *detector) urlLink(id int32, s string, p place, member bool) {
-	v := chars.TrimEdges(s)
-	d.link(id, v, p, member)
-	if i := strings.IndexAny(v, "?#"); i > 0 {
-		d.link(id, v[:i], p, member)
-	}
-}
-
 // cutAtNUL judges what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
 // so is the whole, and that cannot be resolved.
 func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
@@ -346,14 +323,14 @@ func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 		}
 	}
 	if !d.onlyRelative(before) {
-		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, node: id}, p)
+		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, Node: id}, p)
 	}
 }
 
 // onlyRelative reports that every finding from one on is a name that counts only as a link.
 func (d *detector) onlyRelative(from int) bool {
 	for i := from; i < len(d.findings); i++ {
-		if !d.findings[i].relative() {
+		if !d.findings[i].Relative() {
 			return false
 		}
 	}
@@ -387,7 +364,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 			continue
 		}
 		if _, ok := is(v); ok {
-			d.add(Finding{Value: v, How: HowList, Member: member, node: id}, p)
+			d.add(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
 		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
 			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
@@ -401,40 +378,13 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 		v = cleaned(v)
 	}
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
-		d.add(Finding{Value: v, How: HowLink, form: formLink, Member: member, node: id}, p)
-	}
-}
-
-// uris judges every file: URI in a string, and nothing else.
-func (d *detector) uris(id int32, s string, p place, member bool) {
-	form := formText
-	if kind, texts := readScheme(s); kind == schemeFile {
-		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != keyQuery {
-			form = formURI
-		}
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: form, Member: member, node: id}, p)
-		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
-	}
-	eachFileURI(s, func(uri string) {
-		d.add(Finding{Value: uri, How: HowFileURI, form: form, Member: member, node: id}, p)
-	})
-	if len(s) > chars.MaxPath {
-		return
-	}
-	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
-	for _, other := range []string{chars.DecodePercent(s), chars.Compatible(s)} {
-		if other == s || indexFold(other, "file:") < 0 || indexFold(s, "file:") >= 0 {
-			continue
-		}
-		if kind, texts := readScheme(other); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowFileURI, form: formURI, Member: member, node: id}, p)
-		}
+		d.add(Finding{Value: v, How: HowLink, Form: formLink, Member: member, Node: id}, p)
 	}
 }
 
 // exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
 func (d *detector) exempted(id int32, s string, p place) {
-	if p.class == keyContent {
+	if p.class == names.Content {
 		d.prose(id, s, p)
 	} else {
 		d.uris(id, s, p, false)
@@ -449,7 +399,7 @@ func (d *detector) exempted(id int32, s string, p place) {
 	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
 		d.tails(id, word, p, false)
 		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
-			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, node: id}, p)
+			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, Node: id}, p)
 		} else if word[0] != '-' {
 			d.name(id, word, p, false)
 		}

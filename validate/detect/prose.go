@@ -1,11 +1,14 @@
-package validate
+package detect
 
 import (
 	"regexp"
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
+	"mcphub/validate/uri"
 )
 
 // This file is rule 5: what free text holds that is a path all the same.
@@ -17,15 +20,15 @@ func (d *detector) prose(id int32, s string, p place) {
 	if v == "" {
 		return
 	}
-	if d.tool.mode == ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && patchWords[d.lastWord(p.key)] || isPatch(s)) {
+	if d.tool.Mode == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || isPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}
-	if len(v) > maxValue || chars.HasBlank(v) {
+	if len(v) > MaxValue || chars.HasBlank(v) {
 		return
 	}
-	if kind, texts := readScheme(v); kind == schemeFile {
-		d.add(Finding{Value: texts[0], How: HowFileURI, form: formText, node: id}, p)
+	if kind, texts := uri.Read(v); kind == uri.File {
+		d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormText, Node: id}, p)
 	}
 	if v[0] == '@' && len(v) > 2 {
 		d.mentions = append(d.mentions, mention{id, v[1:], p})
@@ -66,24 +69,24 @@ const (
 
 // editClass makes search and old free text beside replace or new, and new beside them. A tool that moves or copies has an
 // old and a new path.
-func (d *detector) editClass(object, c int32, known *edited) keyClass {
+func (d *detector) editClass(object, c int32, known *edited) names.Class {
 	if *known == editUnknown {
 		var from, to bool
 		for m := d.t.Nodes[object].First; m > 0; m = d.t.Nodes[m].Next {
 			w := d.lastWord(m)
-			from, to = from || replacedWords[w], to || newWords[w]
+			from, to = from || names.ReplacedWords[w], to || names.NewWords[w]
 		}
-		if *known = editNone; from && to && !d.tool.traits.move && !d.tool.traits.copy {
+		if *known = editNone; from && to && !d.tool.Traits.Move && !d.tool.Traits.Copy {
 			*known = editPair
 		}
 	}
 	switch {
 	case *known == editPair:
-		return keyContent
-	case queryWords[d.lastWord(c)]:
-		return keyQuery
+		return names.Content
+	case names.QueryWords[d.lastWord(c)]:
+		return names.Query
 	}
-	return keyOther
+	return names.Other
 }
 
 // patchHeader is a line of a patch that names one file.
@@ -190,8 +193,8 @@ func (d *detector) header(id int32, v string, p place) {
 	if v == "" || v == "/dev/null" {
 		return
 	}
-	d.add(Finding{Value: v, How: HowHeader, node: id}, p)
+	d.add(Finding{Value: v, How: HowHeader, Node: id}, p)
 	if len(v) > 2 && v[1] == '/' && chars.IsLetter(v[0]) {
-		d.add(Finding{Value: v[2:], How: HowHeader, node: id}, p)
+		d.add(Finding{Value: v[2:], How: HowHeader, Node: id}, p)
 	}
 }

@@ -1,4 +1,4 @@
-package validate
+package uri
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"mcphub/validate/chars"
 )
 
-// schemeKind is what a value's URI scheme makes of it (3.1, rule 6).
-type schemeKind uint8
+// Kind is what a value's URI scheme makes of it.
+type Kind uint8
 
 const (
-	schemeNone  schemeKind = iota // no scheme: an ordinary string
-	schemeFile                    // a file: URI, perhaps unwrapped
-	schemePath                    // a scheme that carries a path
-	schemeOther                   // never a path
+	None  Kind = iota // no scheme: an ordinary string
+	File              // a file: URI, perhaps unwrapped
+	Path              // a scheme that carries a path
+	Other             // never a path
 )
 
 // wrapperSchemes stand before another URI.
@@ -37,9 +37,9 @@ var imageSchemes = chars.WordSet("oci docker git svn ipfs")
 
 const maxWrappers = 8
 
-// readScheme looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
-// and blanks at the edges (V3). texts are the URI (schemeFile) or the path's possible spellings (schemePath).
-func readScheme(s string) (schemeKind, []string) {
+// Read looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
+// and blanks at the edges. texts are the URI (schemeFile) or the path's possible spellings (schemePath).
+func Read(s string) (Kind, []string) {
 	s = chars.TrimEdges(s)
 	if strings.ContainsAny(s, "\t\r\n") {
 		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
@@ -47,13 +47,13 @@ func readScheme(s string) (schemeKind, []string) {
 	for wrappers := range maxWrappers {
 		if inner, ok := archived(s); ok {
 			if s = inner; !hasScheme(s) && !strings.HasPrefix(s, "/vsi") {
-				return schemePath, []string{s}
+				return Path, []string{s}
 			}
 			continue
 		}
 		name, rest, ok := cutScheme(s)
 		if !ok {
-			return schemeNone, nil
+			return None, nil
 		}
 		first, last := name, name
 		if i := strings.IndexByte(name, '+'); i >= 0 {
@@ -61,36 +61,36 @@ func readScheme(s string) (schemeKind, []string) {
 		}
 		switch {
 		case name == "file" && wrappers == 0:
-			return schemeFile, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
+			return File, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
 		case last == "file":
-			return schemeFile, []string{"file:" + jarEntry(rest)}
+			return File, []string{"file:" + jarEntry(rest)}
 		case chained(name, rest) != "":
 			if s = chained(name, rest); !hasScheme(s) {
-				return schemePath, []string{s}
+				return Path, []string{s}
 			}
 			continue
 		case name == "php" && strings.Contains(rest, "resource="):
 			if _, s, _ = strings.Cut(rest, "resource="); !hasScheme(s) {
-				return schemePath, []string{s}
+				return Path, []string{s}
 			}
 			continue
 		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
 			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || chars.Climbs(s)) {
-				return schemePath, []string{s}
+				return Path, []string{s}
 			}
 			continue
 		case storeSchemes[name] && !hasScheme(rest) && !chars.HasBlank(rest) && strings.TrimLeft(rest, "/") != "":
 			s = jarEntry(rest)
-			return schemePath, []string{strings.TrimPrefix(s, "//")}
+			return Path, []string{strings.TrimPrefix(s, "//")}
 		case wrapperSchemes[name]:
 			s = jarEntry(rest)
 			continue
 		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || chars.Climbs(rest)):
-			return schemePath, []string{rest}
+			return Path, []string{rest}
 		case pathSchemes[first]:
 			return carried(rest)
 		case name == "fileb", name == "netdoc":
-			return schemeFile, []string{"file:" + rest}
+			return File, []string{"file:" + rest}
 		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
 			return carried(rest)
 		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
@@ -103,13 +103,13 @@ func readScheme(s string) (schemeKind, []string) {
 			if p, ok := strings.CutPrefix(rest, "//vscode-remote/"); ok {
 				return carried("/" + p)
 			}
-			return schemeOther, nil
+			return Other, nil
 		case plainSchemes[name], strings.HasPrefix(rest, "//"):
-			return schemeOther, nil
+			return Other, nil
 		}
-		return schemeNone, nil
+		return None, nil
 	}
-	return schemeFile, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
+	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
 }
 
 // chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
@@ -119,7 +119,7 @@ func chained(name, rest string) string {
 		return ""
 	}
 	last := rest[i+1:]
-	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || rootedHome(last) || chars.Climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
+	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || chars.IsHome(last) || chars.Climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
 		return last
 	}
 	return ""
@@ -175,7 +175,7 @@ func jarEntry(s string) string {
 
 // carried reads what follows sqlite: and the like. Libraries disagree on whether the third slash belongs to the path,
 // so both spellings count.
-func carried(rest string) (schemeKind, []string) {
+func carried(rest string) (Kind, []string) {
 	if i := strings.IndexAny(rest, "?#"); i >= 0 {
 		rest = rest[:i]
 	}
@@ -185,9 +185,9 @@ func carried(rest string) (schemeKind, []string) {
 	}
 	switch {
 	case rest == "", rest == ":memory:", p == ":memory:", p == "/:memory:", p == "":
-		return schemeOther, nil
+		return Other, nil
 	case !strings.HasPrefix(rest, "//"):
-		return schemePath, []string{rest}
+		return Path, []string{rest}
 	}
 	texts := []string{p}
 	if relative := strings.TrimPrefix(p, "/"); relative != p && relative != "" {
@@ -195,13 +195,13 @@ func carried(rest string) (schemeKind, []string) {
 	} else if relative == p {
 		texts = append(texts, "/"+p)
 	}
-	return schemePath, texts
+	return Path, texts
 }
 
-// eachFileURI yields the file: URIs inside a longer text, each up to the next blank, quote or angle bracket.
-func eachFileURI(s string, yield func(uri string)) {
+// EachFile yields the file: URIs inside a longer text, each up to the next blank, quote or angle bracket.
+func EachFile(s string, yield func(uri string)) {
 	for i := 0; i+6 <= len(s); {
-		j := indexFold(s[i:], "file:")
+		j := chars.IndexFold(s[i:], "file:")
 		if j < 0 {
 			return
 		}
@@ -217,14 +217,4 @@ func eachFileURI(s string, yield func(uri string)) {
 		yield(s[j:end])
 		i = end
 	}
-}
-
-// indexFold finds an ASCII lower-case needle in any letter case.
-func indexFold(s, needle string) int {
-	for i := 0; i+len(needle) <= len(s); i++ {
-		if s[i]|0x20 == needle[0] && strings.EqualFold(s[i:i+len(needle)], needle) {
-			return i
-		}
-	}
-	return -1
 }

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"path"
@@ -8,6 +8,8 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/names"
+	"mcphub/validate/uri"
 )
 
 // This file is rule 8: paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
@@ -15,7 +17,7 @@ import (
 
 // literals keeps the words of a text, as it stands and with its escapes read.
 func (d *detector) literals(id int32, s string, p place) {
-	if kind, _ := readScheme(s); kind != schemeNone && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
+	if kind, _ := uri.Read(s); kind != uri.None && !chars.HasBlank(chars.TrimEdges(s)) && !strings.ContainsAny(s, quotes) {
 		return // one URI
 	}
 	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
@@ -98,7 +100,7 @@ func (d *detector) quoted(id int32, v string, p place) {
 			d.line(id, line, p, false)
 		}
 	}
-	if p.class == keyQuery && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
+	if p.class == names.Query && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
 		d.name(id, v, p, false)
 	}
 }
@@ -299,16 +301,16 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 			return // nothing can open it
 		}
 	}
-	f := Finding{Value: v, How: HowLiteral, form: formLiteral, weak: weak, node: id}
-	switch kind, texts := readScheme(v); kind {
-	case schemeFile:
-		f.Value, f.form = texts[0], formText
-	case schemePath:
-		f.Value, f.alts = texts[0], texts[1:]
-	case schemeOther:
+	f := Finding{Value: v, How: HowLiteral, Form: FormLiteral, Weak: weak, Node: id}
+	switch kind, texts := uri.Read(v); kind {
+	case uri.File:
+		f.Value, f.Form = texts[0], FormText
+	case uri.Path:
+		f.Value, f.Alts = texts[0], texts[1:]
+	case uri.Other:
 		return
 	default:
-		if components(v) < 2 {
+		if chars.Components(v) < 2 {
 			return
 		}
 		if _, ok := d.look(v, false); !ok {
@@ -319,19 +321,6 @@ func (d *detector) literal(id int32, v string, p place, weak bool) {
 		}
 	}
 	d.add(f, p)
-}
-
-// components counts those of a path as it is written, "." left out, up to two.
-func components(v string) int {
-	n := 0
-	for c := range strings.FieldsFuncSeq(chars.Slashed(chars.DecodePercent(v)), func(r rune) bool { return r == '/' }) {
-		if c != "." {
-			if n++; n == 2 {
-				return n
-			}
-		}
-	}
-	return n
 }
 
 // cleaned is a long path as a child writes it that cleans paths before it opens them.
@@ -366,27 +355,3 @@ func unescaped(s string) string {
 	}
 	return b.String()
 }
-
-// names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,
-// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
-// and libraries is nobody's, and no device is a file.
-func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
-	if systemPlace.MatchString(place) {
-		return false
-	}
-	if s.glob != "" {
-		return exists && j.m.Matches(place, s.glob)
-	}
-	if exists || f.weak || s.weak {
-		return exists
-	}
-	dir := j.m.Parent(place)
-	if dir != j.m.Home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
-		return false
-	}
-	info, err := j.m.FS.Lstat(dir)
-	return err == nil && info.IsDir() && j.m.MayWrite(dir)
-}
-
-// systemPlace is where programs, libraries and devices are.
-var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)

@@ -1,4 +1,4 @@
-package validate
+package detect
 
 import (
 	"regexp"
@@ -7,6 +7,7 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
@@ -51,7 +52,7 @@ func (d *detector) tails(id int32, s string, p place, member bool) {
 		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
 			end++
 		}
-		if v := s[begin:end]; len(v) <= maxRaw && strings.IndexByte(v, '/') > 0 {
+		if v := s[begin:end]; len(v) <= MaxRaw && strings.IndexByte(v, '/') > 0 {
 			d.link(id, v, p, member)
 		}
 	}
@@ -98,11 +99,11 @@ var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4
 // of gluedLetters, for Judge: it counts where it exists, or could be made, and the text is not rather a relative path.
 func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 	i := strings.IndexByte(w, '/')
-	if i < 1 || len(w) > maxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
+	if i < 1 || len(w) > MaxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
 		return
 	}
 	head, tail := w[:i], w[i:]
-	f := Finding{Value: tail, How: how, form: formWord, Member: member, node: id}
+	f := Finding{Value: tail, How: how, Form: FormWord, Member: member, Node: id}
 	switch {
 	case strings.HasPrefix(head, "--"):
 		if !isOption(head[2:]) {
@@ -112,12 +113,12 @@ func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 		if bundle(w) > 0 || len(head) < 5 || !isOption(head[1:]) || strings.IndexByte(tail[1:], '/') < 0 {
 			return
 		}
-		f.instead = head[2:]
+		f.Instead = head[2:]
 	case gluedLetters.MatchString(head):
 		if strings.IndexByte(tail[1:], '/') < 0 {
 			return // s/x/y/ has more of them, and so has r/x
 		}
-		f.instead = head
+		f.Instead = head
 	default:
 		return
 	}
@@ -143,7 +144,7 @@ func (d *detector) pathspec(id int32, s string, p place, member bool) {
 	}
 	switch {
 	case chars.Climbs(v):
-		d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
+		d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
 	case strings.IndexByte(v, '/') > 0:
 		d.link(id, v, p, member)
 	}
@@ -168,7 +169,7 @@ var tailEnds = func() (ends [256]bool) {
 
 // tail judges one of them.
 func (d *detector) tail(id int32, s string, p place, member bool) {
-	rest := strings.TrimLeft(s[:min(len(s), maxValue)], "\"'`<")
+	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return
 	}
@@ -177,15 +178,15 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	}
 	try := func(v string) {
 		v = chars.TrimEdges(v)
-		if kind, texts := readScheme(v); kind == schemeFile {
-			d.add(Finding{Value: texts[0], How: HowTail, form: formURI, Member: member, node: id}, p)
+		if kind, texts := uri.Read(v); kind == uri.File {
+			d.add(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
 			return
 		}
 		if len(v) > chars.MaxPath {
 			v = cleaned(v)
 		}
 		if _, ok := d.broadly(v); ok {
-			d.add(Finding{Value: v, How: HowTail, Member: member, node: id}, p)
+			d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
 		}
 	}
 	end := 0
@@ -195,5 +196,33 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	try(rest)
 	if end > 0 && end < len(rest) {
 		try(rest[:end])
+	}
+}
+
+// patterns judges what a value stands for as a glob: its alternatives, written out.
+func (d *detector) patterns(id int32, s string, p place, member bool) {
+	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
+		return
+	}
+	if !d.work.Spend(2*len(s)/budget.ByteSteps + budget.FindSteps) {
+		return
+	}
+	alternatives, ok := shell.WrittenOut(s)
+	if !ok {
+		if chars.Climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
+			d.add(Finding{Value: s, How: HowClimbs, Member: member, Node: id}, p)
+		}
+		return
+	}
+	for _, alt := range alternatives {
+		if alt = shell.PlainText(alt); alt == s || alt == "" {
+			continue
+		}
+		if how, ok := d.broadly(alt); ok {
+			d.add(Finding{Value: alt, How: how, Member: member, Node: id}, p)
+		}
+		if fixed := shell.FixedPrefix(alt); strings.IndexByte(fixed, '/') > 0 {
+			d.link(id, fixed, p, member)
+		}
 	}
 }

@@ -1,19 +1,16 @@
-package validate
+package uri
 
 import (
 	"slices"
 	"strings"
 
-	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 )
 
-// A server is handed the URI of a resource as it was sent, but few servers match that: an SDK parses it first (the URL
-// of WHATWG, AnyUrl of pydantic) and matches what that writes, and a server without templates slices it by hand. So a
-// URI is judged in every spelling, and what follows its scheme as what a slicing server would open.
-
-// uriSpellings are the URI as sent, as URL parsers write it, and decoded once more.
-func uriSpellings(uri string) []string {
+// Spellings are a URI as sent, as URL parsers write it, and decoded once more. A server is handed the URI of a resource
+// as it was sent, but few servers match that: an SDK parses it first (the URL of WHATWG, AnyUrl of pydantic) and matches
+// what that writes.
+func Spellings(uri string) []string {
 	list := []string{uri}
 	add := func(s string) {
 		if !slices.Contains(list, s) {
@@ -117,72 +114,14 @@ func resolveDots(s string) string {
 	return name + ":" + host + "/" + strings.Join(out, "/") + tail
 }
 
-const maxEnds = 4 // components that a server may cut off the path of a URI
-
-// sliced judges what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
-// every slice counts only where something is there. The schemes of the web count only where the child itself says by a
-// template that it serves them.
-func (d *detector) sliced(id int32, spellings, templates []string) {
-	p := place{key: -1}
-	if len(spellings[0]) > maxURI && len(templates) > 0 {
-		d.add(Finding{Value: spellings[0], How: HowURI, node: id}, p) // longer than what templates are held against
-		return
+// AfterScheme is what follows the scheme of a URI that may hold a path all the same. file: is read elsewhere, and the
+// schemes of the web hold none unless a template of the child, or one that begins with a variable, says that it serves them.
+func AfterScheme(uri string, templates []string) (rest string, ok bool) {
+	name, rest, ok := cutScheme(uri)
+	if !ok || name == "file" {
+		return "", false
 	}
-	for _, s := range spellings {
-		name, rest, ok := cutScheme(s)
-		if !ok || name == "file" || plainSchemes[name] && !servesScheme(templates, name) {
-			continue
-		}
-		rest = strings.TrimPrefix(rest, "//")
-		begin := 0
-		for n := 0; d.work.Spend(budget.FindSteps); n++ {
-			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
-				if _, err := d.m.FS.Lstat("/" + rest[begin:]); err == nil {
-					d.slice(id, "/"+rest[begin:], p)
-				}
-			}
-			// What climbs within the path is part of the slices before it; behind the host it is not.
-			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
-				d.slice(id, rest[begin:], p)
-			}
-			next := strings.IndexByte(rest[begin:], '/')
-			if next < 0 || begin+next+1 >= len(rest) {
-				break
-			}
-			begin += next + 1
-		}
-	}
-}
-
-// slice judges one path that a URI may hold, and what stands before its last components.
-func (d *detector) slice(id int32, s string, p place) {
-	for range maxEnds {
-		if s == "" {
-			return
-		}
-		for range 2 {
-			if _, ok := d.broadly(s); ok {
-				d.add(Finding{Value: s, How: HowURI, form: formWord, node: id}, p)
-			} else if s[0] != '/' {
-				d.name(id, s, p, false)
-			}
-			decoded := chars.DecodePercent(s)
-			if decoded == s {
-				break
-			}
-			s = decoded
-		}
-		i := strings.LastIndexByte(s, '/')
-		if i <= 0 {
-			return
-		}
-		s = s[:i]
-	}
-}
-
-// servesScheme reports whether a child has a template of a scheme, or one that begins with a variable.
-func servesScheme(templates []string, name string) bool {
-	return slices.ContainsFunc(templates, func(t string) bool {
+	return rest, !plainSchemes[name] || slices.ContainsFunc(templates, func(t string) bool {
 		own, _, ok := strings.Cut(t, ":")
 		return ok && strings.EqualFold(own, name) || strings.HasPrefix(t, "{")
 	})
