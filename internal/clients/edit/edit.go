@@ -2,6 +2,8 @@ package edit
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,9 +101,8 @@ func entriesOf(whole Table, at Where) Table {
 			return nil
 		}
 		for _, e := range v {
-			t, ok := e.(Table)
-			if name, named := t.Get(nameKey).(string); ok && named {
-				out = append(out, Member{name, t.Without(nameKey)})
+			if t, ok := e.(Table); ok {
+				out = append(out, Member{nameOf(t), t.Without(nameKey)})
 			}
 		}
 	}
@@ -223,9 +224,18 @@ func pruned(t Table, path []string) Table {
 	return t
 }
 
+// nameless begins what an entry of a list is called that has no name: the rest is
+// made of what it holds.
+const nameless = "#"
+
 func nameOf(v any) string {
 	t, _ := v.(Table)
 	name, _ := t.Get(nameKey).(string)
+	if name == "" && t != nil {
+		text, _ := json.Marshal(plain(t)) // a map's members are sorted
+		sum := sha256.Sum256(text)
+		return nameless + hex.EncodeToString(sum[:6])
+	}
 	return name
 }
 
@@ -311,7 +321,7 @@ func appliedEntry(v any, at Where, c Change) (any, error) {
 	done := false
 	for _, e := range list {
 		t, _ := e.(Table)
-		if t.Get(nameKey) != any(c.Name) {
+		if nameOf(t) != c.Name {
 			out = append(out, e)
 			continue
 		}
@@ -328,6 +338,9 @@ func appliedEntry(v any, at Where, c Change) (any, error) {
 
 // named is an entry of a list.
 func named(name string, t Table) Table {
+	if strings.HasPrefix(name, nameless) {
+		return t
+	}
 	return append(Table{{nameKey, name}}, t.Without(nameKey)...)
 }
 
@@ -526,3 +539,6 @@ func quoted(s string) string {
 	b, _ := json.Marshal(s) // a string always can be
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
 }
+
+// Prune leaves out the tables of a path that hold nothing.
+func Prune(t Table, at Where) Table { return pruned(t, at.Path) }

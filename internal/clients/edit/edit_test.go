@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ func TestEditAndBack(t *testing.T) {
 		"json: disable again":       {JSON, servers, `{"mcpServers": {"x": {"disabled": false}}}`, Change{Kind: Set, Name: "x", Key: "disabled", Value: true}, `{"mcpServers": {"x": {"disabled": true}}}`},
 		"json: list":                {JSON, list, "{\"mcpServers\": [\n  {\"name\": \"x\"}\n]}", Change{Kind: Put, Name: "hub", Value: Table{{"a", true}}}, "{\"mcpServers\": [\n  {\"name\": \"x\"},\n  {\n    \"name\": \"hub\",\n    \"a\": true\n  }\n]}"},
 		"json: list, remove":        {JSON, list, "{\"mcpServers\": [\n  {\"name\": \"x\"},\n  {\"name\": \"y\"}\n]}", Change{Kind: Remove, Name: "x"}, "{\"mcpServers\": [\n  {\"name\": \"y\"}\n]}"},
+		"json: list, no names":      {JSON, list, "{\"mcpServers\": [\n  {\"a\": 1},\n  {\"a\": 2}\n]}", Change{Kind: Remove, Name: nameOf(Table{{"a", json.Number("2")}})}, "{\"mcpServers\": [\n  {\"a\": 1}\n]}"},
 		"toml: empty":               {TOML, codex, "", Change{Kind: Put, Name: "hub", Value: hub}, "[mcp_servers.hub]\ncommand = \"/usr/bin/mcphub\"\nargs = [\"serve\"]\n"},
 		"toml: append":              {TOML, codex, "model = \"x\" # y", Change{Kind: Put, Name: "hub", Value: Table{{"a", true}}}, "model = \"x\" # y\n\n[mcp_servers.hub]\na = true\n"},
 		"toml: inline":              {TOML, codex, "mcp_servers = { x = { command = \"y\" } }\n", Change{Kind: Put, Name: "hub", Value: Table{{"a", true}}}, "mcp_servers = { hub = { a = true }, x = { command = \"y\" } }\n"},

@@ -37,13 +37,7 @@ func itemsOf(v hujson.Value) (items, bool) {
 		out.list = true
 		for _, e := range t.Elements {
 			s := span{start: e.StartOffset, end: e.EndOffset, value: e}
-			if in, ok := itemsOf(e); ok && !in.list {
-				if name := in.find(nameKey); name != nil {
-					if l, ok := name.value.Value.(hujson.Literal); ok {
-						s.name = l.String()
-					}
-				}
-			}
+			s.name = nameOf(fromHuJSON(e))
 			out.spans = append(out.spans, s)
 		}
 	default:
