@@ -29,7 +29,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	if refusal, ok := able.refuses(m); !ok {
 		return refusal
 	}
-	if refusal, ok := s.tasks.mayUse(k, m); !ok {
+	if refusal, ok := s.tasks.MayUse(k, m); !ok {
 		return refusal
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,7 +55,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.tasks.answered(k, m, resp.Answer())
+	return s.tasks.Answered(k, m, resp.Answer())
 }
 
 // able is what the client can be asked for on the way that a question of a

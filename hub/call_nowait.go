@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -269,7 +270,7 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.fail(err)
-	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)):
+	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.converse(result)
@@ -351,9 +352,9 @@ func (c *toolCall) converse(result []byte) {
 
 func (c *toolCall) goOn(result []byte) {
 	ctx := c.talk.ctx
-	if isTask(result) {
+	if tasks.Is(result) {
 		c.ticket.Outcome(resultOf(result, nil))
-		a := c.s.adoptTask(ctx, c.first.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.first.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}

@@ -90,7 +90,7 @@
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them
-// (tasks.go, tasks_given.go).
+// (package tasks).
 //
 // What the protocol does not know passes too, where it belongs to an extension
 // (extensions.go): a request or notification of the client is a Call of the

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -180,7 +181,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.tools().tasks {
-		known = `"` + extensionTasks + `":{}`
+		known = `"` + tasks.Extension + `":{}`
 	}
 	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -130,7 +131,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if len(l.ids) > 0 {
-		if refusal, ok := declaresTasks(at.meta); !ok {
+		if refusal, ok := tasks.Declared(at.meta.caps.shown); !ok {
 			return refusal
 		}
 	}
@@ -259,16 +260,16 @@ func (l *listener) watch(ctx context.Context) (honoured []string) {
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 8)
 	for _, id := range l.ids {
-		t := l.s.tasks.find(id)
-		if t == nil {
+		key, known := l.s.tasks.Find(id)
+		if !known {
 			continue
 		}
-		lease, there := l.s.hub.sup.TryAcquire(t.key)
+		lease, there := l.s.hub.sup.TryAcquire(key)
 		if !there {
 			continue
 		}
 		l.mu.Lock()
-		l.tasks[id] = watched{key: t.key} // from now on it may be told of
+		l.tasks[id] = watched{key: key} // from now on it may be told of
 		l.mu.Unlock()
 		all.Go(func() {
 			defer lease.Release()
@@ -278,7 +279,7 @@ func (l *listener) watch(ctx context.Context) (honoured []string) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if ok {
-				l.tasks[id] = watched{t.key, end}
+				l.tasks[id] = watched{key, end}
 			} else {
 				delete(l.tasks, id)
 			}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -29,7 +30,7 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 		o.h.subs.relay(k, m)
 	case "notifications/message":
 		o.h.logged(ctx, k, m)
-	case methodTaskStatus:
+	case tasks.MethodStatus:
 		o.h.taskTold(k, m)
 	case children.MethodTaskNews:
 		o.h.taskNews(k, m)

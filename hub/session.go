@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -46,7 +47,7 @@ type Session struct {
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
 	tracked tracked
-	tasks   tasks
+	tasks   tasks.Table
 	consent consent // what a human has allowed, or is asked
 	group   recordGroup
 	dones   dones
@@ -130,7 +131,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		err = front(ctx)
 	}
 	s.modern.lot.close()
-	s.tasks.close()
+	s.tasks.Close()
 	cancel()
 	wg.Wait()
 	s.announcer.stop()

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -98,7 +99,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		}
 	case "notifications/progress":
 		s.tracked.progress(m)
-	case methodTaskStatus:
+	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":
 		// Whatever roots its params may hold: they are asked for, never told (R7).

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -135,9 +136,9 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call.
 func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if t.task || lease.Modern() && isTask(a.Result) {
+	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.clientOf(ctx).typed()
-		return s.adoptTask(ctx, lease, a, drop)
+		return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 	}
 	drop()
 	return a
