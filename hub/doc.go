@@ -65,7 +65,7 @@
 //
 // Every requestState is bound to method, params, client and time. What a child is
 // told of a client that it meets before any request, and what a client is told
-// beside its answers, see bridgedCaps and modern_listen.go.
+// beside its answers, see bridgedCaps and package subscribe.
 //
 // # Sharing
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -102,7 +103,7 @@ type Hub struct {
 	seal       *seal.Sealer      // of what clients carry
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   routes
-	subs       subscriptions
+	subs       subscribe.Table
 	desk       desk
 	redefined  redefinitions
 

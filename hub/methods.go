@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -65,7 +66,7 @@ func (s *Session) methodOf(name string) method {
 		return method{purpose: forResource, handshake: (*Session).readResource, modern: (*Session).readResource, asks: true}
 	case "completion/complete":
 		return method{purpose: forCompletion, handshake: (*Session).complete, modern: (*Session).complete}
-	case methodSubscribe, methodUnsubscribe:
+	case subscribe.MethodSubscribe, subscribe.MethodUnsubscribe:
 		return method{purpose: forSubscription, handshake: (*Session).subscribe}
 	case tasks.MethodGet, tasks.MethodCancel:
 		return method{purpose: forTask, handshake: (*Session).aboutTask, modern: (*Session).aboutModernTask, early: true}

@@ -34,9 +34,8 @@ type childState struct {
 
 // modernSide is what a Session has for its modern requests.
 type modernSide struct {
-	lot   lot     // work under way, and of that what waits for the client
-	hears hearing // what the client listens to
-	met   sync.Once
+	lot lot // work under way, and of that what waits for the client
+	met sync.Once
 	// first: what came first that needs children is of this era, and a child that
 	// has both is spoken to in it. It is settled when the session begins, and
 	// written with the session's lock held.

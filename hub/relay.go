@@ -27,7 +27,7 @@ func (o observer) ChildNotification(ctx context.Context, k children.Key, m *json
 	case "notifications/progress":
 		o.h.progress.relay(k, m)
 	case "notifications/resources/updated":
-		o.h.subs.relay(k, m)
+		o.h.subs.Updated(k, m)
 	case "notifications/message":
 		o.h.logged(ctx, k, m)
 	case tasks.MethodStatus:

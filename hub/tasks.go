@@ -89,16 +89,8 @@ func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // taskNews tells the streams that asked for it what has become of a task of a
 // child without a handshake, as it stands. It runs on the child's read loop.
 func (h *Hub) taskNews(k children.Key, m *jsonrpc.Message) {
-	id, ok := jsonrpc.String(m.Param("taskId"))
-	if !ok {
-		return
-	}
 	for _, s := range h.holding(k) {
-		for _, l := range s.modern.hears.each() {
-			if l.hearsOf(k, id) {
-				l.told(m.Method, [][]byte{m.Params})
-			}
-		}
+		s.notifier.Task(k, m)
 		s.tasks.Told(k, m)
 	}
 }
