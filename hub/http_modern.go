@@ -200,9 +200,8 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	if !over && a.Error == nil && prefersEvents(r.Header) {
 		x.flow() // not before: an error has its status
 	}
-	kept := framed{Answer: a}
-	n := f.keep(c, &kept)
-	if a = kept.Answer; !x.finish(a, over) {
+	n := f.keep(c, &a)
+	if !x.finish(a, over) {
 		f.plainModern(w, x, a, statusOf(c.s, m, a), over)
 	}
 	f.drop(c, n)

@@ -46,11 +46,11 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
 		return refusal
 	}
-	c, tried := m.Prepared.(*toolCall) // by tryCall
+	c, tried := m.Prepared.(*toolAttempt) // by tryCall
 	if !tried {
-		c = &toolCall{}
+		c = &toolAttempt{}
 	}
-	c.readBy(s, m, quoted, tool)
+	c.read(s, m, quoted, tool)
 	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.callTool(ctx, m)

@@ -1,10 +1,16 @@
-package children
+package run
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"mcphub/children/spec"
 )
+
+// ErrHung is why a child was stopped that answers nothing.
+var ErrHung = errors.New("hung: it answered neither its calls nor the question whether it is there, and was stopped")
 
 // An UnavailableError says why a child cannot be called, or did not answer:
 // what happened, its last words, and when to try again.
@@ -29,6 +35,12 @@ func (e *UnavailableError) Error() string {
 		fmt.Fprintf(&b, "; the end of its stderr:\n%s", lastLines(e.Stderr, 10))
 	}
 	return b.String()
+}
+
+// Unavailable says why a child cannot be called. What it wrote to stderr is quoted to
+// the session whose own child it is, and to nobody else.
+func Unavailable(s spec.Spec, reason, stderr string, cause error) *UnavailableError {
+	return &UnavailableError{Child: s.Name, Reason: reason, Stderr: stderr, Err: cause, own: s.Share == spec.ShareSession}
 }
 
 // Unwrap returns the cause.

@@ -1,12 +1,12 @@
-package children
+package run
 
 import (
 	"sync"
 	"time"
 )
 
-// leases counts who may call a run.
-type leases struct {
+// Leases counts who may call a run. It may be used from any goroutine.
+type Leases struct {
 	mu      sync.Mutex
 	held    int
 	closing bool
@@ -14,7 +14,7 @@ type leases struct {
 	last    time.Time     // when the last one was given back
 }
 
-func (l *leases) enter() bool {
+func (l *Leases) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
@@ -24,7 +24,8 @@ func (l *leases) enter() bool {
 	return true
 }
 
-func (l *leases) leave() {
+// Leave gives a lease back.
+func (l *Leases) Leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held--; l.held == 0 {
@@ -35,8 +36,11 @@ func (l *leases) leave() {
 	}
 }
 
-// close refuses new leases; idle is closed when the last one has ended.
-func (l *leases) close() {
+// Idle is closed once no lease is given any more and none is held.
+func (l *Leases) Idle() <-chan struct{} { return l.idle }
+
+// Close refuses new leases; Idle is closed when the last one has ended.
+func (l *Leases) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
@@ -48,15 +52,16 @@ func (l *leases) close() {
 	}
 }
 
-func (l *leases) closed() bool {
+// Closed reports whether no lease is given any more.
+func (l *Leases) Closed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closing
 }
 
-// unused returns how long none has been held, since started at the most; 0
+// Unused returns how long none has been held, since started at the most; 0
 // while one is.
-func (l *leases) unused(now, started time.Time) time.Duration {
+func (l *Leases) Unused(now, started time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -68,15 +73,15 @@ func (l *leases) unused(now, started time.Time) time.Duration {
 	return now.Sub(started)
 }
 
-// free reports whether no lease is held.
-func (l *leases) free() bool {
+// Free reports whether no lease is held.
+func (l *Leases) Free() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held == 0 && !l.closing
 }
 
-// closeUnused closes where no lease is held; false where one is.
-func (l *leases) closeUnused() bool {
+// CloseUnused closes where no lease is held; false where one is.
+func (l *Leases) CloseUnused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held > 0 || l.closing {

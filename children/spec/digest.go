@@ -1,4 +1,4 @@
-package children
+package spec
 
 import (
 	"crypto/sha256"
@@ -9,21 +9,20 @@ import (
 	"strconv"
 
 	"mcphub/children/launch"
-	"mcphub/children/modern"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
-// identity is a digest of everything that decides what a child offers, as far
-// as that can be told without starting it: how it is started or reached, what
-// the hub shows it, the era of the clients, and the program. Values of variables and headers go into it and are not to be
-// read out of it. It is "" where the program cannot be found: then nothing is
-// known of the child.
+// Digest is a digest of everything that decides what a child offers, as far as
+// that can be told without starting it: how it is started or reached, what the hub
+// shows it, the era of the clients, and the program. Values of variables and headers
+// go into it, and cannot be read out of it. It is "" where the program cannot be
+// found: then nothing is known of the child.
 //
 // What it cannot see is a package that a launcher fetches anew: for npx and uvx
 // the package argument counts, with the version where that is written.
-func identity(s Spec, m launch.Machine, version string, clients Era, shown []byte) string {
-	traces, err := s.program().Traces(m, s.URL != "")
+func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte) string {
+	traces, err := s.Program().Traces(m, s.URL != "")
 	if err != nil {
 		return ""
 	}
@@ -52,12 +51,12 @@ func identity(s Spec, m launch.Machine, version string, clients Era, shown []byt
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// shown is the raw object of capabilities that an instance is shown which serves
-// a client.
-func shown(s Spec, c modern.Client) []byte {
+// Capabilities is the raw object of capabilities that an instance is shown. client
+// is that of the client which it serves.
+func (s Spec) Capabilities(client []byte) []byte {
 	b := []byte{'{'}
 	if s.Roots != RootsNone {
 		b = append(b, `"roots":{"listChanged":true}`...)
 	}
-	return append(jsonrpc.AppendMembers(b, c.Capabilities, func(name string) bool { return name != "roots" }), '}')
+	return append(jsonrpc.AppendMembers(b, client, func(name string) bool { return name != "roots" }), '}')
 }

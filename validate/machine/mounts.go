@@ -1,4 +1,4 @@
-package validate
+package machine
 
 import (
 	"path"
@@ -18,7 +18,7 @@ type Container struct {
 	Workdir string // in the container, "" where the image decides
 }
 
-// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command (V5). It is nil
+// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command. It is nil
 // for any other command, and for one that runs no container.
 func ReadContainer(command string, args []string) *Container {
 	words := []shell.Argument{{Text: shell.BaseName(command)}}
@@ -74,12 +74,12 @@ func (c *Container) bind(host, target string) {
 	c.Mounts = append(c.Mounts, Mount{Host: host, Container: path.Clean(target)})
 }
 
-// toHost maps an absolute path of the container. ok is false where no mount holds it.
-func (c *Container) toHost(p, cwd string) (string, bool) {
+// ToHost maps an absolute path of the container. ok is false where no mount holds it.
+func (c *Container) ToHost(p, cwd string) (string, bool) {
 	clean := path.Clean(p)
 	bestLen, host := -1, ""
 	for _, m := range c.Mounts {
-		rest, ok := below(m.Container, clean)
+		rest, ok := Below(m.Container, clean)
 		if !ok || len(m.Container) <= bestLen {
 			continue
 		}
@@ -95,8 +95,8 @@ func (c *Container) toHost(p, cwd string) (string, bool) {
 	return host, bestLen >= 0
 }
 
-// below reports whether clean lies at or below dir, and what follows dir.
-func below(dir, clean string) (rest string, ok bool) {
+// Below reports whether clean lies at or below dir, and what follows dir.
+func Below(dir, clean string) (rest string, ok bool) {
 	if dir == clean {
 		return "", true
 	}

@@ -1,12 +1,14 @@
 //go:build unix
 
-package validate
+package machine
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ownedByMe says why what was looked at is not this user's.
@@ -26,3 +28,6 @@ func ownedByAdministrator(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Uid == 0 && info.Mode()&0o022 == 0
 }
+
+// mayWrite reports whether this user may add names to dir. The children run as the same user.
+func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }

@@ -1,4 +1,4 @@
-package children
+package spec
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"mcphub/children/launch"
 )
 
-func TestIdentity(t *testing.T) {
+func TestDigest(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "server")
 	write := func(text string) {
@@ -24,17 +24,17 @@ func TestIdentity(t *testing.T) {
 		return Spec{Name: "a", Command: program, Args: []string{"x", "y"}, Env: map[string]string{"TOKEN": "secret"}, Inherit: []string{"MORE"}}
 	}
 	h := launch.NewMachine([]string{"PATH=" + dir, "MORE=1", "OTHER=1"}, dir, dir)
-	first := identity(base(), h, "v1", EraAuto, nil)
+	first := base().Digest(h, "v1", EraAuto, nil)
 	if first == "" || strings.Contains(first, "secret") {
 		t.Fatal(first)
 	}
-	if identity(base(), h, "v1", EraAuto, nil) != first {
+	if base().Digest(h, "v1", EraAuto, nil) != first {
 		t.Error("not the same twice")
 	}
 	same := base()
 	same.Start, same.Share, same.CallTimeout = StartEager, ShareAll, time.Hour
 	other := launch.NewMachine([]string{"PATH=" + dir, "MORE=1", "OTHER=2"}, dir, dir)
-	if identity(same, other, "v1", EraAuto, nil) != first {
+	if same.Digest(other, "v1", EraAuto, nil) != first {
 		t.Error("what does not touch its offer changed the digest")
 	}
 	seen := map[string]string{first: "base"}
@@ -58,15 +58,15 @@ func TestIdentity(t *testing.T) {
 	} {
 		s := base()
 		change(&s)
-		note(what, identity(s, h, "v1", EraAuto, nil))
+		note(what, s.Digest(h, "v1", EraAuto, nil))
 	}
-	note("version", identity(base(), h, "v2", EraAuto, nil))
-	note("inherited value", identity(base(), launch.NewMachine([]string{"PATH=" + dir, "MORE=2"}, dir, dir), "v1", EraAuto, nil))
+	note("version", base().Digest(h, "v2", EraAuto, nil))
+	note("inherited value", base().Digest(launch.NewMachine([]string{"PATH=" + dir, "MORE=2"}, dir, dir), "v1", EraAuto, nil))
 	write("other size")
-	note("program", identity(base(), h, "v1", EraAuto, nil))
+	note("program", base().Digest(h, "v1", EraAuto, nil))
 	gone := base()
 	gone.Command = filepath.Join(dir, "nothing")
-	if d := identity(gone, h, "v1", EraAuto, nil); d != "" {
+	if d := gone.Digest(h, "v1", EraAuto, nil); d != "" {
 		t.Errorf("a program that is not there has digest %s", d)
 	}
 }

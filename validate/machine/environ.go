@@ -1,4 +1,4 @@
-package validate
+package machine
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // A child writes out the variables that it has, so the hub reads only those: what its own environment holds beyond that
 // (tokens, mostly) is nothing to a child, and a denial must not spell it out.
 
-// passedOn are the variables that every child gets (C7).
+// passedOn are the variables that every child gets.
 var passedOn = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR NODE_EXTRA_CA_CERTS DISPLAY WAYLAND_DISPLAY SSH_AUTH_SOCK DOCKER_HOST PWD OLDPWD")
 
 // passedOnWindows are those that every child there gets as well.
@@ -21,11 +21,7 @@ var passedOnWindows = chars.WordSet("ALLUSERSPROFILE APPDATA COMMONPROGRAMFILES 
 var spokenOf = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR")
 
 // passing lets through the variables that some child gets.
-func passing(getenv func(string) string, children []ChildConfig, windows bool) func(string) string {
-	var inherited []string
-	for i := range children {
-		inherited = append(inherited, children[i].Inherit...)
-	}
+func passing(getenv func(string) string, inherited []string, windows bool) func(string) string {
 	return func(name string) string {
 		upper := strings.ToUpper(name)
 		switch {
@@ -42,14 +38,4 @@ func passing(getenv func(string) string, children []ChildConfig, windows bool) f
 // mayTell reports a variable whose value a denial may show.
 func mayTell(name string) bool {
 	return spokenOf[strings.ToUpper(name)] || strings.HasPrefix(name, "XDG_")
-}
-
-// hush takes the value of a variable out of what a denial shows; the readings keep it, for the operator's eyes.
-func hush(out *Judged) {
-	out.Leads = ""
-	for i := range out.Readings {
-		if out.Readings[i].Err != "" {
-			out.Readings[i].Err = "a variable in it leads to what cannot be resolved"
-		}
-	}
 }
