@@ -86,7 +86,7 @@
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go). What a child asks
 // its client goes to the session whose own child it is, on the way of the request
-// that it belongs to (ask_child.go, in_flight.go), where the client declared that it
+// that it belongs to (ask_child.go, package inflight), where the client declared that it
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -102,7 +103,7 @@ type Hub struct {
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
-	progress   routes
+	progress   inflight.Progress
 	subs       subscribe.Table
 	desk       desk
 	redefined  redefinitions

@@ -46,11 +46,11 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	tracked tracked
-	tasks   tasks.Table
-	consent consent // what a human has allowed, or is asked
-	group   recordGroup
-	dones   dones
+	inFlight inFlights
+	tasks    tasks.Table
+	consent  consent // what a human has allowed, or is asked
+	group    recordGroup
+	dones    dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 

@@ -96,7 +96,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.begin()
 		}
 	case "notifications/progress":
-		s.tracked.progress(m)
+		s.inFlight.Progress(m)
 	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":

@@ -37,8 +37,8 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 	k, token := lease.Key(), tokenOf(m)
 	var own []byte
 	if token != nil {
-		own = s.hub.progress.add(k, s.clientOf(ctx), bytes.Clone(token))
-		defer s.hub.progress.remove(own)
+		own = s.hub.progress.Add(k, s.clientOf(ctx), bytes.Clone(token))
+		defer s.hub.progress.Remove(own)
 	}
 	edits := []edit{{Old: token, With: own}}
 	if responses := m.Param(memberResponses); m.Method == tasks.MethodUpdate && answersRoots(responses) {
