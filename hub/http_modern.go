@@ -32,7 +32,7 @@ func (f *httpFront) principal(owner string) *httpClient {
 		c.modern = true
 		f.host(c, nobody{}, askRoots{nobody{}})
 		c.s.modern.stateless, c.s.modern.bearer, c.s.modern.listeners = true, "token "+owner, f.o.Sessions
-		c.s.consent.once = true // P4: it belongs to no client in particular
+		c.s.approvals.PerCall() // the session belongs to no client in particular
 		f.owners[owner] = c
 		f.live(c)
 	}

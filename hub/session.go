@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -46,11 +47,11 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	inFlight inFlights
-	tasks    tasks.Table
-	consent  consent // what a human has allowed, or is asked
-	group    recordGroup
-	dones    dones
+	inFlight  inFlights
+	tasks     tasks.Table
+	approvals *approval.Queue // what a person has allowed, or is asked
+	group     recordGroup
+	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -99,7 +100,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.bearer = "session " + id
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.group.init(s)
-	s.consent.init()
+	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -176,9 +177,9 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.consent.prune(g)
+		s.approvals.Prune(g.rules())
 		asked := s.broughtSoFar()
-		granted, grants := s.consent.version()
+		granted, grants := s.approvals.Version()
 		s.serve(g, view, first)
 		s.setServed(g, view.Snapshot.Generation(), asked, granted)
 		select {

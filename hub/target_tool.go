@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -97,13 +98,14 @@ func (t *toolTarget) subject() subject {
 	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
 }
 
-func (t *toolTarget) question(*Call) (what, name string, digest, args []byte, mute string) {
+func (t *toolTarget) asked(*Call) approval.Request {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
-	sum := digestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task)
-	return "its tool " + legible(clip(t.tool.remote, 100)), t.tool.remote, sum[:], t.args, ""
+	return approval.Request{
+		Tool: true, Name: t.tool.remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task),
+	}
 }
 
 func (t *toolTarget) anew() { t.tool, t.current = t.listed, false }

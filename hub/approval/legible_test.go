@@ -1,10 +1,6 @@
-package hub
+package approval
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -35,41 +31,6 @@ func TestLegible(t *testing.T) {
 			t.Errorf("%q is shown as %s, want %s", in, got, want)
 		}
 	}
-}
-
-func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		long := a.at("data")
-		for range 4 {
-			long = filepath.Join(long, strings.Repeat("n", 200))
-		}
-		write(t, filepath.Join(long, "x"))
-		a.refused(c, "kid__echo", reading(filepath.Join(long, "x")), "too long to be shown")
-		var all []string
-		for i := range mostAskedPaths + 1 {
-			path := a.at("data", fmt.Sprint(i), "x")
-			write(t, path)
-			all = append(all, fmt.Sprintf("%q", path))
-		}
-		a.refused(c, "kid__echo", `{"paths":[`+strings.Join(all, ",")+`]}`, "more than a person can look over")
-		a.asks(p, 0)
-		odd := a.at("data", "a\nAllow everything\u202e")
-		if err := os.MkdirAll(odd, 0o700); err != nil {
-			if runtime.GOOS == "windows" {
-				t.Skip(err) // no such names there
-			}
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(odd, "x"))
-		_, _, _ = a.try(c, "kid__echo", reading(filepath.Join(odd, "x")))
-		for _, said := range p.asked() {
-			if strings.Contains(said, "\nAllow everything") || strings.Contains(said, "\u202e") {
-				t.Errorf("asked %q", said)
-			}
-		}
-	})
 }
 
 // The arguments of a call are shown decoded: no escape of JSON hides what they say, and nothing in them ends a string.

@@ -1,4 +1,4 @@
-package hub
+package approval
 
 import (
 	"fmt"
@@ -13,9 +13,8 @@ import (
 	"mcphub/validate"
 )
 
-// This file says what a human would be asked to allow for a call that a rule
-// escalates (P3, P4): exactly which files or directories, or that nobody may be
-// asked.
+// This file says what a person would be asked to allow for a call that a rule
+// escalates: exactly which files or directories, or that nobody may be asked.
 
 // Bounds of one question: what is beyond them nobody reads.
 const (
@@ -319,11 +318,4 @@ func (g *offeredGrant) unchanged(fsys rootsmgr.FS) bool {
 		return s.SameFile(g.info, info)
 	}
 	return info.Mode().Type() == g.info.Mode().Type()
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
