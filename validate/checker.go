@@ -16,6 +16,7 @@ import (
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -52,7 +53,7 @@ type Config struct {
 type Checker struct {
 	children map[string]*child
 	shielded []shielded
-	policy   *policy // nil: the boundary alone
+	policy   *policy.Compiled // nil: the boundary alone
 	m        machine.Machine
 	search   detect.Searcher
 }
@@ -108,7 +109,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		protect(p)
 	}
 	for i, p := range cfg.Policy.Protected {
-		dir, hint := c.absoluteDir(p)
+		dir, hint := policy.AbsoluteDir(&c.m, p)
 		text := " is no absolute path"
 		if hint == "" && strings.ContainsAny(p, "*?") {
 			if _, err := c.m.FS.Lstat(c.m.Platform.Clean(dir)); err != nil {
@@ -122,7 +123,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		protect(dir)
 	}
 	var err error
-	if c.policy, err = c.compile(cfg.Policy); err != nil {
+	if c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.bind(cfg))
@@ -222,6 +223,15 @@ func (s *Scan) Certain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f Finding) bool { return !f.Conditional() })
 }
 
+// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
+func (s *Scan) NeedsJudge() bool {
+	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
+		return true
+	}
+	r := s.tool.ruling.Call()
+	return r != nil && r.Then != Allow
+}
+
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
 // *ArgumentsError or a *SchemaError.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
@@ -257,7 +267,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
+	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
@@ -268,10 +278,9 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	}
 	j.m.Within(cwd, &j.secret)
 	if v.Snapshot != nil {
-		j.guard = v.Snapshot.Guard()
-		j.sandbox()
-		j.guard = j.guard.Through(j.m.FS)
+		j.guard = c.policy.WithSandbox(j.m, v.Snapshot.Guard()).Through(j.m.FS)
 	}
+	j.rules = policy.Call{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	j.watch()
 	out.Findings = append(j.all(s.found.Findings), resources...)
 	out.settle(s.tool, w, v)
@@ -296,7 +305,7 @@ func (j *judge) all(findings []Finding) []Judged {
 	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
 	}
-	if j.ruling != nil {
+	if j.rules.Ruling != nil {
 		for i := range list {
 			j.rule(&list[i])
 		}

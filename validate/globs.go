@@ -133,7 +133,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 
 // guarded reports a protected path, or one above it that would be deleted, and likewise the directory of a rule.
 func (g *globber) guarded(p string) bool {
-	if g.j.matchesArea(g.f.Role, p) {
+	if g.j.rules.MatchesArea(g.f.Role, p) {
 		return true
 	}
 	for i := range g.j.watched {

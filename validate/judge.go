@@ -13,6 +13,7 @@ import (
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
 
 // judge decides one call. It lives as long as Judge runs.
@@ -38,12 +39,9 @@ type judge struct {
 	secret    bool            // a variable was written out whose value is nobody's business
 	hinted    []string        // directories among the names that count only under a condition
 
-	ruling *ruling // of the tool; nil where no rule is about it
-	sets   *rootsmgr.AreaSets
-	hits   []bool               // room for those of one candidate
-	late   map[*compiled]string // memo of lateArea
-	odd    map[string]*oddRoot  // memo of oddRootOf
-	named  map[string]bool      // directories beside the roots that the call itself names
+	rules policy.Call         // of the policy, as they are asked about this call
+	odd   map[string]*oddRoot // memo of oddRootOf
+	named map[string]bool     // directories beside the roots that the call itself names
 }
 
 // bases are the directories that a relative path may start from.
@@ -111,10 +109,10 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		}
 	}()
 	each := func(s spelled) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.hard) {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.Hard) {
 			return
 		}
-		var u candidate
+		var u policy.Candidate
 		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
@@ -123,9 +121,12 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			return
 		}
 		counted = true
-		if j.ruling != nil {
-			u.alone = d
-			j.addCandidate(&out, &u, &r)
+		if j.rules.Ruling != nil {
+			if out.candidates == nil {
+				out.candidates = &policy.Candidates{}
+			}
+			u.Alone = d
+			r.kind = j.rules.Add(out.candidates, &u, out.Role, r.Leads)
 		}
 		j.note(&out, r, d)
 	}
@@ -197,6 +198,50 @@ func (j *judge) pathOf(uri string) string {
 	return ""
 }
 
+// rule decides a finding by the rules of the policy; where none is about it, it stays as the boundary has it.
+func (j *judge) rule(out *Judged) {
+	if out.candidates == nil || out.candidates.Hard {
+		return
+	}
+	d := j.rules.Decide(out.candidates)
+	switch {
+	case d.TooMany:
+		out.Code = CodeBudget
+	case d.By == nil:
+		return
+	case d.Decision == Deny:
+		out.Code = CodeRuleDeny
+	case d.Decision == Escalate:
+		out.Code = CodeRuleEscalate
+	case d.Granted:
+		out.Code = CodeGranted
+	default:
+		out.Code = CodeRuleAllow
+	}
+	out.Decision = d.Decision
+	if d.By == nil {
+		return
+	}
+	for i := range out.Readings {
+		out.Readings[i].Asks = d.Asks(out.Readings[i].kind)
+	}
+	out.fired, out.Rule = d.By, d.By.Name
+	if d.Leads != "" {
+		out.Leads = d.Leads
+	}
+}
+
+// join takes in what was found when the same finding was read from other directories.
+func (out *Judged) join(more *Judged) {
+	if out.candidates == nil || more.candidates == nil {
+		return
+	}
+	for i := range more.Readings {
+		more.Readings[i].kind = out.candidates.Take(more.candidates, more.Readings[i].kind)
+	}
+	out.candidates.Join(more.candidates) // of readings that were not kept
+}
+
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
 func (j *judge) note(out *Judged, r Reading, d Decision) {
 	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
@@ -247,7 +292,7 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 }
 
 // unread decides what needs no look at where a path leads: done.
-func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decision, counts, done bool) {
+func (j *judge) unread(f *Finding, s spelled, u *policy.Candidate, r *Reading) (d Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
 			return Allow, false, true
@@ -255,16 +300,16 @@ func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decis
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.v.Open && !j.confined(f.Role) {
-			u.hard = false
+		if s.code == CodeNoBase && j.v.Open && !j.rules.Confined(f.Role) {
+			u.Hard = false
 			return Allow, !f.Conditional(), true
 		}
 		return Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
 	}
 	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
-		u.hard, u.known = false, true
-		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		u.Hard, u.Known = false, true
+		u.Place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return Allow, !f.Relative(), true
 	}
 	return Deny, true, false
@@ -272,10 +317,10 @@ func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decis
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decision, counts bool) {
+func (j *judge) reading(f *Finding, s spelled, u *policy.Candidate) (r Reading, d Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
-	u.hard = true // until it is known where it leads
+	u.Hard = true // until it is known where it leads
 	if d, counts, done := j.unread(f, s, u, &r); done {
 		return r, d, counts
 	}
@@ -283,43 +328,43 @@ func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decis
 	if err == nil && where.Dir && conditional && s.glob == "" {
 		j.keepDir(f, s.path)
 	}
-	u.place, u.known, u.hard = where, where.Path != "", where.Path == ""
+	u.Place, u.Known, u.Hard = where, where.Path != "", where.Path == ""
 	escape := j.describe(&r, &where, err)
 	if where.Path != "" {
 		code := j.protected(f, &where)
 		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // denied in any case: say what can be cured
-			u.hard = true
+			u.Hard = true
 		}
 		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
-			r.Code, u.hard = code, true
+			r.Code, u.Hard = code, true
 			return r, Deny, true
 		}
 		if j.idle(f, s, &where) {
 			return r, Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
+	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.rules.Touches(f.Role, &where) || j.rules.TakesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
-			r.Code, r.Root, u.hard = CodeCeiling, "", true
+			r.Code, r.Root, u.Hard = CodeCeiling, "", true
 			return r, Deny, true
 		}
 		return r, Allow, !f.Relative() || touched
 	}
-	if conditional && !(where.Exists && j.touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
+	if conditional && !(where.Exists && j.rules.Touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
 		return r, Allow, false
 	}
 	if where.Path != "" && j.capped(&where) {
-		r.Code, u.hard = CodeCeiling, true
+		r.Code, u.Hard = CodeCeiling, true
 		return r, Deny, true
 	}
-	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.confined(f.Role)) {
-		r.Code, u.hard = CodeOpen, false
-		return r, Allow, !f.Relative() || u.known && j.touches(f.Role, &where)
+	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
+		r.Code, u.Hard = CodeOpen, false
+		return r, Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
 	}
 	return r, Deny, true
 }

@@ -83,7 +83,7 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
 	t.args.Traits = names.Traits{Role: access.Read}
-	t.ruling = c.policy.ruling(child, method)
+	t.ruling = c.policy.Ruling(child, method)
 	return t, nil
 }
 

@@ -268,7 +268,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out

@@ -13,7 +13,7 @@ import (
 func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
-		v.settleCall(t.CallRule(), w)
+		v.settleCall(t.ruling.Call(), w)
 		if len(v.Findings) > 0 && v.Fired == nil {
 			v.Rule = RuleInside
 		}

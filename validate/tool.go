@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/names"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -17,7 +18,7 @@ type Tool struct {
 	name    string
 	child   *child
 	profile *declare.Profile
-	ruling  *ruling
+	ruling  *policy.Ruling
 	rewrite declare.Rewriting
 	first   bool // relative paths start in the first directory that the server is served
 	args    detect.Tool
@@ -67,7 +68,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.ruling(ch.Name, name)}
+	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil}
 	byName := t.profile == nil
 	t.first = !byName && t.profile.First // a claim of the server's own would take readings away

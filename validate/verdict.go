@@ -3,23 +3,8 @@ package validate
 import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
-
-// Decision is what becomes of a call. The zero value denies.
-type Decision uint8
-
-const (
-	Deny Decision = iota
-	Escalate
-	Allow
-)
-
-func (d Decision) String() string {
-	if d > Allow {
-		d = Deny
-	}
-	return [...]string{"deny", "escalate", "allow"}[d]
-}
 
 // Where describes the child instance that would run the call.
 type Where struct {
@@ -62,9 +47,9 @@ type Judged struct {
 
 	borrowed   bool // it is denied only from a directory that another argument names
 	fired      *Rule
-	candidates *candidates // nil where no rule is about the tool
-	bounds     []string    // of a URI that is outside: the prefixes of its scheme
-	byClient   bool        // a URI, and the client has a say in them
+	candidates *policy.Candidates // nil where no rule is about the tool
+	bounds     []string           // of a URI that is outside: the prefixes of its scheme
+	byClient   bool               // a URI, and the client has a say in them
 }
 
 const maxReadings = 16
@@ -98,3 +83,35 @@ const (
 	RuleUnjudged     = "unjudged"
 	RuleCeiling      = "ceiling"
 )
+
+// ownRules are the names by which the hub says what decided where no rule did.
+var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
+
+// Refused are the paths of a call that was not allowed, as they stand and where
+// they lead.
+func (v *Verdict) Refused() []string {
+	var out []string
+	for i := range v.Findings {
+		if v.Findings[i].Decision != Allow {
+			out = append(out, v.Findings[i].paths()...)
+		}
+	}
+	return out
+}
+
+// whyNot is what the view says to the finding that denied the call.
+func (f *Judged) whyNot(view rootsmgr.View) string { return view.WhyNot(f.paths()...) }
+
+func (f *Judged) paths() []string {
+	out := make([]string, 0, 2*len(f.Readings))
+	for i := range f.Readings {
+		if r := &f.Readings[i]; r.Code != CodeInside {
+			for _, p := range []string{r.Path, r.Leads} {
+				if p != "" {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}

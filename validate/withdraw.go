@@ -6,6 +6,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/policy"
 )
 
 // Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
@@ -20,21 +21,13 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	j := &judge{c: c, m: &c.m, work: budget.New(0), ruling: c.policy.ruling(child, tool)}
-	if j.ruling == nil || !g.File && c.TooWide(g.Path, nil) {
+	ruling := c.policy.Ruling(child, tool)
+	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}
+	j := &judge{c: c, m: &c.m, work: budget.New(0), rules: policy.Call{Ruling: ruling, Machine: &c.m}}
 	j.watch()
-	facts := j.facts(&place)
-	facts.outside = [3]bool{true, true, true}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
-		if j.protected(&Finding{Role: role}, &place) != "" {
-			return true
-		}
-		first := slices.IndexFunc(j.ruling.rules, func(at int32) bool {
-			r := &c.policy.rules[at]
-			return r.roles.Has(role) && j.isAbout(r, &facts, true)
-		})
-		return first < 0 || c.policy.rules[j.ruling.rules[first]].Then == Deny
+		return j.protected(&Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
 	})
 }

@@ -1,4 +1,4 @@
-package validate
+package policy
 
 import (
 	"errors"
@@ -11,17 +11,18 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 )
 
-// PolicyError is what is wrong with one part of a Policy.
-type PolicyError struct {
+// Error is what is wrong with one part of a Policy.
+type Error struct {
 	Rule int      // index in Policy.Rules; -1: the policy itself
 	Key  []string // below the rule, or below the policy: {"if", "paths", "within"}
 	Text string
 	Hint string // what to do; may be ""
 }
 
-func (e *PolicyError) Error() string {
+func (e *Error) Error() string {
 	where := "policy"
 	if e.Rule >= 0 {
 		where = fmt.Sprintf("policy.rules[%d]", e.Rule)
@@ -35,8 +36,9 @@ func (e *PolicyError) Error() string {
 	return where + ": " + e.Text + "; " + e.Hint
 }
 
-// policy is a Policy, compiled. nil adds nothing to the boundary.
-type policy struct {
+// Compiled is a Policy with its directories looked up. It is immutable; nil adds nothing to the boundary.
+type Compiled struct {
+	m       *machine.Machine
 	rules   []compiled
 	areas   *rootsmgr.Areas
 	sandbox *sandbox
@@ -54,25 +56,23 @@ type compiled struct {
 // late reports a directory that was not there when the rule was read: where it leads is only known once it is.
 func (r *compiled) late() bool { return r.area >= 0 && !r.dir.Exists }
 
-// ownRules are the names by which the hub says what decided where no rule did.
-var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
-
-// compile checks a policy and looks up its directories. The error joins a *PolicyError for everything that is wrong.
-func (c *Checker) compile(p Policy) (*policy, error) {
+// Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
+// *Error for everything that is wrong.
+func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error) {
 	if p.Sandbox == "" && len(p.Rules) == 0 {
 		return nil, nil
 	}
 	var errs []error
 	bad := func(rule int, text, hint string, key ...string) {
-		errs = append(errs, &PolicyError{Rule: rule, Key: key, Text: text, Hint: hint})
+		errs = append(errs, &Error{Rule: rule, Key: key, Text: text, Hint: hint})
 	}
-	out := &policy{dirs: map[string]bool{}}
+	out := &Compiled{m: m, dirs: map[string]bool{}}
 	names := map[string]bool{}
 	var dirs []string
 	var of []int
 	for i := range p.Rules {
 		r := p.Rules[i] // a copy: the caller's may change
-		if r.Name == "" || names[r.Name] || slices.Contains(ownRules, r.Name) {
+		if r.Name == "" || names[r.Name] || slices.Contains(reserved, r.Name) {
 			bad(i, fmt.Sprintf("a rule cannot be called %s", chars.Quote(r.Name)), "give it a name that neither another rule nor the hub itself uses", "name")
 		}
 		names[r.Name] = true
@@ -98,7 +98,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 				bad(i, "a role is none of read, write, delete", "", "if", "paths", "roles")
 			}
 			if dir := r.Paths.Within; dir != "" {
-				dir, hint := c.absoluteDir(dir)
+				dir, hint := AbsoluteDir(m, dir)
 				if hint != "" {
 					bad(i, chars.Quote(r.Paths.Within)+" is no absolute directory", hint, "if", "paths", "within")
 				}
@@ -109,7 +109,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 	}
 	var list []rootsmgr.Area
 	var why []error
-	out.areas, list, why = rootsmgr.NewAreas(c.m.FS, dirs)
+	out.areas, list, why = rootsmgr.NewAreas(m.FS, dirs)
 	for i, at := range of {
 		r := &out.rules[at]
 		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
@@ -128,7 +128,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 	}
 	if p.Sandbox != "" {
 		var err error
-		if out.sandbox, err = c.openSandbox(p.Sandbox); err != nil {
+		if out.sandbox, err = openSandbox(m, p.Sandbox); err != nil {
 			bad(-1, err.Error(), "make it a directory of your own: mkdir -m 700", "sandbox")
 		}
 	}
@@ -138,13 +138,13 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 	return out, nil
 }
 
-// absoluteDir expands ~. hint is set where that gives no absolute path.
-func (c *Checker) absoluteDir(dir string) (path, hint string) {
+// AbsoluteDir expands ~. hint is set where that gives no absolute path.
+func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`) {
-		if c.m.Home == "" {
+		if m.Home == "" {
 			return "", "the home folder is not known; write it from the root"
 		}
-		dir = c.m.Home + dir[1:]
+		dir = m.Home + dir[1:]
 	}
 	switch {
 	case rootsmgr.IsFileURI(dir):
@@ -153,7 +153,7 @@ func (c *Checker) absoluteDir(dir string) (path, hint string) {
 		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
 	case strings.HasPrefix(dir, "$"):
 		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
-	case !c.m.Platform.IsAbs(dir):
+	case !m.Platform.IsAbs(dir):
 		return "", "write it from the root or with ~/"
 	}
 	return dir, ""
@@ -169,22 +169,23 @@ func matchesName(patterns []string, name string) bool {
 	})
 }
 
-// ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
+// Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
 // call of it without any. nil where no rule is about it.
-type ruling struct {
-	rules []int32
-	call  *Rule // nil: such a call is allowed
+type Ruling struct {
+	policy *Compiled
+	rules  []int32
+	call   *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
 	confines bool // a directory
 	outside  bool // whether they are outside the boundary; of any rule
 }
 
-// ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
-func (p *policy) ruling(child, tool string) *ruling {
+// Ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
+func (p *Compiled) Ruling(child, tool string) *Ruling {
 	if p == nil {
 		return nil
 	}
-	var out ruling
+	out := Ruling{policy: p}
 	for i := range p.rules {
 		r := &p.rules[i]
 		if !matchesName(r.Servers, child) || !matchesName(r.Tools, tool) {
@@ -203,22 +204,14 @@ func (p *policy) ruling(child, tool string) *ruling {
 	return &out
 }
 
-// CallRule is the rule of the policy that decides a call of the tool in which no path is found, nil where none does:
-// such a call is allowed.
-func (t *Tool) CallRule() *Rule {
-	if t == nil || t.ruling == nil {
+func (r *Ruling) rule(at int32) *compiled { return &r.policy.rules[at] }
+
+// Call is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
+func (r *Ruling) Call() *Rule {
+	if r == nil {
 		return nil
 	}
-	return t.ruling.call
-}
-
-// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
-func (s *Scan) NeedsJudge() bool {
-	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
-		return true
-	}
-	r := s.tool.CallRule()
-	return r != nil && r.Then != Allow
+	return r.call
 }
 
 // sandbox is the directory that is inside every boundary.
@@ -228,15 +221,15 @@ type sandbox struct {
 }
 
 // openSandbox looks at the sandbox as it is now.
-func (c *Checker) openSandbox(given string) (*sandbox, error) {
-	dir, hint := c.absoluteDir(given)
+func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
+	dir, hint := AbsoluteDir(m, given)
 	if hint != "" {
 		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
 	}
-	if err := c.m.OwnDir(dir); err != nil {
+	if err := m.OwnDir(dir); err != nil {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
 	}
-	snap := rootsmgr.NewSnapshot(c.m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
+	snap := rootsmgr.NewSnapshot(m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
 	roots := snap.Roots()
 	if len(roots) != 1 {
 		reason := "it cannot be opened"
@@ -246,10 +239,18 @@ func (c *Checker) openSandbox(given string) (*sandbox, error) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
 	}
 	path := roots[0].Path
-	if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); c.m.Parent(path) == path || err == nil && c.m.Holds(path, home.Path) {
+	if home, err := rootsmgr.Resolve(m.FS, m.Home); m.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
+}
+
+// WithSandbox adds the sandbox to a boundary, as long as it is what it was when the policy was read.
+func (p *Compiled) WithSandbox(m *machine.Machine, boundary *rootsmgr.Guard) *rootsmgr.Guard {
+	if p == nil || p.sandbox == nil || m.OwnDir(p.sandbox.path) != nil {
+		return boundary
+	}
+	return rootsmgr.Union(boundary, p.sandbox.guard)
 }
 
 const sandboxName = "sandbox"
@@ -262,14 +263,11 @@ type Directory struct {
 // grantName is what a directory is called that a human has opened.
 const grantName = "escalation-approved"
 
-// Directories are those that one child is served beside the client's roots (P2), in order: the sandbox; the directories
+// Directories are those that one child is served beside the client's roots in order: the sandbox; the directories
 // of rules that match the child, named after their rule: those that allow, those that escalate where they say so or a
 // grant covers the directory; the grants. One that several rules name comes once. They are not inside the boundary, but
 // for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
-func (c *Checker) Directories(child string, grants []Grant) []Directory {
-	if c == nil || c.policy == nil && len(grants) == 0 {
-		return nil
-	}
+func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 	var list []Directory
 	add := func(path, name string) {
 		if !slices.ContainsFunc(list, func(d Directory) bool { return d.Path == path }) {
@@ -277,9 +275,9 @@ func (c *Checker) Directories(child string, grants []Grant) []Directory {
 		}
 	}
 	granted := func(dir string) bool {
-		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.m.Holds(g.Path, dir) })
+		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && p.m.Holds(g.Path, dir) })
 	}
-	if p := c.policy; p != nil {
+	if p != nil {
 		if p.sandbox != nil {
 			add(p.sandbox.path, sandboxName)
 		}
@@ -308,29 +306,23 @@ type RuleInfo struct {
 	Found bool   // Dir was there when the rule was read
 }
 
-// PolicyInfo is a policy as it is shown to people.
-type PolicyInfo struct {
+// Info is a policy as it is shown to people.
+type Info struct {
 	Sandbox   string // canonical, "" none
 	Rules     []RuleInfo
 	Protected []string // what no rule opens, in every spelling: hub.json, the hub's own folders, policy.protected
 }
 
-// Policy tells what policy is in force; ok is false where there is none.
-func (c *Checker) Policy() (info PolicyInfo, ok bool) {
-	if c == nil {
+// Info tells what policy is in force, but for what is protected; ok is false where there is none.
+func (p *Compiled) Info() (info Info, ok bool) {
+	if p == nil {
 		return info, false
 	}
-	for i := range c.shielded {
-		info.Protected = append(info.Protected, c.shielded[i].spellings...)
+	if p.sandbox != nil {
+		info.Sandbox = p.sandbox.path
 	}
-	if c.policy == nil {
-		return info, false
-	}
-	if s := c.policy.sandbox; s != nil {
-		info.Sandbox = s.path
-	}
-	for i := range c.policy.rules {
-		r := &c.policy.rules[i]
+	for i := range p.rules {
+		r := &p.rules[i]
 		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
 	}
 	return info, true
@@ -370,24 +362,43 @@ func (r *RuleInfo) Condition() string {
 
 // Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
 // lies in some reading; "" for none.
-func (c *Checker) Opens(path string) string {
-	if c == nil || c.policy == nil {
+func (p *Compiled) Opens(path string) string {
+	if p == nil {
 		return ""
 	}
-	place, err := rootsmgr.Resolve(c.m.FS, path)
+	place, err := rootsmgr.Resolve(p.m.FS, path)
 	if err != nil {
 		return ""
 	}
 	in := func(dir string) bool {
-		return c.m.Holds(dir, place.Readings.Lexical) || c.m.Holds(dir, place.Readings.Physical) || c.m.Holds(dir, place.Readings.Cleaned)
+		return p.m.Holds(dir, place.Readings.Lexical) || p.m.Holds(dir, place.Readings.Physical) || p.m.Holds(dir, place.Readings.Cleaned)
 	}
-	if s := c.policy.sandbox; s != nil && in(s.path) {
+	if s := p.sandbox; s != nil && in(s.path) {
 		return s.path
 	}
-	for i := range c.policy.rules {
-		if r := &c.policy.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
+	for i := range p.rules {
+		if r := &p.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
 			return r.dir.Path
 		}
 	}
 	return ""
+}
+
+// Places are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
+func (p *Compiled) Places() (list []string) {
+	if p == nil {
+		return nil
+	}
+	if p.sandbox != nil {
+		list = append(list, p.sandbox.path)
+	}
+	for dir := range p.dirs {
+		list = append(list, dir)
+	}
+	return list
+}
+
+// Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
+func (p *Compiled) Serves(dir string, grants []Grant) bool {
+	return p != nil && p.dirs[dir] || slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
 }

@@ -1,10 +1,26 @@
-package validate
+package policy
 
 import (
 	"strings"
 
 	"mcphub/validate/access"
 )
+
+// Decision is what becomes of a call. The zero value denies.
+type Decision uint8
+
+const (
+	Deny Decision = iota
+	Escalate
+	Allow
+)
+
+func (d Decision) String() string {
+	if d > Allow {
+		d = Deny
+	}
+	return [...]string{"deny", "escalate", "allow"}[d]
+}
 
 // RoleSet is a set of roles. The zero value is empty: it matches and opens nothing.
 type RoleSet uint8
@@ -43,7 +59,7 @@ func (s RoleSet) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Policy is what is decided otherwise than by the boundary (P1). The zero value adds nothing to the boundary.
+// Policy is what is decided otherwise than by the boundary. The zero value adds nothing to the boundary.
 type Policy struct {
 	Sandbox   string   // absolute, or ~/...: a directory inside every boundary; "" none
 	Protected []string // absolute, or ~/...: what no rule opens, beside what is the hub's own

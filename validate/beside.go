@@ -1,0 +1,78 @@
+package validate
+
+import (
+	"slices"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/machine"
+)
+
+// boundless reports that no boundary is known: a sandbox alone makes none.
+func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
+
+// capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
+func (j *judge) capped(p *rootsmgr.Place) bool {
+	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
+		return false // the roots are below it already
+	}
+	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
+	return !lexical || !physical || !cleaned
+}
+
+// touchesName is touches for a name without a slash in a directory.
+func (j *judge) touchesName(f *Finding, s spelled) bool {
+	if !f.Operand || !j.rules.Confined(f.Role) {
+		return false
+	}
+	place, err := rootsmgr.Resolve(j.m.FS, s.path)
+	return err == nil && j.rules.Touches(f.Role, &place)
+}
+
+// beside reports a directory that is served beside the roots: outside the boundary, not where the child works, and not
+// named by the call. A relative path is read from there only where something is there to be opened, or the directory to make it in is: a
+// child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
+// asked about.
+func (j *judge) beside(base string) bool {
+	if base == "" || base == j.w.Cwd || j.named[base] {
+		return false
+	}
+	if !j.c.policy.Serves(base, j.w.Grants) {
+		return false
+	}
+	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	return !inside
+}
+
+// passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
+// that it is served. One that climbs out of that is looked for in the others.
+func (j *judge) passesBy(s spelled) bool {
+	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
+		return false
+	}
+	_, stays := machine.Below(j.m.Platform.Clean(s.base), j.m.Platform.Clean(s.path))
+	return stays
+}
+
+// idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
+// server never comes to.
+func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
+	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if j.passesBy(s) {
+		return true
+	}
+	if p.Exists {
+		return false
+	}
+	if f.Role == access.Read {
+		return true
+	}
+	parent := j.m.Parent(p.Path)
+	if j.m.Holds(parent, s.base) {
+		return true
+	}
+	info, err := j.m.FS.Lstat(parent)
+	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
+}
