@@ -153,14 +153,14 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	if meta.level != 0 {
 		s.hear(ctx, meta.level)
 	}
-	u := &underway{id: string(m.ID), base: context.WithoutCancel(ctx)}
-	p.cancel = u.end
+	end := &jsonrpc.Cancellation{Base: context.WithoutCancel(ctx)}
+	p.cancel = end.End
 	if !p.work(func() jsonrpc.Answer {
-		defer u.free()
-		if a, ok := s.callAndWait(p, u, request); ok {
-			return a.Answer
+		defer end.Free()
+		if a, ok := s.callAndWait(p, end, request); ok {
+			return a
 		}
-		return how.serve(s, withClient(u.context(), p), request, how.modern)
+		return how.serve(s, withClient(end.Context(), p), request, how.modern)
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
 	}
