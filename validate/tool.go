@@ -46,7 +46,7 @@ type definition struct {
 }
 
 // Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
-// it. An error means that the tool must not be offered, and says why (V2).
+// it. An error means that the tool must not be offered, and says why.
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
@@ -87,7 +87,7 @@ func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
 	t := strictjson.New(depth + 4)
 	defer t.Free()
-	if err := t.Walk(def, -1, 0, strictjson.Lenient...); err != nil {
+	if err := t.Walk(def, -1, 0, strictjson.Tolerated...); err != nil {
 		return d, err
 	}
 	if t.Nodes[0].Kind != strictjson.Object {

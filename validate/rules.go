@@ -8,6 +8,50 @@ import (
 	"mcphub/validate/machine"
 )
 
+// rule decides a finding by the rules of the policy; where none is about it, it stays as the boundary has it.
+func (j *judge) rule(out *Judged) {
+	if out.candidates == nil || out.candidates.Hard {
+		return
+	}
+	d := j.rules.Decide(out.candidates)
+	switch {
+	case d.TooMany:
+		out.Code = CodeBudget
+	case d.By == nil:
+		return
+	case d.Decision == Deny:
+		out.Code = CodeRuleDeny
+	case d.Decision == Escalate:
+		out.Code = CodeRuleEscalate
+	case d.Granted:
+		out.Code = CodeGranted
+	default:
+		out.Code = CodeRuleAllow
+	}
+	out.Decision = d.Decision
+	if d.By == nil {
+		return
+	}
+	for i := range out.Readings {
+		out.Readings[i].Asks = d.Asks(out.Readings[i].kind)
+	}
+	out.fired, out.Rule = d.By, d.By.Name
+	if d.Leads != "" {
+		out.Leads = d.Leads
+	}
+}
+
+// join takes in what was found when the same finding was read from other directories.
+func (out *Judged) join(more *Judged) {
+	if out.candidates == nil || more.candidates == nil {
+		return
+	}
+	for i := range more.Readings {
+		more.Readings[i].kind = out.candidates.Take(more.candidates, more.Readings[i].kind)
+	}
+	out.candidates.Join(more.candidates) // of readings that were not kept
+}
+
 // boundless reports that no boundary is known: a sandbox alone makes none.
 func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
 
@@ -21,7 +65,7 @@ func (j *judge) capped(p *rootsmgr.Place) bool {
 }
 
 // touchesName is touches for a name without a slash in a directory.
-func (j *judge) touchesName(f *Finding, s spelled) bool {
+func (j *judge) touchesName(f *Finding, s meaning) bool {
 	if !f.Operand || !j.rules.Confined(f.Role) {
 		return false
 	}
@@ -34,7 +78,7 @@ func (j *judge) touchesName(f *Finding, s spelled) bool {
 // child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
 // asked about.
 func (j *judge) beside(base string) bool {
-	if base == "" || base == j.w.Cwd || j.named[base] {
+	if base == "" || base == j.w.Cwd || j.namedDirs[base] {
 		return false
 	}
 	if !j.c.policy.Serves(base, j.w.Grants) {
@@ -46,7 +90,7 @@ func (j *judge) beside(base string) bool {
 
 // passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
 // that it is served. One that climbs out of that is looked for in the others.
-func (j *judge) passesBy(s spelled) bool {
+func (j *judge) passesBy(s meaning) bool {
 	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
 		return false
 	}
@@ -56,7 +100,7 @@ func (j *judge) passesBy(s spelled) bool {
 
 // idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
 // server never comes to.
-func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
+func (j *judge) idle(f *Finding, s meaning, p *rootsmgr.Place) bool {
 	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
 		return false
 	}

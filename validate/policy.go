@@ -1,0 +1,93 @@
+package validate
+
+import (
+	"slices"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/policy"
+)
+
+// TooWide reports that a directory is too wide to be opened as a whole by a Grant: it is the root of a filesystem,
+// the home folder or one above it, or it holds a protected path or one of others, which are absolute paths. The nil
+// Checker, and a directory that is not absolute, are too wide.
+func (c *Checker) TooWide(dir string, others []string) bool {
+	if c == nil || !c.m.Platform.IsAbs(dir) {
+		return true
+	}
+	dir = c.m.Platform.Clean(dir)
+	if c.m.Parent(dir) == dir {
+		return true
+	}
+	holds := func(p string) bool { return c.m.Holds(dir, p) }
+	if c.m.Home != "" {
+		if holds(c.m.Home) {
+			return true
+		}
+		if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(others, holds) ||
+		slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, holds) })
+}
+
+// Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
+// would still be asked about, or needs no asking any more: nothing protects what it opens, and of the rules that are about
+// it the first does not deny. Where no rule is about it there was nothing to ask, and the boundary has the say. Rules that
+// ask for what lies outside are taken to be about it: it did when it was given.
+func (c *Checker) Upholds(child, tool string, g Grant) bool {
+	if c == nil || c.policy == nil || g.Roles == 0 {
+		return false
+	}
+	place, err := rootsmgr.Resolve(c.m.FS, g.Path)
+	if err != nil || place.Path != g.Path {
+		return false
+	}
+	ruling := c.policy.Ruling(child, tool)
+	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
+		return false
+	}
+	j := &judge{c: c, m: &c.m, work: budget.New(0), rules: policy.Call{Ruling: ruling, Machine: &c.m}}
+	j.watch()
+	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
+		return j.protected(&Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
+	})
+}
+
+// Policy tells what policy is in force, and what is protected; ok is false where there is none.
+func (c *Checker) Policy() (info PolicyInfo, ok bool) {
+	if c == nil {
+		return info, false
+	}
+	info, ok = c.policy.Info()
+	for i := range c.protected {
+		info.Protected = append(info.Protected, c.protected[i].spellings...)
+	}
+	return info, ok
+}
+
+// Directories are those that one child is served beside the client's roots: see [policy.Compiled.Directories].
+func (c *Checker) Directories(child string, grants []Grant) []policy.Directory {
+	if c == nil {
+		return nil
+	}
+	return c.policy.Directories(child, grants)
+}
+
+// Opens returns the directory that the policy opens to some call and in which a path lies in some reading; "" for none.
+func (c *Checker) Opens(path string) string {
+	if c == nil {
+		return ""
+	}
+	return c.policy.Opens(path)
+}
+
+// Places are the directories beside the roots that servers may write in: the sandbox, and what the policy opens.
+func (c *Checker) Places() []string {
+	if c == nil {
+		return nil
+	}
+	return c.policy.Places()
+}
