@@ -21,7 +21,8 @@ const module = "mcphub"
 var allowed = map[string][]string{
 	"rootsmgr/platform":   {},
 	"rootsmgr/pattern":    {"rootsmgr/platform"},
-	"rootsmgr":            {"rootsmgr/pattern", "rootsmgr/platform"},
+	"rootsmgr/guard":      {"rootsmgr/platform"},
+	"rootsmgr":            {"rootsmgr/guard", "rootsmgr/pattern", "rootsmgr/platform"},
 	"validate/strictjson": {"validate/chars"},
 	"validate/schema":     {"validate/budget", "validate/chars", "validate/strictjson"},
 	"validate/access":     {"validate/chars"},
