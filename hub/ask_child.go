@@ -42,7 +42,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	params := m.Params
 	var told sync.WaitGroup
 	if q.token != nil {
-		params = join(splice(params, edit{q.token, q.own}))
+		params = join(splice(params, edit{Old: q.token, With: q.own}))
 		told.Go(func() {
 			for p := range q.news {
 				_ = children.Tell(ctx, "notifications/progress", p)

@@ -96,9 +96,9 @@ func (c *Call) params(own []byte, edits []edit) [][]byte {
 		return c.build(own, edits)
 	}
 	r := &c.request
-	edits = append(edits, edit{r.quoted, jsonrpc.AppendString(nil, r.remote)})
+	edits = append(edits, edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
 	if own != nil {
-		edits = append(edits, edit{r.token, own})
+		edits = append(edits, edit{Old: r.token, With: own})
 	}
 	return splice(r.raw, edits...)
 }

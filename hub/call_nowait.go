@@ -153,12 +153,12 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	a := c.attempt
 	a.name = jsonrpc.AppendString(a.name[:0], a.request.remote)
 	edits := a.edits[:]
-	edits[0] = edit{a.request.quoted, a.name}
+	edits[0] = edit{Old: a.request.quoted, With: a.name}
 	if a.token != nil {
 		c.own = s.hub.progress.add(c.inFlight.key, c.inFlight.to, bytes.Clone(a.token))
-		edits[1] = edit{a.token, c.own}
+		edits[1] = edit{Old: a.token, With: c.own}
 	}
-	params := appendSplice(a.parts[:0], m.Params, edits)
+	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := withClient(context.Background(), c.inFlight.to)
 		c.talk = &talk{judged: join(params)}
@@ -179,7 +179,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	if kept.Arguments {
 		line.Arguments = m.Param("arguments")
 	}
-	a.held = appendAll(a.held[:0], params)
+	a.held = jsonrpc.AppendAll(a.held[:0], params)
 	size := len(a.held)
 	if s.group.Add(line, c); batch == nil {
 		s.group.Flush()

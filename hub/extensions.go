@@ -134,7 +134,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 		return result
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
-	return join(splice(result, edit{caps, append(appendExtensions(b, all, ""), '}')}))
+	return join(splice(result, edit{Old: caps, With: append(appendExtensions(b, all, ""), '}')}))
 }
 
 // speakers returns the children that a method or notification which the protocol
@@ -250,7 +250,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		}
 		all := slices.Clone(edits)
 		if own != nil {
-			all = append(all, edit{token, own})
+			all = append(all, edit{Old: token, With: own})
 		}
 		return splice(m.Params, all...)
 	}}
@@ -273,7 +273,7 @@ func (s *Session) named(c *Catalog, m *jsonrpc.Message, among []string) (child s
 		if was == is {
 			return nil
 		}
-		return []edit{{quoted, jsonrpc.AppendString(nil, is)}}
+		return []edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
 	}
 	if uri, ok := jsonrpc.String(m.Param("uri")); ok {
 		if child, remote := c.ownerOf(uri, among); child != "" {

@@ -198,7 +198,7 @@ func (ts *tracked) progress(m *jsonrpc.Message) {
 		return
 	}
 	select {
-	case q.news <- join(splice(m.Params, edit{token, q.token})):
+	case q.news <- join(splice(m.Params, edit{Old: token, With: q.token})):
 	default:
 	}
 }

@@ -165,7 +165,7 @@ func (p *parley) say(method string, params [][]byte) (outlet, [][]byte) {
 		}
 		if string(r.meta.token) != string(p.token) {
 			whole := join(params)
-			params = splice(whole, edit{jsonrpc.Get(whole, "progressToken"), r.meta.token})
+			params = splice(whole, edit{Old: jsonrpc.Get(whole, "progressToken"), With: r.meta.token})
 		}
 	case "notifications/message":
 		level, ok := levelOf(jsonrpc.Get(join(params), "level"))

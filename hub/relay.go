@@ -87,5 +87,5 @@ func (r *routes) relay(k children.Key, m *jsonrpc.Message) {
 	if !ok || to.key != k {
 		return
 	}
-	to.to.TryNotify(m.Method, splice(m.Params, edit{token, to.token})...)
+	to.to.TryNotify(m.Method, splice(m.Params, edit{Old: token, With: to.token})...)
 }

@@ -178,7 +178,7 @@ func (t *subscriptions) relay(k children.Key, m *jsonrpc.Message) {
 	}
 	t.mu.Unlock()
 	for _, to := range all {
-		to.who.tell(m.Method, splice(m.Params, edit{quoted, jsonrpc.AppendString(nil, to.uri)})...)
+		to.who.tell(m.Method, splice(m.Params, edit{Old: quoted, With: jsonrpc.AppendString(nil, to.uri)})...)
 	}
 }
 

@@ -156,7 +156,7 @@ func (t *toolTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
 func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
 	edits := make([]edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
-		edits = append(edits, edit{t.args[r.Start:r.End], r.With})
+		edits = append(edits, edit{Old: t.args[r.Start:r.End], With: r.With})
 		s.log.Info().Str("child", t.tool.child).Str("tool", t.tool.remote).Str("argument", shown(r.Pointer, 200)).
 			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}

@@ -206,10 +206,10 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		own = s.hub.progress.add(t.key, s.clientOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.remove(own)
 	}
-	edits := []edit{{token, own}}
+	edits := []edit{{Old: token, With: own}}
 	if responses := m.Param(memberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
 		roots, served := lease.Roots()
-		edits = append(edits, edit{responses, withRoots(responses, roots, served)})
+		edits = append(edits, edit{Old: responses, With: withRoots(responses, roots, served)})
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, t.key, nil)
 	if m.Method == methodTaskResult {

@@ -80,7 +80,7 @@ func (ts *tasks) own(k children.Key, a jsonrpc.Answer) jsonrpc.Answer {
 		return a
 	}
 	list := append(append([]byte{'['}, bytes.Join(mine, []byte{','})...), ']')
-	return jsonrpc.Answer{Result: join(splice(a.Result, edit{old, list})), Release: a.Release}
+	return jsonrpc.Answer{Result: join(splice(a.Result, edit{Old: old, With: list})), Release: a.Release}
 }
 
 // clientTold passes on what the client tells of a task that it made for a child.
