@@ -19,6 +19,7 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
+	"internal/redact":       {"internal/nesting"},
 	"rootsmgr/platform":     {},
 	"rootsmgr/pattern":      {"rootsmgr/platform"},
 	"rootsmgr/guard":        {"rootsmgr/platform"},
@@ -35,7 +36,7 @@ var allowed = map[string][]string{
 	"validate":              {"internal/resource", "rootsmgr", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/uri"},
 	"internal/guardian":     {"internal/proctree"},
 	"internal/jsonrpc":      {"internal/rawio", "internal/printable"},
-	"internal/audit":        {"internal/rawio", "internal/nesting"},
+	"internal/audit":        {"internal/rawio", "internal/nesting", "internal/redact"},
 	"internal/config":       {"internal/nesting", "internal/resource"},
 	"internal/files":        {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":       {"internal/jsonrpc"},
@@ -52,17 +53,17 @@ var allowed = map[string][]string{
 	"children/spec":         {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr"},
 	"children/run":          {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":              {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "rootsmgr"},
-	"hub":                   {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "hub/approval"},
+	"hub":                   {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "hub/approval", "internal/redact"},
 	"internal/admin":        {"hub", "internal/proctree", "hub/approval"},
 	"internal/setup":        {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "hub/approval"},
 	"hub/approval":          {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":      {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
-	"internal/replay":       {"validate", "internal/audit"},
+	"internal/replay":       {"validate", "internal/audit", "internal/redact"},
 	"internal/client":       {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
 	"internal/clients/edit": {"internal/nesting"},
-	"internal/clients":      {"internal/clients/edit", "internal/clients", "internal/config", "internal/audit"},
+	"internal/clients":      {"internal/clients/edit", "internal/config", "internal/redact"},
 	"cmd/mcphub": {"hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config",
-		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/stdio"},
+		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/stdio", "internal/redact"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }
