@@ -112,6 +112,15 @@ func (h *Hub) newSession() *Session {
 	return s
 }
 
+// asksForRoots has the session ask its client for its roots, which stay under a
+// ceiling where that is not nil.
+func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
+	cfg := &s.hub.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling, settings.Places = ceiling, s.places
+	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+}
+
 // run serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
 func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {

@@ -289,7 +289,7 @@ func (s *Session) leaseOf(ctx context.Context, k children.Key) (*children.Lease,
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.clientOf(ctx).lend()()
+	defer s.clientOf(ctx).Lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)

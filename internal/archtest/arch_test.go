@@ -41,7 +41,8 @@ var allowed = map[string][]string{
 	"children/limits":     {},
 	"children/served":     {"children/link", "internal/jsonrpc", "rootsmgr"},
 	"children":            {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/served", "internal/jsonrpc", "rootsmgr"},
-	"hub":                 {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
+	"hub/httpfront":       {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
+	"hub":                 {"hub/httpfront", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":      {"hub", "internal/proctree"},
 	"internal/setup":      {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit"},
 	"internal/service":    {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
@@ -61,7 +62,7 @@ var fenced = []struct {
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
 	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "hub/httpfront", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
 )
 
 // This file compares the headers of a request with its body (2026-07-28,
@@ -42,7 +43,7 @@ var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", key
 // where none is.
 func twice(h http.Header) string {
 	for i, key := range onceKeys {
-		if len(h[key]) > 1 && (i < 3 || !headerModern(h)) {
+		if len(h[key]) > 1 && (i < 3 || !headerInline(h)) {
 			return key
 		}
 	}
@@ -65,12 +66,12 @@ func refuseMismatch(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// headerModern reports whether the headers alone make a request one of the era
+// headerInline reports whether the headers alone make a request one of the era
 // without a handshake: they name a version that no handshake agrees on, one that
 // is not served included.
-func headerModern(h http.Header) bool {
+func headerInline(h http.Header) bool {
 	for _, v := range h[keyProtocol] {
-		if v != "" && !slices.Contains(legacyVersions, v) {
+		if v != "" && !slices.Contains(handshakeVersions, v) {
 			return true
 		}
 	}
@@ -81,7 +82,7 @@ func headerModern(h http.Header) bool {
 // of a modern request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
 func checkVersion(h http.Header, m *jsonrpc.Message) error {
-	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), metaVersion))
+	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
 	said, err := single(h, headerProtocol)
 	switch {
 	case err != nil:
@@ -89,7 +90,7 @@ func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	case said == "":
 		return mismatch(headerProtocol, "is missing: it has to name the version that _meta names")
 	case named && said != version:
-		return mismatch(headerProtocol, "is %q and _meta names %q", shown(said, 40), shown(version, 40))
+		return mismatch(headerProtocol, "is %q and _meta names %q", printable.Escape(said, 40), printable.Escape(version, 40))
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	case method == "":
 		return mismatch(mcp.HeaderMethod, "is missing: it has to be the method of the body")
 	case method != m.Method:
-		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", shown(method, 100), shown(m.Method, 100))
+		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", printable.Escape(method, 100), printable.Escape(m.Method, 100))
 	}
 	return checkName(h, m)
 }
@@ -129,7 +130,7 @@ func checkName(h http.Header, m *jsonrpc.Message) error {
 	case !present:
 		return mismatch(mcp.HeaderName, "is missing: it has to be what stands at /params/%s", member)
 	case said != name:
-		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", shown(said, 100), shown(name, 100), member)
+		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
 	}
 	return nil
 }
@@ -171,12 +172,12 @@ func checkMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
 		where := "/params/arguments/" + strings.Join(p.Path, "/")
 		switch {
 		case value == nil && present:
-			return mismatch(p.Header, "is there, and the body has nothing at %s", shown(where, 200))
+			return mismatch(p.Header, "is there, and the body has nothing at %s", printable.Escape(where, 200))
 		case value == nil:
 		case !present:
-			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", shown(where, 200))
+			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", printable.Escape(where, 200))
 		case !mirror.Same(said, value):
-			return mismatch(p.Header, "is %q, which is not what stands at %s", shown(said, 100), shown(where, 200))
+			return mismatch(p.Header, "is %q, which is not what stands at %s", printable.Escape(said, 100), printable.Escape(where, 200))
 		}
 	}
 	return nil

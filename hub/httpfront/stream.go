@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ const (
 	streamAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
 	streamReplay  = 64 << 10         // written and kept, should the client ask for it again
 	heartbeat     = 15 * time.Second // of a stream on which nothing happens
-	writePatience = 30 * time.Second // without the client taking anything
-	writeChunk    = 256 << 10        // written under one writePatience
+	writeTimeout  = 30 * time.Second // without the client taking anything
+	writeChunk    = 256 << 10        // written under one writeTimeout
 )
 
 // A stream is an ordered flow of events to one client. What is put in stays
@@ -324,7 +324,7 @@ func (o *eventWriter) flush() bool { return o.c.Flush() == nil }
 func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bool {
 	for len(b) > 0 {
 		n := min(len(b), writeChunk)
-		_ = c.SetWriteDeadline(time.Now().Add(writePatience))
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(b[:n]); err != nil {
 			return false
 		}
@@ -349,21 +349,5 @@ func frameOf(id []byte, method string, params [][]byte) event {
 	return event{parts: [][]byte{append(b, '}')}}
 }
 
-// The fixed parts of a frame that answers a request.
-var (
-	partID     = []byte(`{"jsonrpc":"2.0","id":`)
-	partResult = []byte(`,"result":`)
-	partError  = []byte(`,"error":`)
-	partEnd    = []byte("}")
-)
-
-// answerParts are the parts of the frame that answers a request.
-func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
-	switch {
-	case a.Result != nil:
-		return [...][]byte{partID, id, partResult, a.Result, partEnd}
-	case a.Error != nil:
-		return [...][]byte{partID, id, partError, a.Error, partEnd}
-	}
-	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
-}
+// spare reports whether half of the session's room is free.
+func (st *stream) spare() bool { return st.waiting.Load() <= streamWaiting/2 }
