@@ -187,27 +187,37 @@ func (s *Session) serveRoots(ctx context.Context) {
 		}
 	}
 	for first := true; ; first = false {
-		g := s.hub.inForce()
-		updates := s.roots.Updates()
-		view := s.roots.View()
-		if ctx.Err() != nil {
-			return // what a session knows when it has ended is no change of its roots
-		}
-		s.consent.prune(g)
-		asked := s.broughtSoFar()
-		granted, grants := s.consent.version()
-		s.serve(g, view, first)
-		s.setServed(g, view.Snapshot.Generation(), asked, granted)
+		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
 		case <-s.modern.turned:
 		case <-s.yielded:
 		case <-grants:
-		case <-g.next:
+		case <-next:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// serveRootsNow serves the roots as they stand. The channels tell when to do so
+// again. It is a function of its own because a session waits without its variables:
+// the stack of an idle session stays small.
+//
+//go:noinline
+func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	g := s.hub.inForce()
+	updates = s.roots.Updates()
+	view := s.roots.View()
+	if ctx.Err() != nil {
+		return // what a session knows when it has ended is no change of its roots
+	}
+	s.consent.prune(g)
+	asked := s.broughtSoFar()
+	granted, grants := s.consent.version()
+	s.serve(g, view, first)
+	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	return updates, grants, g.next
 }
 
 func (s *Session) setServed(g *generation, generation, brought, granted uint64) {

@@ -303,7 +303,7 @@ func (f *front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		return
 	}
 	c.session = f.hub.Open(f.caller(owner), c)
-	f.run(c, c.session.Run)
+	f.run(c)
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)

@@ -30,7 +30,7 @@ func (f *front) inlineClient(owner string) *Client {
 		c = newClient("", owner, f.hub.Limits().Calls, &f.slow)
 		c.inline = f.hub.OpenInline(f.caller(owner), f.o.Sessions)
 		f.inline[owner] = c
-		f.run(c, c.inline.Run)
+		f.run(c)
 	}
 	if !c.enter() {
 		return nil

@@ -14,9 +14,13 @@ func (f *front) caller(owner string) Caller {
 
 // run runs the session of a client until that is cancelled. The caller is one of
 // f.running, so nobody has waited for them yet.
-func (f *front) run(c *Client, session func(context.Context)) {
+func (f *front) run(c *Client) {
+	var session interface{ Run(context.Context) } = c.inline
+	if c.inline == nil {
+		session = c.session
+	}
 	f.running.Go(func() {
-		session(c.ctx)
+		session.Run(c.ctx)
 		f.forget(c)
 		c.close()
 	})
