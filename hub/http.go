@@ -57,7 +57,7 @@ func (f httpSessions) Open(who httpfront.Caller, c *httpfront.Client) httpfront.
 func (f httpSessions) OpenInline(who httpfront.Caller, listeners int) httpfront.InlineSession {
 	s := f.session(who, nobody{})
 	s.modern.stateless, s.modern.bearer, s.modern.listeners = true, "token "+who.Name, listeners
-	s.consent.once = true // the session belongs to no client in particular
+	s.approvals.PerCall() // the session belongs to no client in particular
 	return inlineSession{s}
 }
 
@@ -112,7 +112,7 @@ func (s inlineSession) Notify(m *jsonrpc.Message) {
 }
 
 func (s inlineSession) Busy() bool { return s.modern.lot.busy() }
-func (s inlineSession) HangUp()    { s.modern.hears.hangUp() }
+func (s inlineSession) HangUp()    { s.notifier.HangUp() }
 
 // An inlineRequest is one request of the modern era that was read.
 type inlineRequest struct {
