@@ -19,16 +19,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// A Token admits one client. Its Secret is what the client sends as a bearer
-// token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
-// client may touch: absolute paths, and patterns of them.
-type Token struct {
-	Name   string
-	Secret string
-	Roots  []rootsmgr.Entry
-}
-
-// A admission decides who may speak to the HTTP front at all: by the name the
+// An admission decides who may speak to the HTTP front at all: by the name the
 // request was sent to, by the page it comes from, by its token.
 type admission struct {
 	hosts   map[string]bool // lower case, as listed

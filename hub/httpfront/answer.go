@@ -1,14 +1,19 @@
 package httpfront
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"mcphub/internal/jsonrpc"
 )
 
 // This file writes answers that are no stream.
+
+const (
+	writeTimeout = 30 * time.Second // without the client taking anything
+	writeChunk   = 256 << 10        // written under one writeTimeout
+)
 
 // The fixed parts of a frame that answers a request.
 var (
@@ -27,34 +32,6 @@ func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
 		return [...][]byte{partID, id, partError, a.Error, partEnd}
 	}
 	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
-}
-
-// keep counts an answer that is about to be written, until drop: what clients
-// call for and do not read is held, all together, up to as much as their bodies.
-// One that there is no room for becomes an error, but not the only one.
-func (f *front) keep(c *Client, a *jsonrpc.Answer) (n int64) {
-	n = int64(len(a.Result) + len(a.Error))
-	if n <= smallBody {
-		return 0
-	}
-	frame := int64(f.hub.Limits().Frame)
-	own, all := c.unread.Add(n), f.unread.Add(n)
-	if all == n || own <= heldBodies*frame && all <= allBodies*frame {
-		return n
-	}
-	f.drop(c, n)
-	if a.Release != nil {
-		a.Release()
-	}
-	*a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
-	return 0
-}
-
-func (f *front) drop(c *Client, n int64) {
-	if n > 0 {
-		c.unread.Add(-n)
-		f.unread.Add(-n)
-	}
 }
 
 // refuse answers with a status and a JSON-RPC error without an id.
@@ -111,4 +88,17 @@ func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 			return
 		}
 	}
+}
+
+// writeChunks writes to a client that may be slow but must go on taking.
+func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bool {
+	for len(b) > 0 {
+		n := min(len(b), writeChunk)
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(b[:n]); err != nil {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
 }

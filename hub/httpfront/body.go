@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -17,15 +16,6 @@ import (
 
 // greeting is the longest message, in bytes, of whoever is of no session.
 const greeting = 1 << 20
-
-// How many frames of the greatest length the requests of one session may fill,
-// all together, and those of all: of each only what is beyond smallBody counts
-// there, so that nobody's small requests wait for anybody's large ones.
-const (
-	heldBodies = 4
-	allBodies  = 2 * heldBodies
-	smallBody  = 64 << 10
-)
 
 // message reads the one message of a POST, bounded in size and time; c is nil
 // where there is no session yet. A batch, where the session has those, comes as it
@@ -126,39 +116,4 @@ func readBody(r io.Reader, length int64) ([]byte, error) {
 		}
 		parts = append(parts, part)
 	}
-}
-
-var errHeld = errors.New("the requests that are being read or served hold too much already")
-
-// holding counts what is read for a session, and for all, while it is being
-// read: what a request says of its own length binds nobody.
-type holding struct {
-	r     io.Reader
-	c     *Client // nil: none yet
-	all   *atomic.Int64
-	frame int64 // bytes of the longest message
-	n     int64
-}
-
-func (h *holding) Read(b []byte) (int, error) {
-	n, err := h.r.Read(b)
-	before := h.large()
-	h.n += int64(n)
-	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
-		return 0, errHeld
-	}
-	if more := h.large() - before; more > 0 && h.all.Add(more) > allBodies*h.frame {
-		return 0, errHeld
-	}
-	return n, err
-}
-
-// large is what counts among all.
-func (h *holding) large() int64 { return max(h.n-smallBody, 0) }
-
-func (h *holding) release() {
-	if h.c != nil {
-		h.c.held.Add(-h.n)
-	}
-	h.all.Add(-h.large())
 }

@@ -60,7 +60,7 @@ type clientTables struct {
 	lastID   uint64    // of the hub's own requests
 	lastFlow uint64    // of streams
 	open     int       // connections
-	listens  int       // of them that listen, in the modern era
+	listens  int       // of them that listen, inline
 	busy     bool      // there is a connection, a request or a listener
 	used     time.Time // when there was one last
 }

@@ -19,6 +19,7 @@ import (
 // A fakeHub serves sessions whose tools do what the tests of the front need.
 type fakeHub struct {
 	limits Limits
+	inline InlineRequest // what every inline request is; nil: each is refused
 
 	mu      sync.Mutex
 	clients []*Client // whose sessions run
@@ -36,7 +37,7 @@ func (h *fakeHub) Inline(m *jsonrpc.Message) bool {
 
 func (h *fakeHub) Open(_ Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
 
-func (h *fakeHub) OpenInline(Caller, int) InlineSession { return fakeInline{} }
+func (h *fakeHub) OpenInline(Caller, int) InlineSession { return fakeInline{h} }
 
 // open are the clients whose sessions run.
 func (h *fakeHub) open() []*Client {
@@ -123,12 +124,11 @@ func progress(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message, args []by
 	return jsonrpc.ResultAnswer([]byte(`{"done":true}`))
 }
 
-// fakeInline refuses everything.
-type fakeInline struct{}
+type fakeInline struct{ hub *fakeHub }
 
 func (fakeInline) Run(ctx context.Context) { <-ctx.Done() }
-func (fakeInline) Read(*jsonrpc.Message) (InlineRequest, jsonrpc.Answer, bool) {
-	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "fake"), false
+func (s fakeInline) Read(*jsonrpc.Message) (InlineRequest, jsonrpc.Answer, bool) {
+	return s.hub.inline, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "fake"), s.hub.inline != nil
 }
 func (fakeInline) Notify(*jsonrpc.Message) {}
 func (fakeInline) Busy() bool              { return false }

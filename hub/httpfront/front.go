@@ -21,38 +21,13 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Options shape the front. The zero value serves loopback names without a token,
-// with the default bounds.
-type Options struct {
-	Hosts    []string      // more names by which clients may call, with or without a port
-	Origins  []string      // web pages that may call
-	Tokens   []Token       // who may call; none: whoever reaches the address
-	Sessions int           // at a time; 0: 1000
-	StateKey []byte        // what the hub seals requestState with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
-	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
-	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
-	Log      zerolog.Logger
-}
-
 const (
-	headerSession  = "Mcp-Session-Id"
-	headerProtocol = "MCP-Protocol-Version"
-	headerLast     = "Last-Event-ID"
-
-	headerTime  = 10 * time.Second // for the head of a request
-	bodyTime    = 60 * time.Second // for head and body
-	keepAlive   = 2 * time.Minute  // of a connection without a request
-	upgradeTime = 5 * time.Second  // a request that takes longer is answered as a stream, which shows life
-	endpoint    = "/mcp"
-	maxHeader   = 64 << 10
-
-	// inlineVersion is the version of the era without a handshake.
-	inlineVersion = mcp.ProtocolVersion20260728
-	methodListen  = "subscriptions/listen"
+	headerTime = 10 * time.Second // for the head of a request
+	bodyTime   = 60 * time.Second // for head and body
+	keepAlive  = 2 * time.Minute  // of a connection without a request
+	endpoint   = "/mcp"
+	maxHeader  = 64 << 10
 )
-
-// handshakeVersions are those of the era of the handshake.
-var handshakeVersions = mcp.LegacyProtocolVersions()
 
 // A front serves one listener.
 type front struct {

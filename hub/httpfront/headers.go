@@ -19,6 +19,18 @@ import (
 // such checks too, but folds the case of members, takes the first of two
 // headers, reads "0x2a" as 42 and lets pass what it cannot read.
 
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+	headerLast     = "Last-Event-ID"
+
+	// inlineVersion is the version of the era without a handshake.
+	inlineVersion = mcp.ProtocolVersion20260728
+)
+
+// handshakeVersions are those of the era of the handshake.
+var handshakeVersions = mcp.LegacyProtocolVersions()
+
 // Keys of http.Header: what is looked up in every request need not be spelled
 // anew each time.
 var (
@@ -36,7 +48,7 @@ func sessionNamed(h http.Header) string {
 
 // onceKeys are headers that say whose a request is, and how it is to be read.
 // Whoever stands before the hub may have gone by another of two. The first three
-// count in both eras; of the others the modern one has rules of its own.
+// count in both eras; of the others the one without a handshake has rules of its own.
 var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(headerLast)}
 
 // twice is the first header that may be there once and is there more often; ""
@@ -79,7 +91,7 @@ func headerInline(h http.Header) bool {
 }
 
 // checkVersion compares the version that the headers name with that of the body
-// of a modern request. A body that names none is left to whoever reads _meta:
+// of an inline request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
 func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
@@ -95,7 +107,7 @@ func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	return nil
 }
 
-// checkMethod compares the headers that mirror the method of a modern request,
+// checkMethod compares the headers that mirror the method of an inline request,
 // and what it is about.
 func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	method, err := single(h, mcp.HeaderMethod)

@@ -17,6 +17,8 @@ import (
 // of: all requests of one token go through one InlineSession, which is made by the
 // first and ends when nobody uses it.
 
+const methodListen = "subscriptions/listen"
+
 // inlineClient finds what serves the inline requests of a token, and enters it;
 // nil where there is none and the front is closing, or no room in it.
 func (f *front) inlineClient(owner string) *Client {

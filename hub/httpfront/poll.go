@@ -2,35 +2,14 @@ package httpfront
 
 import (
 	"context"
-	"time"
 )
 
 // This file is about the polling of streams (2025-11-25, Sending Messages to the Server, 6; SEP-1699).
-
-// retryTime is how long a client whose connection ended waits before it comes
-// back for the rest of a stream.
-const retryTime = time.Second
 
 // polls reports whether the connection of the reply may end before the
 // reply does: the client was told where to go on and comes back.
 func (x *Reply) polls() bool {
 	return x.poll > 0 && x.events && primes(x.protocol)
-}
-
-// detach serves the request of a client that polls on a goroutine of its own, which
-// may take longer than the connection lasts. It returns when either has ended;
-// release is called when the request has.
-func (f *front) detach(x *Reply, release, serve func()) {
-	ended := make(chan struct{})
-	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
-		defer release()
-		defer close(ended)
-		serve()
-	})
-	select {
-	case <-ended:
-	case <-x.left:
-	}
 }
 
 // write writes the stream to the connection of the POST, as long as that lasts.
@@ -56,7 +35,7 @@ func (x *Reply) gone() bool {
 	select {
 	case <-x.left:
 		return true
-	default: // also where the Reply does not poll
+	default: // also where the reply does not poll
 		return false
 	}
 }

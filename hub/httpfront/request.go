@@ -46,6 +46,22 @@ func (f *front) request(w http.ResponseWriter, r *http.Request, c *Client, m *js
 	return false
 }
 
+// detach serves the request of a client that polls on a goroutine of its own, which
+// may take longer than the connection lasts. It returns when either has ended;
+// release is called when the request has.
+func (f *front) detach(x *Reply, release, serve func()) {
+	ended := make(chan struct{})
+	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
+		defer release()
+		defer close(ended)
+		serve()
+	})
+	select {
+	case <-ended:
+	case <-x.left:
+	}
+}
+
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
 func (f *front) serveRequest(w http.ResponseWriter, x *Reply, u *underway, m *jsonrpc.Message, prefers bool) {

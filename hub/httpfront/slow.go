@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// upgradeTime is how long a request takes before it is answered as a stream, which
+// shows life.
+const upgradeTime = 5 * time.Second
+
 // slowReplies notices requests that take longer than upgradeTime. All wait equally
 // long, so they stand in the order in which they came and one timer serves them
 // all: a timer for each would have to wake the poller with every call.
