@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bytes"
@@ -10,21 +10,19 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// An exchange is one request of the client and everything that is said on its
-// account. It is the peer of whatever the request causes. The goroutine of the
-// POST serves the request; what has to be said before the answer opens a stream,
-// written by a goroutine of its own.
-type exchange struct {
-	c        *httpClient
-	client   handshakeClient // who made the request, unless of the modern era
-	lost     bool            // what was said is not kept for who comes back: the modern era
+// A Reply is the answer to one request of a client, and everything that is said on
+// its account. The goroutine of the POST serves the request; what has to be said
+// before the answer opens a stream, written by a goroutine of its own.
+type Reply struct {
+	c        *Client
 	id       []byte          // raw
 	events   bool            // the client takes a stream of events as the answer
+	unkept   bool            // what was said is not kept for a client that comes back
 	ctx      context.Context // of the connection
 	w        http.ResponseWriter
 	protocol string
-	began    time.Time
-	late     lateness
+	started  time.Time
+	slow     slowPlace
 	poll     time.Duration // its connection lasts no longer; 0: as long as the request
 	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
@@ -34,21 +32,22 @@ type exchange struct {
 	written chan struct{} // closed when nothing writes to w any more; nil without a stream
 }
 
-func newExchange(c *httpClient, id []byte, events bool) *exchange {
-	x := &exchange{c: c, id: id, events: events}
-	x.client = handshakeClient{x, c.s}
-	return x
+// start gives the reply the connection that its request came on.
+func (x *Reply) start(ctx context.Context, w http.ResponseWriter, protocol string) {
+	x.ctx, x.w, x.protocol, x.started = ctx, w, protocol, time.Now()
+	x.c.slow.add(x)
 }
 
-// begin gives the exchange the connection that its request came on.
-func (x *exchange) begin(ctx context.Context, w http.ResponseWriter, protocol string) {
-	x.ctx, x.w, x.protocol, x.began = ctx, w, protocol, time.Now()
-	x.c.watch.add(x)
+// extendWrite gives an answer that comes late its time to be written.
+func (x *Reply) extendWrite(w http.ResponseWriter) {
+	if time.Since(x.started) > writeTimeout/2 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	}
 }
 
-// tarry notes that the answer takes its time: the time for reading the request
-// no longer counts, and the client is shown that there is life.
-func (x *exchange) tarry() {
+// late notes that the answer takes its time: the time for reading the request no
+// longer counts, and the client is shown that there is life.
+func (x *Reply) late() {
 	x.mu.Lock()
 	if !x.over && !x.gone() { // else the connection serves another request
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
@@ -57,9 +56,9 @@ func (x *exchange) tarry() {
 	x.flow()
 }
 
-// flow returns the stream of the exchange, opened now if need be; nil where
+// flow returns the stream of the reply, opened now if need be; nil where
 // there can be none.
-func (x *exchange) flow() *stream {
+func (x *Reply) flow() *stream {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -70,7 +69,7 @@ func (x *exchange) flow() *stream {
 	case x.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
 		return nil
 	}
-	if x.lost {
+	if x.unkept {
 		x.st = newStream("", &x.c.unsent)
 	} else {
 		x.st = x.c.flow()
@@ -83,8 +82,8 @@ func (x *exchange) flow() *stream {
 // finish answers the request on its stream, which ends, and returns when that
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
-func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
-	x.c.watch.remove(x)
+func (x *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
+	x.c.slow.remove(x)
 	x.mu.Lock()
 	x.over = true
 	st := x.st
@@ -98,7 +97,7 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 	}
 	st.end()
 	<-x.written
-	if x.lost {
+	if x.unkept {
 		st.drop()
 	} else {
 		x.c.finish(st)
@@ -106,8 +105,9 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 	return true
 }
 
-// lend lets the hub's own questions go on the exchange (R2).
-func (x *exchange) lend() (back func()) {
+// Lend lets the hub's own questions go on this reply, where the client has no stream
+// of its own, until back is called.
+func (x *Reply) Lend() (back func()) {
 	x.c.mu.Lock()
 	x.c.tab.lent = append(x.c.tab.lent, x)
 	x.c.mu.Unlock()
@@ -124,12 +124,13 @@ func (x *exchange) lend() (back func()) {
 	}
 }
 
-// Reaches reports whether the client takes a stream.
-func (x *exchange) Reaches() bool { return x.events }
+// Reaches reports whether the client takes a stream, and so can be told anything
+// before the answer.
+func (x *Reply) Reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.
-func (x *exchange) TryNotify(method string, params ...[]byte) bool {
+func (x *Reply) TryNotify(method string, params ...[]byte) bool {
 	if st := x.flow(); st != nil {
 		return st.put(frameOf(nil, method, params), asNote)
 	}
@@ -137,24 +138,26 @@ func (x *exchange) TryNotify(method string, params ...[]byte) bool {
 }
 
 // Notify is TryNotify for one that must arrive.
-func (x *exchange) Notify(ctx context.Context, method string, params ...[]byte) error {
+func (x *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
 	if st := x.flow(); st != nil && st.put(frameOf(nil, method, params), asQuestion) {
 		return nil
 	}
 	return x.c.Notify(ctx, method, params...)
 }
 
-// Call asks the client before the answer. Where the request can have no stream
-// the question goes on the client's own; one that is not opened in time ends it.
-func (x *exchange) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+// TrySpare is TryNotify where half of the room of the stream is free.
+func (x *Reply) TrySpare(method string, params ...[]byte) bool {
+	if st := x.flow(); st != nil {
+		return st.spare() && st.put(frameOf(nil, method, params), asNote)
+	}
+	return x.c.TrySpare(method, params...)
+}
+
+// Call asks the client before the answer; where the request can have no stream, on
+// the client's own.
+func (x *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if st := x.flow(); st != nil {
 		return x.c.ask(ctx, st, method, params)
 	}
-	wait, cancel := context.WithTimeout(ctx, streamWait)
-	defer cancel()
-	st, err := x.c.way(wait)
-	if err != nil {
-		return nil, err
-	}
-	return x.c.ask(ctx, st, method, params)
+	return x.c.Call(ctx, method, params...)
 }

@@ -1,8 +1,7 @@
-package hub
+package httpfront
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,72 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
 )
-
-// memory is a network of one address inside a bubble: connections without any
-// buffer, so that who does not read is waited for at once.
-type memory struct {
-	conns chan net.Conn
-	over  chan struct{}
-	once  sync.Once
-}
-
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.over:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m *memory) Close() error {
-	m.once.Do(func() { close(m.over) })
-	return nil
-}
-
-func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-func (m *memory) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case m.conns <- there:
-		return here, nil
-	case <-m.over:
-		return nil, errors.New("nobody listens")
-	}
-}
-
-// bubbleWeb is an HTTP front in a bubble of its own; stop ends it.
-func bubbleWeb(t *testing.T, h *Hub, o HTTPOptions) (w *web, m *memory, stop func()) {
-	t.Helper()
-	m = &memory{conns: make(chan net.Conn), over: make(chan struct{})}
-	o.Hosts = append(o.Hosts, "hub.test")
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.ServeStreamableHTTP(ctx, m, o) }()
-	tr := &http.Transport{DialContext: m.dial}
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("ServeStreamableHTTP: %v", err)
-		}
-		tr.CloseIdleConnections()
-	})
-	t.Cleanup(stop)
-	return &web{t, "http://hub.test/mcp", &http.Client{Transport: tr}}, m, stop
-}
-
-func hostile(t *testing.T, o HTTPOptions, test func(t *testing.T, h *Hub, w *web, m *memory)) {
-	t.Helper()
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		w, m, _ := bubbleWeb(t, h, o)
-		test(t, h, w, m)
-	})
-}
 
 // raw opens a connection and writes to it, as far as it is read.
 func raw(t *testing.T, m *memory, text string) net.Conn {
@@ -121,7 +56,7 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 		"kept alive":   {"GET /healthz HTTP/1.1\r\nHost: hub.test\r\n\r\n", keepAlive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, HTTPOptions{}, func(t *testing.T, _ *Hub, w *web, m *memory) {
+			hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, m *memory) {
 				c := raw(t, m, tc.head)
 				done := make(chan time.Duration, 1)
 				go func() { done <- until(c) }()
@@ -142,17 +77,17 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
-			hostile(t, HTTPOptions{}, func(t *testing.T, h *Hub, w *web, m *memory) {
+			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
 				s := w.initialize(`{}`).initialized()
-				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("kid__echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
+				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
 				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+
 					fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-				time.Sleep(2 * writePatience)
+				time.Sleep(2 * writeTimeout)
 				if took := until(c); took > 0 {
 					t.Errorf("the connection was open for %s more", took)
 				}
-				if st := h.Status(); len(st.Sessions) != 1 || st.Sessions[0].Calls != 0 {
-					t.Errorf("%+v", st.Sessions)
+				if n := clientOf(t, h, s).Serving(); n != 0 {
+					t.Errorf("%d calls are served", n)
 				}
 			})
 		})
@@ -162,14 +97,14 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 // TestHTTPConnectionOutlivesALargeAnswer: the time allowed for writing one
 // answer is not held against a later one on the same connection.
 func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
-	hostile(t, HTTPOptions{}, func(t *testing.T, _ *Hub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
 		s := w.initialize(`{}`).initialized()
 		for range 3 {
-			m := s.frames(s.request("tools/call", call("kid__echo", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), nil)
+			m := s.frames(s.request("tools/call", call("echo", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), nil)
 			if m == nil || len(m.Result) < 1<<20 {
 				t.Fatal("no answer")
 			}
-			time.Sleep(writePatience + 10*time.Second)
+			time.Sleep(writeTimeout + 10*time.Second)
 			if got := body(t, s.request("ping", `{}`)); !strings.Contains(got, `"result":{}`) {
 				t.Fatalf("%s", got)
 			}
@@ -181,11 +116,11 @@ func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 // reading and writing.
 func TestHTTPLongCall(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
-		hostile(t, HTTPOptions{}, func(t *testing.T, _ *Hub, w *web, _ *memory) {
+		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
 			s := w.initialize(`{}`).initialized()
-			m := s.frames(s.request("tools/call", `{"name":"kid__progress","arguments":{"steps":5,"every":60000000000},"_meta":{"progressToken":1}}`, "Accept", accept), nil)
-			if _, bad := text(string(m.Result)); bad || m.Result == nil {
-				t.Fatalf("%s: %s", accept, m.Result)
+			m := s.frames(s.request("tools/call", `{"name":"progress","arguments":{"steps":5,"every":60000000000},"_meta":{"progressToken":1}}`, "Accept", accept), nil)
+			if m == nil || m.Result == nil {
+				t.Fatalf("%s: %+v", accept, m)
 			}
 		})
 	}
@@ -194,7 +129,7 @@ func TestHTTPLongCall(t *testing.T) {
 // TestHTTPStreamThatNobodyReads: what waits for a client that does not read its
 // own stream is bounded, the stream is given up, and the next one works.
 func TestHTTPStreamThatNobodyReads(t *testing.T) {
-	hostile(t, HTTPOptions{}, func(t *testing.T, h *Hub, w *web, m *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
 		note := []byte(`{"text":"` + strings.Repeat("x", 1<<16) + `"}`)
@@ -230,7 +165,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if !c.own.live() {
 			t.Error("the stream is not there")
 		}
-		time.Sleep(writePatience + heartbeat)
+		time.Sleep(writeTimeout + heartbeat)
 		if c.own.live() {
 			t.Error("a stream that nobody reads is kept")
 		}
@@ -241,12 +176,10 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 }
 
 // clientOf finds a session's own side.
-func clientOf(t *testing.T, h *Hub, s *webClient) *httpClient {
+func clientOf(t *testing.T, h *fakeHub, s *webClient) *Client {
 	t.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, one := range h.sessions {
-		if c, ok := one.client.(*httpClient); ok && c.id == s.session {
+	for _, c := range h.open() {
+		if c.id == s.session {
 			return c
 		}
 	}
@@ -257,7 +190,7 @@ func clientOf(t *testing.T, h *Hub, s *webClient) *httpClient {
 // TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
-	c := newHTTPClient("s", "", 1, &watch{})
+	c := newClient("s", "", 1, &slowReplies{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for n := range 100 {
@@ -277,7 +210,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 // TestHTTPStreamIsTakenOver: a second stream of a session takes the place of
 // the first, which ends; nothing is said on both.
 func TestHTTPStreamIsTakenOver(t *testing.T) {
-	hostile(t, HTTPOptions{}, func(t *testing.T, h *Hub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
 		var mu sync.Mutex
@@ -318,10 +251,10 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 
 // TestHTTPEventsOfAnotherSession: an event id names nothing beyond its session.
 func TestHTTPEventsOfAnotherSession(t *testing.T) {
-	hostile(t, HTTPOptions{}, func(t *testing.T, h *Hub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
 		mine, theirs := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		// A stream of mine that has ended, and something on my own stream.
-		r := mine.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":3},"_meta":{"progressToken":"secret"}}}`)
+		r := mine.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":"secret"}}}`)
 		last := ""
 		mine.frames(r, func(_ *jsonrpc.Message, id string) { last = id })
 		clientOf(t, h, mine).TryNotify("notifications/secret")
@@ -346,23 +279,24 @@ func TestHTTPEventsOfAnotherSession(t *testing.T) {
 // TestHTTPOpenRequestsAreBounded: so many wait for their turn, and the rest is
 // told to come again; what those wait for can still be answered.
 func TestHTTPOpenRequestsAreBounded(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		h.now().cfg.Limits.Calls = 4
-		w, _, _ := bubbleWeb(t, h, HTTPOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Calls = 4
+		w, _, _ := bubbleWeb(t, h, Options{})
 		s := w.initialize(`{}`).initialized()
 		var all sync.WaitGroup
 		codes := make(chan int, 100)
 		for range 30 {
 			all.Go(func() {
-				codes <- s.request("tools/call", `{"name":"kid__progress","arguments":{"steps":1,"every":1000000000},"_meta":{"progressToken":1}}`, "Accept", "application/json").StatusCode
+				codes <- s.request("tools/call", `{"name":"progress","arguments":{"steps":1,"every":1000000000},"_meta":{"progressToken":1}}`, "Accept", "application/json").StatusCode
 			})
 		}
 		synctest.Wait()
 		if r := s.send(`{"jsonrpc":"2.0","id":77,"result":{}}`); r.StatusCode != http.StatusAccepted {
 			t.Errorf("an answer: %d", r.StatusCode)
 		}
-		if st := h.Status().Sessions[0]; st.Calls != 4*(waitingPosts+1) {
-			t.Errorf("%d requests are taken", st.Calls)
+		if n := clientOf(t, h, s).Serving(); n != 4*(waitingPosts+1) {
+			t.Errorf("%d requests are taken", n)
 		}
 		other := w.initialize(`{}`).initialized()
 		if r := other.request("ping", `{}`); r.StatusCode != 200 {
@@ -385,9 +319,10 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 // TestHTTPBodiesAreBounded: the bodies of one session together, and each one of
 // nobody's.
 func TestHTTPBodiesAreBounded(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		h.now().cfg.Limits.Frame = 2 << 20
-		w, m, _ := bubbleWeb(t, h, HTTPOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Frame = 2 << 20
+		w, m, _ := bubbleWeb(t, h, Options{})
 		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		head := plainHead + "Content-Type: application/json\r\n" + headerSession + ": " + s.session + "\r\nTransfer-Encoding: chunked\r\n\r\n"
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", 2<<20-10, strings.Repeat(" ", 2<<20-10))
@@ -425,7 +360,7 @@ func TestHTTPHalfOpenConnections(t *testing.T) {
 	if os.Getenv("MCPHUB_E2E_LONG") != "" {
 		many = 5000
 	}
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	w := serveWeb(t, newFakeHub(), Options{})
 	s := w.initialize(`{}`).initialized()
 	s.frames(s.request("tools/list", `{}`), nil)
 	addr := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
@@ -440,7 +375,7 @@ func TestHTTPHalfOpenConnections(t *testing.T) {
 		}
 	}
 	for i := range 200 {
-		m := s.frames(s.request("tools/call", call("kid__echo", `{"n":`+strconv.Itoa(i)+`}`)), nil)
+		m := s.frames(s.request("tools/call", call("echo", `{"n":`+strconv.Itoa(i)+`}`)), nil)
 		if m == nil || !strings.Contains(string(m.Result), `"n":`+strconv.Itoa(i)) {
 			t.Fatalf("call %d: %+v", i, m)
 		}

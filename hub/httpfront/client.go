@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	linked "container/list"
@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
 )
 
 // Bounds of what a session keeps for a client that may come back.
@@ -24,34 +25,34 @@ const (
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
-// An httpClient is one session over Streamable HTTP: the peer of everything
-// that belongs to no request of the client. In the modern era it is what serves
-// all requests of one token (http_modern.go), and no peer.
-type httpClient struct {
-	id     string // Mcp-Session-Id
-	modern bool   // no session to its clients: all modern requests of one token
-	owner  string // name of the token that it was made with; "" where none is asked for
-	s      *Session
-	own    *stream // what belongs to no request: the client's GET
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	slots  chan struct{}   // one token for each request being served
-	watch  *watch          // of the front
-	idlers *idleSessions   // of the front; nil for what serves modern requests
-	idle   *linked.Element // in idlers, whose mutex guards it; nil while the session is used
-	held   atomic.Int64    // bytes of requests being read or served
-	unsent atomic.Int64    // bytes that wait in all its streams
-	unread atomic.Int64    // bytes of large answers being written
+// A Client is a client that has a session, as the hub speaks to it outside of
+// requests. Where inline is set it stands for all clients of one token that have no
+// session (inline.go): it counts what they hold, and is told and asked nothing.
+type Client struct {
+	id      string        // Mcp-Session-Id
+	owner   string        // name of the token that it was made with; "" where none is asked for
+	session Session       // nil where inline is not
+	inline  InlineSession // nil where session is not
+	own     *stream       // what belongs to no request: the client's GET
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	slots   chan struct{}   // one token for each request being served
+	slow    *slowReplies    // of the front
+	idlers  *idleClients    // of the front; nil for what serves inline requests
+	idle    *linked.Element // in idlers, whose mutex guards it; nil while the session is used
+	held    atomic.Int64    // bytes of requests being read or served
+	unsent  atomic.Int64    // bytes that wait in all its streams
+	unread  atomic.Int64    // bytes of large answers being written
 
 	mu  sync.Mutex
-	tab httpTables
+	tab clientTables
 }
 
-// httpTables is what httpClient.mu guards.
-type httpTables struct {
+// clientTables is what Client.mu guards.
+type clientTables struct {
 	streams  map[string]*stream // of requests under way, by id
 	finished []*stream
-	lent     []*exchange
+	lent     []*Reply
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
 	serving  map[string]*underway
@@ -59,17 +60,17 @@ type httpTables struct {
 	lastID   uint64    // of the hub's own requests
 	lastFlow uint64    // of streams
 	open     int       // connections
-	listens  int       // of them that listen, in the modern era
+	listens  int       // of them that listen, inline
 	busy     bool      // there is a connection, a request or a listener
 	used     time.Time // when there was one last
 }
 
-func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
-	c := &httpClient{id: id, owner: owner, watch: w, slots: make(chan struct{}, limit)}
+func newClient(id, owner string, limit int, slow *slowReplies) *Client {
+	c := &Client{id: id, owner: owner, slow: slow, slots: make(chan struct{}, limit)}
 	c.own = newStream("0", &c.unsent)
 	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.tab = httpTables{
+	c.tab = clientTables{
 		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*underway{}, used: time.Now(),
 	}
@@ -77,8 +78,14 @@ func newHTTPClient(id, owner string, limit int, w *watch) *httpClient {
 	return c
 }
 
+// batches reports whether the client may send several messages in one array: only
+// 2025-03-26 has that (basic, Batching).
+func (c *Client) batches() bool {
+	return c.session != nil && c.session.Protocol() == mcp.ProtocolVersion20250326
+}
+
 // Serving counts the requests under way.
-func (c *httpClient) Serving() int {
+func (c *Client) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.tab.serving)
@@ -86,7 +93,7 @@ func (c *httpClient) Serving() int {
 
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (c *httpClient) enter() bool {
+func (c *Client) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tab.open >= (waitingPosts+2)*cap(c.slots) {
@@ -97,7 +104,7 @@ func (c *httpClient) enter() bool {
 	return true
 }
 
-func (c *httpClient) leave() {
+func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
@@ -106,7 +113,7 @@ func (c *httpClient) leave() {
 
 // rests tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (c *httpClient) rests() (since time.Time, ok bool) {
+func (c *Client) rests() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tab.used, !c.tab.busy
@@ -114,7 +121,7 @@ func (c *httpClient) rests() (since time.Time, ok bool) {
 
 // settle notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
-func (c *httpClient) settle() {
+func (c *Client) settle() {
 	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
 	if busy == c.tab.busy {
 		return
@@ -134,12 +141,12 @@ func (c *httpClient) settle() {
 
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
-func (c *httpClient) TryNotify(method string, params ...[]byte) bool {
+func (c *Client) TryNotify(method string, params ...[]byte) bool {
 	return c.own.put(frameOf(nil, method, params), asNote)
 }
 
 // Notify is TryNotify for one that must arrive.
-func (c *httpClient) Notify(_ context.Context, method string, params ...[]byte) error {
+func (c *Client) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !c.own.put(frameOf(nil, method, params), asQuestion) {
 		return c.stuck()
 	}
@@ -147,17 +154,33 @@ func (c *httpClient) Notify(_ context.Context, method string, params ...[]byte) 
 }
 
 // stuck is why nothing can be said.
-func (c *httpClient) stuck() error {
+func (c *Client) stuck() error {
 	if c.ctx.Err() != nil {
 		return errSessionOver
 	}
 	return errNotReading
 }
 
-// Call asks the client on its own stream, or where it has none open, on one
-// that was lent.
-func (c *httpClient) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	st, err := c.way(ctx)
+// TrySpare is TryNotify where half of the room of the client's own stream is free.
+func (c *Client) TrySpare(method string, params ...[]byte) bool {
+	return c.own.spare() && c.TryNotify(method, params...)
+}
+
+// Connected reports whether the client follows its own stream.
+func (c *Client) Connected() bool { return c.own.live() }
+
+// Ready waits until there is a stream that a question can go on.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.openStream(ctx)
+	return err
+}
+
+// Call asks the client on its own stream, or where it has none open, on one that
+// was lent. A stream that is not opened in time ends the question.
+func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	wait, cancel := context.WithTimeout(ctx, streamWait)
+	st, err := c.openStream(wait)
+	cancel()
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +193,12 @@ var (
 	errNotReading  = errors.New("the client does not read what it is sent")
 )
 
-// way waits for a stream that a question of the hub can go on.
-func (c *httpClient) way(ctx context.Context) (*stream, error) {
+// openStream waits for a stream that a question of the hub can go on.
+func (c *Client) openStream(ctx context.Context) (*stream, error) {
 	for {
 		c.mu.Lock()
 		changed := c.tab.changed
-		lent := append([]*exchange(nil), c.tab.lent...)
+		lent := append([]*Reply(nil), c.tab.lent...)
 		c.mu.Unlock()
 		if c.own.live() {
 			return c.own, nil
@@ -196,7 +219,7 @@ func (c *httpClient) way(ctx context.Context) (*stream, error) {
 }
 
 // news wakes who waits for a way to the client.
-func (c *httpClient) news() {
+func (c *Client) news() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.tab.changed)
@@ -205,7 +228,7 @@ func (c *httpClient) news() {
 
 // ask puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (c *httpClient) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (c *Client) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
 	c.tab.lastID++
@@ -229,7 +252,7 @@ func (c *httpClient) ask(ctx context.Context, st *stream, method string, params 
 
 // answered hands over what the client answered. One that nobody waits for, late
 // or forged, is dropped.
-func (c *httpClient) answered(m *jsonrpc.Message) {
+func (c *Client) answered(m *jsonrpc.Message) {
 	c.mu.Lock()
 	answer := c.tab.asked[string(m.ID)]
 	delete(c.tab.asked, string(m.ID))
@@ -246,7 +269,7 @@ type refusal struct {
 }
 
 // admit registers a request of the client, so that it can be ended.
-func (c *httpClient) admit(id string) (*underway, *refusal) {
+func (c *Client) admit(id string) (*underway, *refusal) {
 	u := &underway{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +288,7 @@ func (c *httpClient) admit(id string) (*underway, *refusal) {
 }
 
 // endServing ends every request: the session has ended.
-func (c *httpClient) endServing() {
+func (c *Client) endServing() {
 	c.mu.Lock()
 	c.tab.ended = true
 	all := slices.Collect(maps.Values(c.tab.serving))
@@ -276,7 +299,7 @@ func (c *httpClient) endServing() {
 }
 
 // turn waits until the request may be served; false: nobody wants it any more.
-func (c *httpClient) turn(ctx, conn context.Context) bool {
+func (c *Client) turn(ctx, conn context.Context) bool {
 	select {
 	case c.slots <- struct{}{}:
 		return true
@@ -287,7 +310,7 @@ func (c *httpClient) turn(ctx, conn context.Context) bool {
 }
 
 // served takes a request out: it is about to be answered.
-func (c *httpClient) served(u *underway) {
+func (c *Client) served(u *underway) {
 	c.mu.Lock()
 	delete(c.tab.serving, u.id)
 	c.settle()
@@ -296,7 +319,7 @@ func (c *httpClient) served(u *underway) {
 }
 
 // cancelled ends a request that the client no longer wants.
-func (c *httpClient) cancelled(m *jsonrpc.Message) {
+func (c *Client) cancelled(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	c.mu.Lock()
@@ -308,7 +331,7 @@ func (c *httpClient) cancelled(m *jsonrpc.Message) {
 }
 
 // flow makes a stream for one request.
-func (c *httpClient) flow() *stream {
+func (c *Client) flow() *stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.lastFlow++
@@ -319,7 +342,7 @@ func (c *httpClient) flow() *stream {
 
 // finish notes that a request's stream has ended. It is kept for a while, in
 // case the client's connection broke before it had everything.
-func (c *httpClient) finish(st *stream) {
+func (c *Client) finish(st *stream) {
 	c.mu.Lock()
 	all := append(c.tab.finished, st)
 	total := 0
@@ -341,7 +364,7 @@ func (c *httpClient) finish(st *stream) {
 }
 
 // stream finds a stream by its id within the session.
-func (c *httpClient) stream(id string) *stream {
+func (c *Client) stream(id string) *stream {
 	if id == c.own.id {
 		return c.own
 	}
@@ -351,7 +374,7 @@ func (c *httpClient) stream(id string) *stream {
 }
 
 // close ends everything that the session still holds.
-func (c *httpClient) close() {
+func (c *Client) close() {
 	c.cancel(errSessionOver)
 	c.mu.Lock()
 	streams := c.tab.streams
@@ -364,17 +387,42 @@ func (c *httpClient) close() {
 	c.news() // who waits for a way to the client waits in vain
 }
 
-// askHTTP is the rootsmgr.Source of a session over HTTP: a question needs a
-// stream to go on (R2).
-type askHTTP struct {
-	askRoots
-	c *httpClient
+// awayTime is how long a client that was asked something may follow no stream:
+// whoever answers has one, or comes back to go on with its stream.
+const awayTime = 5 * time.Minute
+
+var errAway = errors.New("the client has left its question without an answer, and follows no stream any more")
+
+// follows reports whether the client follows any stream. That a request of it
+// is being served tells nothing: its connection may have broken.
+func (c *Client) follows() bool {
+	c.mu.Lock()
+	streams := slices.Collect(maps.Values(c.tab.streams))
+	c.mu.Unlock()
+	return c.own.live() || slices.ContainsFunc(streams, (*stream).live)
 }
 
-var _ rootsmgr.Source = askHTTP{}
-
-// Ready returns once there is a stream.
-func (a askHTTP) Ready(ctx context.Context) error {
-	_, err := a.c.way(ctx)
-	return err
+// answerTo waits for the answer to a question of the hub, as long as ctx lasts
+// and the client is there.
+func (c *Client) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+	const looks = 5
+	watch := time.NewTicker(awayTime / looks)
+	defer watch.Stop()
+	for away := 0; ; {
+		select {
+		case r := <-answer:
+			return r, nil
+		case <-c.ctx.Done():
+			return nil, errSessionOver
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-watch.C:
+			if away++; c.follows() {
+				away = 0
+			}
+			if away == looks {
+				return nil, errAway
+			}
+		}
+	}
 }

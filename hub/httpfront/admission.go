@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"crypto/sha256"
@@ -15,21 +15,13 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
 )
 
-// A Token admits one client. Its Secret is what the client sends as a bearer
-// token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
-// client may touch: absolute paths, and patterns of them.
-type Token struct {
-	Name   string
-	Secret string
-	Roots  []rootsmgr.Entry
-}
-
-// A gate decides who may speak to the HTTP front at all: by the name the
+// An admission decides who may speak to the HTTP front at all: by the name the
 // request was sent to, by the page it comes from, by its token.
-type gate struct {
+type admission struct {
 	hosts   map[string]bool // lower case, as listed
 	origins map[string]bool
 	cross   *http.CrossOriginProtection
@@ -43,8 +35,8 @@ type digest struct {
 	sum  [sha256.Size]byte
 }
 
-func newGate(o HTTPOptions) (*gate, error) {
-	g := &gate{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection(), ceilings: map[string][]rootsmgr.Entry{}}
+func newAdmission(o Options) (*admission, error) {
+	g := &admission{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection(), ceilings: map[string][]rootsmgr.Entry{}}
 	for _, h := range o.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -74,13 +66,13 @@ func newGate(o HTTPOptions) (*gate, error) {
 
 // admit checks one request and names whose it is. Where it returns false the
 // request is answered.
-func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+func (g *admission) admit(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
 	if err := g.host(r); err != nil {
-		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
 		return "", false
 	}
 	if err := g.origin(r); err != nil {
-		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
 		return "", false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
@@ -100,7 +92,7 @@ func (g *gate) admit(w http.ResponseWriter, r *http.Request) (owner string, ok b
 		return "", false
 	}
 	if key := twice(r.Header); key != "" {
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
 		return "", false
 	}
 	return owner, true
@@ -124,7 +116,7 @@ func allowedHeaders(h http.Header) []string {
 
 // token finds whose bearer token a request carries. All tokens are compared,
 // each in constant time, so that the time taken tells nothing.
-func (g *gate) token(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+func (g *admission) token(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
 	if len(g.tokens) == 0 {
 		return "", true
 	}
@@ -137,7 +129,7 @@ func (g *gate) token(w http.ResponseWriter, r *http.Request) (owner string, ok b
 	}
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
+		refuse(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
 		return "", false
 	}
 	return owner, true
@@ -145,7 +137,7 @@ func (g *gate) token(w http.ResponseWriter, r *http.Request) (owner string, ok b
 
 // host refuses a name that the hub is not known by: a web page whose name was
 // pointed at this machine (DNS rebinding) comes with that name.
-func (g *gate) host(r *http.Request) error {
+func (g *admission) host(r *http.Request) error {
 	name := hostname(r.Host)
 	if g.hosts[strings.ToLower(r.Host)] || g.hosts[name] {
 		return nil
@@ -159,14 +151,14 @@ func (g *gate) host(r *http.Request) error {
 	case local.IsLoopback() && (name == "localhost" || err == nil && addr.Unmap().IsLoopback()):
 		return nil
 	}
-	return fmt.Errorf("the host %q is not one that this hub serves; add it to http.hosts in hub.json if it is yours", shown(r.Host, 100))
+	return fmt.Errorf("the host %q is not one that this hub serves; add it to http.hosts in hub.json if it is yours", printable.Escape(r.Host, 100))
 }
 
 var errOrigin = errors.New("the page that sent this request is not listed in http.origins of hub.json")
 
 // origin refuses web pages that are not listed, but for those that the hub's
 // own address served.
-func (g *gate) origin(r *http.Request) error {
+func (g *admission) origin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"io"
@@ -7,15 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"mcphub/children"
-	"mcphub/children/childtest"
 )
 
 // TestHTTPSessionsEnd: by being idle, by making room, and not while somebody
 // listens.
 func TestHTTPSessionsEnd(t *testing.T) {
-	hostile(t, HTTPOptions{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *Hub, w *web, _ *memory) {
+	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
 		idle, listens := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		r := listens.do("GET", "", headerSession, listens.session)
 		go func() { _, _ = io.Copy(io.Discard, r.Body) }()
@@ -38,7 +35,7 @@ func TestHTTPSessionsEnd(t *testing.T) {
 		_ = r.Body.Close()
 		time.Sleep(12 * time.Minute)
 		synctest.Wait()
-		if n := len(h.Status().Sessions); n != 0 {
+		if n := len(h.open()); n != 0 {
 			t.Errorf("%d sessions are left", n)
 		}
 	})
@@ -46,18 +43,19 @@ func TestHTTPSessionsEnd(t *testing.T) {
 
 // TestHTTPDrains: calls under way are answered, streams end, nothing begins.
 func TestHTTPDrains(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		w, m, stop := bubbleWeb(t, h, HTTPOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		w, m, stop := bubbleWeb(t, h, Options{})
 		s := w.initialize(`{}`).initialized()
 		s.frames(s.request("tools/list", `{}`), nil)
 		listens := s.do("GET", "", headerSession, s.session)
 		inTime, late, heard := make(chan string, 1), make(chan error, 1), make(chan string, 1)
 		go func() { heard <- body(t, listens) }()
 		go func() {
-			inTime <- body(t, s.request("tools/call", `{"name":"kid__progress","arguments":{"steps":1,"every":500000000},"_meta":{"progressToken":1}}`))
+			inTime <- body(t, s.request("tools/call", `{"name":"progress","arguments":{"steps":1,"every":500000000},"_meta":{"progressToken":1}}`))
 		}()
 		go func() {
-			req, _ := http.NewRequest("POST", w.url, strings.NewReader(`{"jsonrpc":"2.0","id":"late","method":"tools/call","params":`+call("kid__sleep", `{}`)+`}`))
+			req, _ := http.NewRequest("POST", w.url, strings.NewReader(`{"jsonrpc":"2.0","id":"late","method":"tools/call","params":`+call("sleep", `{}`)+`}`))
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set(headerSession, s.session)
 			r, err := w.c.Do(req)
@@ -69,7 +67,7 @@ func TestHTTPDrains(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		stop()
-		if took := time.Since(began); took > h.now().cfg.Limits.Grace+time.Second {
+		if took := time.Since(began); took > h.limits.Grace+time.Second {
 			t.Errorf("it took %s", took)
 		}
 		if got := <-inTime; !strings.Contains(got, `"result"`) {
@@ -82,7 +80,7 @@ func TestHTTPDrains(t *testing.T) {
 		if _, err := m.dial(t.Context(), "", ""); err == nil {
 			t.Error("somebody listens still")
 		}
-		if n := len(h.Status().Sessions); n != 0 {
+		if n := len(h.open()); n != 0 {
 			t.Errorf("%d sessions are left", n)
 		}
 	})

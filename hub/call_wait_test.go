@@ -21,7 +21,7 @@ func TestHTTPShortWay(t *testing.T) {
 	w := serveWeb(t, h, HTTPOptions{})
 	s := w.initialize(`{}`).initialized()
 	s.frames(s.request("tools/call", call("kid__echo", `{"n":0}`)), nil)
-	c := clientOf(t, h, s)
+	one := onlySession(h)
 	for name, tc := range map[string]struct {
 		frame string
 		want  bool
@@ -45,7 +45,7 @@ func TestHTTPShortWay(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := c.s.callAndWait(&newExchange(c, m.ID, false).client, &jsonrpc.Cancellation{}, &m)
+			a, ok := one.callAndWait(one.main, &waiter{end: &jsonrpc.Cancellation{}}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}
@@ -81,7 +81,7 @@ func TestHTTPShortWayEndsAsTheLongOne(t *testing.T) {
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"enough"}}`)
 			until(t, other, "cancelled")
 		}},
-		"session over": {params: sleeper, want: errSessionOver.Error(), result: audit.ResultCancelled, during: func(t *testing.T, s, other *webClient) {
+		"session over": {params: sleeper, want: "the session has ended", result: audit.ResultCancelled, during: func(t *testing.T, s, other *webClient) {
 			until(t, other, "sleeping")
 			if r := s.do("DELETE", "", headerSession, s.session); r.StatusCode != http.StatusNoContent {
 				t.Errorf("DELETE: %d", r.StatusCode)

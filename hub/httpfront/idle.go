@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	linked "container/list"
@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// idleSessions are the sessions over HTTP that have neither a connection nor a
+// idleClients are the sessions over HTTP that have neither a connection nor a
 // request, those of each token in the order in which they came to rest. So the
 // one that has been idle longest is found without looking at all others.
-type idleSessions struct {
+type idleClients struct {
 	mu sync.Mutex
-	of map[string]*linked.List // of idleSession, by owner, the longest idle first
+	of map[string]*linked.List // of idleClient, by owner, the longest idle first
 }
 
-// An idleSession is a session and when it came to rest.
-type idleSession struct {
-	c     *httpClient
+// An idleClient is a session and when it came to rest.
+type idleClient struct {
+	c     *Client
 	since time.Time
 }
 
 // add takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (l *idleSessions) add(c *httpClient, now time.Time) {
+func (l *idleClients) add(c *Client, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.ctx.Err() != nil || c.idle != nil {
@@ -34,11 +34,11 @@ func (l *idleSessions) add(c *httpClient, now time.Time) {
 	if l.of[c.owner] == nil {
 		l.of[c.owner] = linked.New()
 	}
-	c.idle = l.of[c.owner].PushBack(idleSession{c, now})
+	c.idle = l.of[c.owner].PushBack(idleClient{c, now})
 }
 
 // remove takes a session out that is used again, or has ended.
-func (l *idleSessions) remove(c *httpClient) {
+func (l *idleClients) remove(c *Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.idle == nil {
@@ -54,15 +54,15 @@ func (l *idleSessions) remove(c *httpClient) {
 
 // longest returns the session that has been idle longest, of one owner or, with
 // all, of anybody; nil where there is none that came to rest before.
-func (l *idleSessions) longest(owner string, all bool, before time.Time) *httpClient {
+func (l *idleClients) longest(owner string, all bool, before time.Time) *Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found *httpClient
+	var found *Client
 	for name, own := range l.of {
 		if !all && name != owner {
 			continue
 		}
-		if first := own.Front().Value.(idleSession); first.since.Before(before) {
+		if first := own.Front().Value.(idleClient); first.since.Before(before) {
 			found, before = first.c, first.since
 		}
 	}

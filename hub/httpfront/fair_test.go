@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"fmt"
@@ -7,17 +7,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"mcphub/children"
-	"mcphub/children/childtest"
 )
 
 // TestHTTPBodiesOfManySessionsAreBounded: what many sessions send at once, none
 // of them too much for one, is bounded too; small requests go on being taken.
 func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		h.now().cfg.Limits.Frame = 2 << 20
-		w, m, _ := bubbleWeb(t, h, HTTPOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Frame = 2 << 20
+		w, m, _ := bubbleWeb(t, h, Options{})
 		const size = 2<<20 - 10
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", size, strings.Repeat(" ", size))
 		var taken []net.Conn
@@ -48,7 +46,7 @@ func TestHTTPNoTokenTakesAllSessions(t *testing.T) {
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
 	greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
 	for _, tokens := range [][]Token{{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}, {{Name: "greedy", Secret: "a"}}} {
-		hostile(t, HTTPOptions{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *Hub, w *web, _ *memory) {
+		hostile(t, Options{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
 			got := 0
 			for range 20 {
 				if w.do("POST", hello, greedy...).StatusCode == http.StatusOK {

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -21,19 +23,19 @@ func isBatch(m *jsonrpc.Message) bool {
 }
 
 // batch answers with an array, without a certain order.
-func (f *httpFront) batch(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, plain bool) {
+func (f *front) batch(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, plain bool) {
 	if !plain {
-		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json: a batch is answered with it")
+		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json: a batch is answered with it")
 		return
 	}
 	all, err := jsonrpc.Messages(m.Frame)
 	if err != nil {
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, err.Error())
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, err.Error())
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	b := &batchAnswers{}
-	b.room.Store(int64(f.h.now().cfg.Limits.Frame))
+	b.room.Store(int64(f.hub.Limits().Frame))
 	var serving sync.WaitGroup
 	for _, raw := range all {
 		one := &jsonrpc.Message{}
@@ -41,11 +43,11 @@ func (f *httpFront) batch(w http.ResponseWriter, r *http.Request, c *httpClient,
 		switch {
 		case err != nil:
 			b.refuse(nil, err.Error())
-		case one.LongID(f.h.now().cfg.Limits.ID) != "":
-			b.refuse(one.ID, one.LongID(f.h.now().cfg.Limits.ID))
-		case isModern(one):
+		case one.LongID(f.hub.Limits().ID) != "":
+			b.refuse(one.ID, one.LongID(f.hub.Limits().ID))
+		case f.hub.Inline(one):
 			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
-		case one.IsRequest() && inline(one.Method): // its answer decides whether there may be batches
+		case one.IsRequest() && one.Method == string(mcp.MethodInitialize): // its answer decides whether there may be batches
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)
@@ -88,7 +90,7 @@ func (b *batchAnswers) write(w http.ResponseWriter) {
 	to := http.NewResponseController(w)
 	between := []byte("[")
 	for _, k := range b.all {
-		_ = to.SetWriteDeadline(time.Now().Add(writePatience))
+		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(between); err != nil || !writeChunks(w, to, k.text()) {
 			return
 		}
@@ -133,7 +135,7 @@ var errBatchFull = errors.New("the answers of this batch are longer than a messa
 func (k *batchAnswer) text() []byte {
 	if k.full || k.body == nil {
 		parts := answerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
-		return join(parts[:])
+		return bytes.Join(parts[:], nil)
 	}
 	return k.body
 }

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bytes"
@@ -18,9 +18,11 @@ const (
 	streamAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
 	streamReplay  = 64 << 10         // written and kept, should the client ask for it again
 	heartbeat     = 15 * time.Second // of a stream on which nothing happens
-	writePatience = 30 * time.Second // without the client taking anything
-	writeChunk    = 256 << 10        // written under one writePatience
 )
+
+// retryTime is how long a client whose connection ended waits before it comes
+// back for the rest of a stream.
+const retryTime = time.Second
 
 // A stream is an ordered flow of events to one client. What is put in stays
 // until it was written, and a while longer, so that a client whose connection
@@ -33,7 +35,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	events []event
-	first  uint64 // number of events[0]; numbers begin at 1
+	first  uint64 // number of events[0]; numbers start at 1
 	held   int    // bytes in events
 	unsent int    // bytes of them that were not written yet
 	sent   uint64 // events below this number were written
@@ -116,7 +118,7 @@ func (st *stream) unread() uint64 {
 }
 
 // knows reports whether an event number was given out, or is the one before the
-// first, which streams begin with.
+// first, which streams start with.
 func (st *stream) knows(n uint64) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -157,8 +159,8 @@ func (st *stream) drop() {
 // follow writes the stream to one connection: the events from number from on,
 // as far as they are still held, and what comes, until the stream has ended
 // and all is written (done), ctx ends, the client does not take it, or another
-// connection takes over. began, where set, is called once the stream is live.
-func (st *stream) follow(ctx context.Context, w http.ResponseWriter, from uint64, prime bool, began func()) (done bool) {
+// connection takes over. started, where set, is called once the stream is live.
+func (st *stream) follow(ctx context.Context, w http.ResponseWriter, from uint64, prime bool, started func()) (done bool) {
 	kick := make(chan struct{})
 	st.mu.Lock()
 	if st.kick != nil {
@@ -174,8 +176,8 @@ func (st *stream) follow(ctx context.Context, w http.ResponseWriter, from uint64
 		}
 		st.mu.Unlock()
 	}()
-	if began != nil {
-		began()
+	if started != nil {
+		started()
 	}
 	out := &eventWriter{w: w, c: http.NewResponseController(w), stream: st.id}
 	if prime && !out.prime(from-1) {
@@ -320,19 +322,6 @@ func (o *eventWriter) write(b []byte) bool { return writeChunks(o.w, o.c, b) }
 
 func (o *eventWriter) flush() bool { return o.c.Flush() == nil }
 
-// writeChunks writes to a client that may be slow but must go on taking.
-func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bool {
-	for len(b) > 0 {
-		n := min(len(b), writeChunk)
-		_ = c.SetWriteDeadline(time.Now().Add(writePatience))
-		if _, err := w.Write(b[:n]); err != nil {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
-}
-
 // frameOf is the event of a request or notification of the hub.
 func frameOf(id []byte, method string, params [][]byte) event {
 	b := append([]byte(nil), `{"jsonrpc":"2.0",`...)
@@ -349,21 +338,5 @@ func frameOf(id []byte, method string, params [][]byte) event {
 	return event{parts: [][]byte{append(b, '}')}}
 }
 
-// The fixed parts of a frame that answers a request.
-var (
-	partID     = []byte(`{"jsonrpc":"2.0","id":`)
-	partResult = []byte(`,"result":`)
-	partError  = []byte(`,"error":`)
-	partEnd    = []byte("}")
-)
-
-// answerParts are the parts of the frame that answers a request.
-func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
-	switch {
-	case a.Result != nil:
-		return [...][]byte{partID, id, partResult, a.Result, partEnd}
-	case a.Error != nil:
-		return [...][]byte{partID, id, partError, a.Error, partEnd}
-	}
-	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
-}
+// spare reports whether half of the session's room is free.
+func (st *stream) spare() bool { return st.waiting.Load() <= streamWaiting/2 }

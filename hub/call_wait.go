@@ -7,9 +7,9 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// This file makes calls over HTTP that wait for nothing but their answer: without
+// This file makes calls for a goroutine that waits for nothing but the answer: without
 // the contexts that those need who may have to wait for more. The child's read loop
-// puts the answer together and wakes the goroutine of the POST.
+// copies the answer and wakes that goroutine.
 
 // quickFrame is the longest request, in bytes, that is made so: it is copied into
 // the child's pipe.
@@ -53,23 +53,33 @@ func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.end.OnEnd(stop) }
 func (w *waiter) Batch() *jsonrpc.Batch { return nil }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(from client, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.answer(m, func() jsonrpc.Answer {
-		if a, ok := s.callAndWait(from, end, m); ok {
-			return a
-		}
-		return s.ServeRequest(withClient(end.Context(), from), m)
-	})
+func (s *Session) serveAndWait(r Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+	c := &struct {
+		handshakeClient
+		waiter
+	}{handshakeClient{r, s}, waiter{end: end}}
+	if a, ok := s.callAndWait(&c.handshakeClient, &c.waiter, m); ok {
+		return a
+	}
+	return s.ServeRequest(withClient(end.Context(), &c.handshakeClient), m)
+}
+
+// answer has a request served; see jsonrpc.Guard.
+func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+		return jsonrpc.Panicked()
+	}
+	return a
 }
 
 // callAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Session) callAndWait(from client, end *jsonrpc.Cancellation, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Session) callAndWait(from client, w *waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > quickFrame {
 		return jsonrpc.Answer{}, false
 	}
 	s.begin()
-	w := &waiter{end: end, done: s.dones.take()}
+	w.done = s.dones.take()
 	ok := s.tryCall(m, from, w, false)
 	if ok {
 		<-w.done

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bufio"
@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/children"
-	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -47,8 +45,8 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 // that say of themselves what does not hold, are refused; each beside the
 // same request in its usual shape.
 func TestHTTPShapes(t *testing.T) {
-	h := newTestHub(t, scripted("kid", childtest.Script{}))
-	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
+	h := newFakeHub()
+	w := serveWeb(t, h, Options{Tokens: []Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	mine, bobs := w.initialize(`{}`, "Authorization", "Bearer a-secret"), w.initialize(`{}`, "Authorization", "Bearer b-secret")
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	host := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
@@ -103,7 +101,7 @@ func TestHTTPShapes(t *testing.T) {
 // never taken for a request: the sender may have given a length too, and somebody
 // before the hub gone by that (RFC 9112, 6.1).
 func TestHTTPSmuggling(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	w := serveWeb(t, newFakeHub(), Options{})
 	s := w.initialize(`{}`).initialized()
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headerSession + ": " + s.session + "\r\n"
@@ -127,14 +125,14 @@ func TestHTTPSmuggling(t *testing.T) {
 // up to a bound, beyond which it gets errors; others get their answers, and so
 // does it when it has read.
 func TestHTTPAnswersAreBounded(t *testing.T) {
-	t.Setenv("MCPHUB_TEST_LARGE", strings.Repeat("x", 1<<20))
-	play(t, []children.Spec{played("kid", children.ShareAll, childtest.Script{})}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
-		h.now().cfg.Limits.Frame = 1 << 20
-		w, m, _ := bubbleWeb(t, h, HTTPOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Frame = 1 << 20
+		w, m, _ := bubbleWeb(t, h, Options{})
 		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		large := func(s *webClient) bool {
 			t.Helper()
-			a := s.frames(s.request("tools/call", call("kid__env", `{}`)), nil)
+			a := s.frames(s.request("tools/call", call("large", `{}`)), nil)
 			return len(a.Result) > 1<<20
 		}
 		if !large(s) { // the control
@@ -142,7 +140,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 		}
 		var deaf []net.Conn
 		for i := range 2 * heldBodies {
-			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"deaf %d","method":"tools/call","params":%s}`, i, call("kid__env", `{}`))
+			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"deaf %d","method":"tools/call","params":%s}`, i, call("large", `{}`))
 			deaf = append(deaf, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
 			synctest.Wait()
 			if n := clientOf(t, h, s).unread.Load(); n > heldBodies<<20 {
@@ -177,9 +175,9 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 // that it has cancelled is told that nothing comes there any more; one that has
 // not everything gets the rest.
 func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
-	hostile(t, HTTPOptions{}, func(t *testing.T, _ *Hub, w *web, _ *memory) {
+	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
 		s := w.initialize(`{}`).initialized()
-		progress := `{"name":"kid__progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
+		progress := `{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
 		var seen []string
 		s.frames(s.request("tools/call", progress), func(_ *jsonrpc.Message, id string) { seen = append(seen, id) })
 		r := s.do("GET", "", headerSession, s.session, headerLast, seen[0])
@@ -191,7 +189,7 @@ func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
 			t.Errorf("behind the answer: %d", r.StatusCode)
 		}
 		last := ""
-		r = s.send(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"kid__progress","arguments":{"steps":9,"every":60000000000},"_meta":{"progressToken":1}}}`)
+		r = s.send(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"progress","arguments":{"steps":9,"every":60000000000},"_meta":{"progressToken":1}}}`)
 		s.frames(r, func(_ *jsonrpc.Message, id string) {
 			last = id
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)

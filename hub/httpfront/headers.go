@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
 )
 
 // This file compares the headers of a request with its body (2026-07-28,
@@ -17,6 +18,18 @@ import (
 // gone by the one, the hub goes by the other. All of it is pure. mcp-go has
 // such checks too, but folds the case of members, takes the first of two
 // headers, reads "0x2a" as 42 and lets pass what it cannot read.
+
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+	headerLast     = "Last-Event-ID"
+
+	// inlineVersion is the version of the era without a handshake.
+	inlineVersion = mcp.ProtocolVersion20260728
+)
+
+// handshakeVersions are those of the era of the handshake.
+var handshakeVersions = mcp.LegacyProtocolVersions()
 
 // Keys of http.Header: what is looked up in every request need not be spelled
 // anew each time.
@@ -35,14 +48,14 @@ func sessionNamed(h http.Header) string {
 
 // onceKeys are headers that say whose a request is, and how it is to be read.
 // Whoever stands before the hub may have gone by another of two. The first three
-// count in both eras; of the others the modern one has rules of its own.
+// count in both eras; of the others the one without a handshake has rules of its own.
 var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(headerLast)}
 
 // twice is the first header that may be there once and is there more often; ""
 // where none is.
 func twice(h http.Header) string {
 	for i, key := range onceKeys {
-		if len(h[key]) > 1 && (i < 3 || !headerModern(h)) {
+		if len(h[key]) > 1 && (i < 3 || !headerInline(h)) {
 			return key
 		}
 	}
@@ -65,12 +78,12 @@ func refuseMismatch(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// headerModern reports whether the headers alone make a request one of the era
+// headerInline reports whether the headers alone make a request one of the era
 // without a handshake: they name a version that no handshake agrees on, one that
 // is not served included.
-func headerModern(h http.Header) bool {
+func headerInline(h http.Header) bool {
 	for _, v := range h[keyProtocol] {
-		if v != "" && !slices.Contains(legacyVersions, v) {
+		if v != "" && !slices.Contains(handshakeVersions, v) {
 			return true
 		}
 	}
@@ -78,10 +91,10 @@ func headerModern(h http.Header) bool {
 }
 
 // checkVersion compares the version that the headers name with that of the body
-// of a modern request. A body that names none is left to whoever reads _meta:
+// of an inline request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
 func checkVersion(h http.Header, m *jsonrpc.Message) error {
-	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), metaVersion))
+	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
 	said, err := single(h, headerProtocol)
 	switch {
 	case err != nil:
@@ -89,12 +102,12 @@ func checkVersion(h http.Header, m *jsonrpc.Message) error {
 	case said == "":
 		return mismatch(headerProtocol, "is missing: it has to name the version that _meta names")
 	case named && said != version:
-		return mismatch(headerProtocol, "is %q and _meta names %q", shown(said, 40), shown(version, 40))
+		return mismatch(headerProtocol, "is %q and _meta names %q", printable.Escape(said, 40), printable.Escape(version, 40))
 	}
 	return nil
 }
 
-// checkMethod compares the headers that mirror the method of a modern request,
+// checkMethod compares the headers that mirror the method of an inline request,
 // and what it is about.
 func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	method, err := single(h, mcp.HeaderMethod)
@@ -104,7 +117,7 @@ func checkMethod(h http.Header, m *jsonrpc.Message) error {
 	case method == "":
 		return mismatch(mcp.HeaderMethod, "is missing: it has to be the method of the body")
 	case method != m.Method:
-		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", shown(method, 100), shown(m.Method, 100))
+		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", printable.Escape(method, 100), printable.Escape(m.Method, 100))
 	}
 	return checkName(h, m)
 }
@@ -129,7 +142,7 @@ func checkName(h http.Header, m *jsonrpc.Message) error {
 	case !present:
 		return mismatch(mcp.HeaderName, "is missing: it has to be what stands at /params/%s", member)
 	case said != name:
-		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", shown(said, 100), shown(name, 100), member)
+		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
 	}
 	return nil
 }
@@ -171,12 +184,12 @@ func checkMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
 		where := "/params/arguments/" + strings.Join(p.Path, "/")
 		switch {
 		case value == nil && present:
-			return mismatch(p.Header, "is there, and the body has nothing at %s", shown(where, 200))
+			return mismatch(p.Header, "is there, and the body has nothing at %s", printable.Escape(where, 200))
 		case value == nil:
 		case !present:
-			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", shown(where, 200))
+			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", printable.Escape(where, 200))
 		case !mirror.Same(said, value):
-			return mismatch(p.Header, "is %q, which is not what stands at %s", shown(said, 100), shown(where, 200))
+			return mismatch(p.Header, "is %q, which is not what stands at %s", printable.Escape(said, 100), printable.Escape(where, 200))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"bufio"
@@ -8,28 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
 )
-
-func TestPrefersEvents(t *testing.T) {
-	for accept, want := range map[string]bool{
-		"":                                    false,
-		"application/json, text/event-stream": false,
-		"application/json,text/event-stream":  false,
-		"text/event-stream, application/json": true,
-		"text/event-stream":                   true,
-		"*/*":                                 false,
-		"application/json;q=0.5, text/event-stream":            true,
-		"text/event-stream;q=0.5, application/json":            false,
-		"text/event-stream;q=0, application/json":              false,
-		"text/html, TEXT/Event-Stream ; q=1, application/json": true,
-	} {
-		if got := prefersEvents(http.Header{"Accept": {accept}}); got != want {
-			t.Errorf("%q: %v", accept, got)
-		}
-	}
-}
 
 // eventsOf reads a stream to its end: the ids, the retry field, the messages.
 func eventsOf(t testing.TB, r *http.Response) (last, retry string, messages []string) {
@@ -52,12 +32,12 @@ func eventsOf(t testing.TB, r *http.Response) (last, retry string, messages []st
 
 // TestHTTPStreamForWhoPrefersOne: the control is the client that names JSON first.
 func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	w := serveWeb(t, newFakeHub(), Options{})
 	c := w.initialize(`{}`).initialized()
-	if r := c.request("tools/call", call("kid__echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
+	if r := c.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("the control: %s", r.Header.Get("Content-Type"))
 	}
-	r := c.request("tools/call", call("kid__echo", `{"n":1}`), "Accept", "text/event-stream, application/json")
+	r := c.request("tools/call", call("echo", `{"n":1}`), "Accept", "text/event-stream, application/json")
 	if got := r.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Fatalf("%s", got)
 	}
@@ -70,10 +50,10 @@ func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
 // so does each that goes on with it; the client gets everything once. One of an
 // older protocol, which is told of no event to go on from, keeps its connection.
 func TestHTTPPolling(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{Asks: true})), HTTPOptions{Poll: 20 * time.Millisecond})
+	w := serveWeb(t, newFakeHub(), Options{Poll: 20 * time.Millisecond})
 	c := w.initialize(`{"sampling":{}}`).initialized()
 	c.frames(c.request("tools/list", `{}`), nil)
-	last, retry, messages := eventsOf(t, c.request("tools/call", asking("kid", "sampling/createMessage", `{"n":1}`)))
+	last, retry, messages := eventsOf(t, c.request("tools/call", call("ask", `{}`)))
 	for polls := 1; retry != "" && !strings.Contains(strings.Join(messages, ""), `"result"`); polls++ {
 		if polls == 5 { // only now is the question answered
 			var question jsonrpc.Message
@@ -88,7 +68,7 @@ func TestHTTPPolling(t *testing.T) {
 	if len(messages) != 2 || !strings.Contains(messages[1], `"said":12`) {
 		t.Errorf("%q", messages)
 	}
-	if r := c.request("tools/call", call("kid__echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
+	if r := c.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("what ends at once: %s", r.Header.Get("Content-Type"))
 	}
 
@@ -97,10 +77,10 @@ func TestHTTPPolling(t *testing.T) {
 	body(t, r)
 	old.session = r.Header.Get(headerSession)
 	old.initialized()
-	got := old.frames(old.request("tools/call", asking("kid", "sampling/createMessage", `{"n":1}`)), func(m *jsonrpc.Message, _ string) {
+	got := old.frames(old.request("tools/call", call("ask", `{}`)), func(m *jsonrpc.Message, _ string) {
 		time.AfterFunc(100*time.Millisecond, func() { old.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"said":12}}`, m.ID)) })
 	})
-	if got == nil || answerOf(string(got.Result)) != `{"said":12}` {
+	if got == nil || string(got.Result) != `{"said":12}` {
 		t.Errorf("2025-06-18: %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 )
 
 // get opens the client's own stream, or goes on with one that broke.
-func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
+func (f *front) get(w http.ResponseWriter, r *http.Request, owner string) {
 	if _, events := accepts(r.Header); !events {
-		refuseHTTP(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
+		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
 		return
 	}
 	c := f.find(w, r, owner)
@@ -25,7 +25,7 @@ func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if st = c.stream(flow); st == nil || err != nil || !st.knows(n) {
-			refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "nothing is known of the event in "+headerLast+" any more; send the request again")
+			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "nothing is known of the event in "+headerLast+" any more; send the request again")
 			return
 		}
 		from = n + 1
@@ -49,15 +49,15 @@ func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if f.o.Poll > 0 && st != c.own && primes(c.s.capabilities().protocol) {
+	if f.o.Poll > 0 && st != c.own && primes(c.session.Protocol()) {
 		defer time.AfterFunc(f.o.Poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
-	st.follow(over, w, from, primes(c.s.capabilities().protocol), c.news)
+	st.follow(over, w, from, primes(c.session.Protocol()), c.news)
 }
 
 // delete ends a session.
-func (f *httpFront) delete(w http.ResponseWriter, r *http.Request, owner string) {
+func (f *front) delete(w http.ResponseWriter, r *http.Request, owner string) {
 	c := f.find(w, r, owner)
 	if c == nil {
 		return

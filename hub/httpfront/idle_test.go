@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"testing"
@@ -11,19 +11,19 @@ import (
 // the places, and only its own sessions make room for it then.
 func TestWhichSessionMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &httpFront{
-			o:        HTTPOptions{Sessions: 4, Idle: time.Hour, Tokens: []Token{{Name: "a"}, {Name: "b"}}},
-			sessions: map[string]*httpClient{}, owned: map[string]int{}, owners: map[string]*httpClient{},
+		f := &front{
+			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []Token{{Name: "a"}, {Name: "b"}}},
+			sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{},
 		}
-		open := func(id, owner string) *httpClient {
+		open := func(id, owner string) *Client {
 			time.Sleep(time.Second)
-			c := newHTTPClient(id, owner, 4, &f.watch)
+			c := newClient(id, owner, 4, &f.slow)
 			if !f.enter(c) {
 				return nil
 			}
 			return c
 		}
-		alive := func(want ...*httpClient) {
+		alive := func(want ...*Client) {
 			t.Helper()
 			for _, c := range want {
 				if c.ctx.Err() != nil || f.sessions[c.id] != c {
@@ -73,7 +73,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.idle.of) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
 		}
-		for _, c := range []*httpClient{a1, a2, a3, a5, b1, b2, b3} {
+		for _, c := range []*Client{a1, a2, a3, a5, b1, b2, b3} {
 			c.close()
 		}
 	})

@@ -1,4 +1,4 @@
-package hub
+package httpfront
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ type underway struct {
 // request serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
+func (f *front) request(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
 	u, refusal := c.admit(string(m.ID))
 	if refusal != nil {
 		refuseRequest(w, refusal.status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.text))
@@ -32,42 +32,57 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 			return false
 		}
 	}
-	x := newExchange(c, m.ID, events)
-	if x.poll = f.o.Poll; x.poll > 0 {
+	x := &Reply{c: c, id: m.ID, events: events, poll: f.o.Poll}
+	if x.poll > 0 {
 		x.left = make(chan struct{})
 	}
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	x.start(r.Context(), w, c.session.Protocol())
 	prefers := events && prefersEvents(r.Header)
 	if x.polls() {
-		return f.serveExchange(x, held.release, func() { f.serveRequest(w, x, u, m, prefers) })
+		f.detach(x, held.release, func() { f.serveRequest(w, x, u, m, prefers) })
+		return true
 	}
 	f.serveRequest(w, x, u, m, prefers)
 	return false
 }
 
+// detach serves the request of a client that polls on a goroutine of its own, which
+// may take longer than the connection lasts. It returns when either has ended;
+// release is called when the request has.
+func (f *front) detach(x *Reply, release, serve func()) {
+	ended := make(chan struct{})
+	f.running.Go(func() { // the POST is one of f.running, so nobody has waited for them yet
+		defer release()
+		defer close(ended)
+		serve()
+	})
+	select {
+	case <-ended:
+	case <-x.left:
+	}
+}
+
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway, m *jsonrpc.Message, prefers bool) {
+func (f *front) serveRequest(w http.ResponseWriter, x *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
 	c := x.c
 	if prefers {
 		x.flow()
 	}
-	a := c.s.serveAndWait(&x.client, &u.Cancellation, m)
+	a := c.session.Serve(x, &u.Cancellation, m)
 	cancelled := u.ByClient()
 	c.served(u)
 	n := f.keep(c, &a)
 	if !x.finish(a, cancelled) {
-		f.plain(w, x, a, cancelled)
+		plain(w, x, a, cancelled)
 	}
 	f.drop(c, n)
 	<-c.slots
 }
 
 // plain answers a request before whose answer nothing had to be said.
-func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
-	if time.Since(x.began) > writePatience/2 {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
-	}
+func plain(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, cancelled bool) {
+	x.extendWrite(w)
 	if a.Release != nil {
 		defer a.Release()
 	}
