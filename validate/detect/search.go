@@ -181,7 +181,7 @@ func (s *Searcher) Again(seen *machine.Machine, work *budget.Budget, t *Tool, f 
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.Node, g.Context, g.Declare, g.Rewritable = f.Node, f.Context, f.Declare, rewritable{}
+		g.Node, g.Context, g.Declare, g.Rewritable = f.Node, f.Context, f.Declare, Rewritable{}
 	}
 	return d.findings, nil
 }

@@ -27,7 +27,7 @@ type Call struct {
 // kernel follows it, and cleaned before it is followed.
 type Candidate struct {
 	Place rootsmgr.Place
-	Known bool     // Place is: the path could be resolved
+	Known bool     // the path could be resolved
 	Hard  bool     // denied before any rule
 	Alone Decision // by the boundary
 }
