@@ -1,4 +1,4 @@
-package hub
+package worker
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := 0
-		w := worker{do: func(context.Context) {
+		w := Worker{Do: func(context.Context) {
 			time.Sleep(time.Second)
 			done++
 		}}
-		w.wake()
+		w.Wake()
 		synctest.Wait()
 		if w.working {
 			t.Fatal("it works before start")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		w.start(ctx)
+		w.Start(ctx)
 		time.Sleep(time.Second / 2)
 		for range 5 {
-			w.wake() // once more, and not five times
+			w.Wake() // once more, and not five times
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -34,14 +34,14 @@ func TestWorker(t *testing.T) {
 		if w.working {
 			t.Error("its goroutine stayed")
 		}
-		w.wake()
+		w.Wake()
 		synctest.Wait()
 		cancel()
-		w.stop()
+		w.Stop()
 		if done != 3 {
 			t.Errorf("stop did not wait for the work under way: done %d times", done)
 		}
-		w.wake()
+		w.Wake()
 		synctest.Wait()
 		if done != 3 || w.working {
 			t.Error("it worked after stop")
