@@ -11,12 +11,10 @@ import (
 	"mcphub/validate/uri"
 )
 
-// A server without templates slices the URI that it is handed by hand. So what follows the scheme is searched as what such a
-// server would open.
-
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
-// sliced searches what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
+// sliced searches what follows the scheme of a URI as what a server without templates would open, which slices the URI by
+// hand: from each of its slashes on. That a URI holds no path is the rule, so
 // every slice counts only where something is there. The schemes of the web count only where the child itself says by a
 // template that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
