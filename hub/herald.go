@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -52,14 +53,14 @@ func (s *Session) changedLists() []string {
 		return nil
 	}
 	var due []string
-	for k := kindTools; k < kinds; k++ {
+	for k := catalog.Tools; k < catalog.Kinds; k++ {
 		known := s.tab.lists.known[k]
 		if known == "" {
 			continue
 		}
-		if now := s.toolsNow().pagesOf(k)().digest; now != known {
+		if now := s.toolsNow().Pages(k).Digest; now != known {
 			s.tab.lists.known[k] = now
-			if method := listing[k].changed; len(due) == 0 || due[len(due)-1] != method {
+			if method := k.Changed(); len(due) == 0 || due[len(due)-1] != method {
 				due = append(due, method)
 			}
 		}
@@ -79,10 +80,10 @@ func (s *Session) withInstructions(result []byte) []byte {
 	defer s.mu.Unlock()
 	for _, name := range s.tab.gen.names() {
 		offer := s.tab.offers[name]
-		if offer == nil || offer.raw.Instructions == "" {
+		if offer == nil || offer.Raw.Instructions == "" {
 			continue
 		}
-		said := clipText(printable.Clean(offer.raw.Instructions), maxInstructions)
+		said := clipText(printable.Clean(offer.Raw.Instructions), maxInstructions)
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}

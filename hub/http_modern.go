@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -123,7 +124,7 @@ func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, event
 	}
 	err := checkMethod(h, m)
 	if tool := s.known(m); err == nil && tool != nil {
-		err = tool.checkMirrors(h, m.Param("arguments"))
+		err = checkMirrors(h, tool.Mirrors, m.Param("arguments"))
 	}
 	switch {
 	case err != nil:
@@ -136,19 +137,12 @@ func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, event
 
 // known returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
-func (s *Session) known(m *jsonrpc.Message) *offered {
+func (s *Session) known(m *jsonrpc.Message) *catalog.Tool {
 	if m.Method != string(mcp.MethodToolsCall) {
 		return nil
 	}
 	name, _ := jsonrpc.String(m.Param("name"))
-	return s.tools().byName[name]
-}
-
-// checkMirrors compares the headers of a call with its arguments, where the
-// definition of the tool says that there are such headers. A definition that
-// says so wrongly says nothing: clients leave such a tool out.
-func (o *offered) checkMirrors(h http.Header, args []byte) error {
-	return checkMirrors(h, o.mirrors, args)
+	return s.tools().Tool(name)
 }
 
 // lateCheck is what is left to compare of a call's headers until its tool is
@@ -162,12 +156,12 @@ type lateKey struct{}
 
 // fitsHeaders is checkMirrors for a call whose tool was found only now; the
 // answer is why it is refused.
-func fitsHeaders(ctx context.Context, tool *offered, args []byte) (refusal jsonrpc.Answer, ok bool) {
+func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal jsonrpc.Answer, ok bool) {
 	late, there := ctx.Value(lateKey{}).(*lateCheck)
 	if !there {
 		return jsonrpc.Answer{}, true
 	}
-	if err := tool.checkMirrors(late.h, args); err != nil {
+	if err := checkMirrors(late.h, tool.Mirrors, args); err != nil {
 		late.refusal = refuseMismatch(err)
 		return late.refusal, false
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -31,7 +32,7 @@ type listener struct {
 	id    []byte // of the request, raw
 	out   outlet
 	who   *subscriber
-	lists [kinds]bool
+	lists [catalog.Kinds]bool
 	uris  []string
 	ids   []string // of tasks
 
@@ -39,7 +40,7 @@ type listener struct {
 	tasks map[string]watched // that it is told of, by id
 	acked bool
 	early []note // that came before it was acknowledged, bounded
-	known [kinds]string
+	known [catalog.Kinds]string
 }
 
 // watched is a task that a stream is told of.
@@ -98,7 +99,7 @@ func (h *hearing) each() []*listener {
 }
 
 // changed tells listeners of lists that are others now.
-func (h *hearing) changed(ctx context.Context, digests func() [kinds]string) {
+func (h *hearing) changed(ctx context.Context, digests func() [catalog.Kinds]string) {
 	all := h.each()
 	if len(all) == 0 {
 		return
@@ -112,10 +113,10 @@ func (h *hearing) changed(ctx context.Context, digests func() [kinds]string) {
 }
 
 // digests are those of all lists of the session as they are now.
-func (s *Session) digests() (now [kinds]string) {
+func (s *Session) digests() (now [catalog.Kinds]string) {
 	c := s.tools()
-	for k := kindTools; k < kinds; k++ {
-		now[k] = c.pagesOf(k)().digest
+	for k := catalog.Tools; k < catalog.Kinds; k++ {
+		now[k] = c.Pages(k).Digest
 	}
 	return now
 }
@@ -193,12 +194,12 @@ func (l *listener) read(filter []byte) error {
 	err := jsonrpc.Members(filter, func(name string, value []byte) bool {
 		switch name {
 		case "toolsListChanged":
-			l.lists[kindTools] = flag(name, value)
+			l.lists[catalog.Tools] = flag(name, value)
 		case "promptsListChanged":
-			l.lists[kindPrompts] = flag(name, value)
+			l.lists[catalog.Prompts] = flag(name, value)
 		case "resourcesListChanged":
-			l.lists[kindResources] = flag(name, value)
-			l.lists[kindTemplates] = l.lists[kindResources]
+			l.lists[catalog.Resources] = flag(name, value)
+			l.lists[catalog.Templates] = l.lists[catalog.Resources]
 		case "resourceSubscriptions":
 			l.uris = strings(name, value)
 		case "taskIds": // of the extension for tasks
@@ -356,7 +357,7 @@ func (l *listener) acknowledge(ctx context.Context, honoured, ids []string) {
 	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
 	b = append(b, `},"notifications":{`...)
 	comma := ""
-	for k, name := range [kinds]string{kindTools: "toolsListChanged", kindPrompts: "promptsListChanged", kindResources: "resourcesListChanged"} {
+	for k, name := range [catalog.Kinds]string{catalog.Tools: "toolsListChanged", catalog.Prompts: "promptsListChanged", catalog.Resources: "resourcesListChanged"} {
 		if l.lists[k] && name != "" {
 			b = append(b, comma+`"`+name+`":true`...)
 			comma = ","
@@ -418,18 +419,18 @@ func (l *listener) tellSurely(ctx context.Context, method string) error {
 
 // due returns the lists that are others now than the client was told, once the
 // stream is acknowledged.
-func (l *listener) due(now [kinds]string) (methods []string) {
+func (l *listener) due(now [catalog.Kinds]string) (methods []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.acked {
 		return nil
 	}
-	for k := kindTools; k < kinds; k++ {
+	for k := catalog.Tools; k < catalog.Kinds; k++ {
 		if now[k] == l.known[k] {
 			continue
 		}
 		l.known[k] = now[k]
-		if method := listing[k].changed; l.lists[k] && !slices.Contains(methods, method) {
+		if method := k.Changed(); l.lists[k] && !slices.Contains(methods, method) {
 			methods = append(methods, method)
 		}
 	}

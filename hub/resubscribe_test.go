@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -25,7 +26,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		var told atomic.Int64
 		who := &subscriber{s, func(string, ...[]byte) { told.Add(1) }}
 		m := aboutURI(methodSubscribe, "note://1")
-		at := source{s.hub.now(), "kid", "note://1"}
+		at := source{catalog.Source{Child: "kid", URI: "note://1"}, s.hub.now()}
 		if a, err := s.subscribeAt(t.Context(), m, at, m.Param("uri"), "note://1", who); err != nil || a.Error != nil {
 			t.Fatalf("%s, %v", a.Error, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -212,8 +213,8 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // telling picks those of list that tell of changes.
 func (s *Session) telling(list []source) []source {
-	tells := s.tools().subscribable
-	return slices.DeleteFunc(list, func(from source) bool { return !tells[from.child] })
+	tells := s.tools()
+	return slices.DeleteFunc(list, func(from source) bool { return !tells.Subscribable(from.Child) })
 }
 
 func tellsNothing() jsonrpc.Answer {
@@ -226,7 +227,7 @@ func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from sour
 	var at subscription
 	fresh := false
 	a, err := s.aboutResource(ctx, m, from, quoted, func(lease *children.Lease) (err error) {
-		at = subscription{lease.Key(), from.uri}
+		at = subscription{lease.Key(), from.URI}
 		fresh, err = s.hub.subs.add(at, who, wish{uri, lease.Term()})
 		return err
 	})
@@ -241,9 +242,9 @@ func (s *Session) subscribeAt(ctx context.Context, m *jsonrpc.Message, from sour
 // that share it wants to hear of the resource.
 func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, quoted []byte, uri string) jsonrpc.Answer {
 	held, ok := s.hub.subs.heldBy(s.self, uri)
-	at := source{s.hub.now(), held.key.Child, held.uri}
+	at := source{catalog.Source{Child: held.key.Child, URI: held.uri}, s.hub.now()}
 	switch {
-	case ok && !s.hub.subs.drop(held, s.self), ok && at.gen.byName[at.child] == nil:
+	case ok && !s.hub.subs.drop(held, s.self), ok && at.gen.byName[at.Child] == nil:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case !ok:
 		list, _ := s.sources(ctx, uri)
@@ -253,7 +254,7 @@ func (s *Session) unsubscribe(ctx context.Context, m *jsonrpc.Message, quoted []
 		if list = s.telling(list); len(list) == 0 {
 			return tellsNothing()
 		}
-		if at = list[0]; !s.hub.subs.drop(subscription{s.seats.Load().by[at.child].key, at.uri}, s.self) {
+		if at = list[0]; !s.hub.subs.drop(subscription{s.seats.Load().by[at.Child].key, at.URI}, s.self) {
 			return jsonrpc.ResultAnswer([]byte(`{}`)) // others want it
 		}
 	}
@@ -296,7 +297,7 @@ func (s *Session) resubscribe(ctx context.Context, child string) {
 		skip := false
 		at, m := w.subscription, aboutURI(methodSubscribe, w.uri)
 		// Entered all the time: the instance may be the same, and what it tells meanwhile is not to be lost.
-		a, err := s.aboutResource(ctx, m, source{g, child, w.uri}, m.Param("uri"), func(lease *children.Lease) error {
+		a, err := s.aboutResource(ctx, m, source{catalog.Source{Child: child, URI: w.uri}, g}, m.Param("uri"), func(lease *children.Lease) error {
 			to := subscription{lease.Key(), w.uri}
 			if skip = !s.hub.subs.move(at, to, lease.Term(), w.who); skip {
 				return errNotWanted

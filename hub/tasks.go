@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -249,18 +250,15 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	return s.aboutTask(ctx, m)
 }
 
-// extensionTasks is the extension of the modern era for tasks.
-const extensionTasks = "io.modelcontextprotocol/tasks"
-
 // declaresTasks refuses a request about tasks of a client that does not declare
 // the extension (-32021, tasks, Protocol Errors).
 func declaresTasks(meta requestMeta) (refusal jsonrpc.Answer, ok bool) {
-	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.shown, "extensions"), extensionTasks)) {
+	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.shown, "extensions"), catalog.ExtensionTasks)) {
 		return jsonrpc.Answer{}, true
 	}
 	e := &jsonrpc.Error{
-		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + extensionTasks + " with the request",
-		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + extensionTasks + `":{}}}}`),
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + catalog.ExtensionTasks + " with the request",
+		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + catalog.ExtensionTasks + `":{}}}}`),
 	}
 	return jsonrpc.Answer{Error: e.Raw()}, false
 }
