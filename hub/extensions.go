@@ -133,8 +133,8 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // where they name nothing that is known.
 func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
-		if t := s.tasks.find(id); t != nil {
-			return t.key.Child, nil
+		if k, ok := s.tasks.Find(id); ok {
+			return k.Child, nil
 		}
 	}
 	own := func(quoted []byte, was, is string) []edit {

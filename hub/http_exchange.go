@@ -124,8 +124,8 @@ func (x *exchange) lend() (back func()) {
 	}
 }
 
-// reaches reports whether the client takes a stream.
-func (x *exchange) reaches() bool { return x.events }
+// Reaches reports whether the client takes a stream.
+func (x *exchange) Reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.

@@ -12,6 +12,8 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/inflight"
+	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -103,8 +105,8 @@ type Hub struct {
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
-	progress   routes
-	subs       subscriptions
+	progress   inflight.Progress
+	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  catalog.Redefinitions
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -34,9 +35,8 @@ type childState struct {
 
 // modernSide is what a Session has for its modern requests.
 type modernSide struct {
-	lot   lot     // work under way, and of that what waits for the client
-	hears hearing // what the client listens to
-	met   sync.Once
+	lot lot // work under way, and of that what waits for the client
+	met sync.Once
 	// first: what came first that needs children is of this era, and a child that
 	// has both is spoken to in it. It is settled when the session begins, and
 	// written with the session's lock held.
@@ -181,7 +181,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.tools().Tasks() {
-		known = `"` + catalog.ExtensionTasks + `":{}`
+		known = `"` + tasks.Extension + `":{}`
 	}
 	b = append(s.tools().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))

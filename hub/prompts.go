@@ -17,10 +17,11 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
-	s.mu.Lock()
-	p := s.toolsNow().Pages(k)
-	s.tab.lists.known[k] = p.Digest
-	s.mu.Unlock()
+	var p *catalog.Pages
+	s.notifier.Seen(int(k), func() string {
+		p = s.tools().Pages(k)
+		return p.Digest
+	})
 	return p.At(m.Param("cursor"))
 }
 

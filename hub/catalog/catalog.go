@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -155,7 +156,7 @@ func (b *Builder) addItems(c *Catalog, offers []*Offer) {
 		resources := jsonrpc.Get(offer.Raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
-		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), ExtensionTasks) != nil
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), tasks.Extension) != nil
 		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
 		for _, k := range []Kind{Resources, Templates} {
 			for _, it := range offer.items[k] {

@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
 // This file is about what children offer beyond the protocol: the members of
 // their capabilities "extensions" and "experimental".
-
-// ExtensionTasks is the extension of 2026-07-28 for tasks. The hub serves it itself.
-const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // Members of capabilities that hold extensions.
 const (
@@ -52,8 +50,8 @@ func readExtensions(caps []byte) (all []extension, omitted []Omission) {
 			size += len(key) + len(value)
 			reason := ""
 			switch {
-			case key == ExtensionTasks:
-				return true
+			case key == tasks.Extension:
+				return true // the hub serves it itself: see package tasks
 			case !jsonrpc.IsObject(value):
 				reason = "its value is no object"
 			case seen[key]:
