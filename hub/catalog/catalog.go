@@ -161,9 +161,6 @@ func (b *Builder) addItems(c *Catalog, offers []*Offer) {
 		for _, k := range []Kind{Resources, Templates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][scheme(it.Remote)] = true
-				if k == Templates && it.by == b { // calls are judged by it
-					c.templates[name] = append(c.templates[name], it.Remote)
-				}
 			}
 		}
 	}
