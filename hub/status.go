@@ -222,14 +222,14 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
-	childOdd
+	childOmitted
 	childFailures
 	childLaunch
 	childServed
 }
 
-// childOdd is what a server defines and is not offered.
-type childOdd struct {
+// childOmitted is what a server defines and is not offered.
+type childOmitted struct {
 	NotOffered []omissionReport `json:"notOffered,omitempty"`
 }
 

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"sort"
 	"strings"
 
@@ -63,13 +62,6 @@ func (b *Builder) Owners(name string) []string {
 	}
 	sort.SliceStable(out, func(i, j int) bool { return len(b.byName[out[i]].Prefix) > len(b.byName[out[j]].Prefix) })
 	return out
-}
-
-// NamesAlike reports whether the tools of a child have the same names as under old.
-func (b *Builder) NamesAlike(child string, old *Builder) bool {
-	was, now := old.byName[child], b.byName[child]
-	return was != nil && now != nil && was.Prefix == now.Prefix && b.cfg.Names == old.cfg.Names &&
-		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
 }
 
 // Wants reports whether the operator wants a tool offered. In a pattern "*" is

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"mcphub/children"
 	"mcphub/internal/jsonrpc"
@@ -76,7 +77,11 @@ func (o *Offer) By(b *Builder) bool { return o.by == b }
 
 // NamesAlike reports whether b gives the tools of the offer the same names as the
 // Builder that read it.
-func (o *Offer) NamesAlike(b *Builder) bool { return b.NamesAlike(o.child, o.by) }
+func (o *Offer) NamesAlike(b *Builder) bool {
+	was, now := o.by.byName[o.child], b.byName[o.child]
+	return was != nil && now != nil && was.Prefix == now.Prefix && b.cfg.Names == o.by.cfg.Names &&
+		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
+}
 
 // Child is the name of the child that made the offer.
 func (o *Offer) Child() string { return o.child }
