@@ -340,7 +340,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) decide(j *judgement) {
 	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
-		j.verdict = t.tool.plain.of(j).verdict
+		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
 	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)

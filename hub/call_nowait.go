@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
@@ -41,7 +42,7 @@ type replier interface {
 // of it while no goroutine is with it.
 type toolCall struct {
 	s        *Session
-	tool     *offered
+	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight inFlight
 
@@ -95,9 +96,9 @@ func (a *toolAttempt) free() {
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
+func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool listedTool) {
 	a.s, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
-	a.request = splicing{m.Params, quoted, a.token, tool.remote}
+	a.request = splicing{m.Params, quoted, a.token, tool.Remote}
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
@@ -113,9 +114,9 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	catalog := s.tools()
-	tool := catalog.byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
+	list := s.tools()
+	tool := listedTool{list.ToolNamed(quoted[1 : len(quoted)-1]), list.gen}
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
 	a := attempts.Get().(*toolAttempt)
@@ -136,7 +137,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 		return false
 	}
 	m.Prepared = nil
-	c := &toolCall{s: s, tool: a.tool.tool, lease: j.lease, reply: r, attempt: a}
+	c := &toolCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
 	c.depart(m)
 	return true
@@ -177,7 +178,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		c.leave(batch, params)
 		return
 	}
-	line := audit.Call{Request: m.ID, Form: c.tool.plain.form}
+	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form}
 	if kept.Arguments {
 		line.Arguments = m.Param("arguments")
 	}

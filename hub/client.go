@@ -65,7 +65,7 @@ type client interface {
 	behalf() children.Client
 	// suits reports whether nothing has to be asked, waited for or compared before a
 	// tool is called by a lease; nil: not known yet.
-	suits(tool *offered, lease *children.Lease) bool
+	suits(tool listedTool, lease *children.Lease) bool
 
 	// boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
@@ -142,7 +142,7 @@ func (c *handshakeClient) behalf() children.Client {
 	return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
 }
 
-func (c *handshakeClient) suits(*offered, *children.Lease) bool { return true }
+func (c *handshakeClient) suits(listedTool, *children.Lease) bool { return true }
 
 func (c *handshakeClient) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
 	s, began := c.s, time.Now()

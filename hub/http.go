@@ -123,7 +123,7 @@ type inlineRequest struct {
 
 func (r *inlineRequest) Mirrors() []mirror.Mark {
 	if tool := r.s.known(r.m); tool != nil {
-		return tool.mirrors
+		return tool.Mirrors
 	}
 	return nil
 }

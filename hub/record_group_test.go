@@ -285,7 +285,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
 	s := onlySession(r.h)
-	tool := s.tools().byName["kid__echo"]
+	tool := s.tools().Tool("kid__echo")
 	var some []*waiter
 	for range 3 {
 		w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}

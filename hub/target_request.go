@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -56,7 +57,7 @@ func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 	if !t.follows {
 		return nil
 	}
-	now := templatesOf(lease.Offer())
+	now := catalog.TemplatesOf(lease.Offer())
 	if slices.Equal(now, t.templates) {
 		return nil
 	}

@@ -1,8 +1,6 @@
-package hub
+package catalog
 
 import (
-	"fmt"
-
 	"mcphub/internal/jsonrpc"
 )
 
@@ -10,7 +8,8 @@ import (
 // 2026-01-26): a tool names in _meta.ui the resource, ui://..., that shows its
 // results, and what that shows calls tools of its own server by their own names.
 
-const extensionUI = "io.modelcontextprotocol/ui"
+// ExtensionUI is the key of the extension for apps.
+const ExtensionUI = "io.modelcontextprotocol/ui"
 
 // appOf reads what a definition of a tool says of its app: is tells that it has
 // one, or is there for one; uri is the resource, where it names one.
@@ -21,7 +20,7 @@ func appOf(def []byte) (uri string, is bool) {
 			return text, true
 		}
 	}
-	return "", isObject(jsonrpc.Get(meta, "ui"))
+	return "", jsonrpc.IsObject(jsonrpc.Get(meta, "ui"))
 }
 
 // resourceURIs are where a raw _meta names the resource of an app: the second
@@ -32,7 +31,7 @@ func resourceURIs(meta []byte) [][]byte {
 
 // appURIs are the URIs of apps that one child names, each once: those of its
 // resources and templates, and those that its tools name.
-func (o *childOffer) appURIs() (all []string) {
+func (o *Offer) appURIs() (all []string) {
 	seen := map[string]bool{}
 	add := func(uri string) {
 		if isUI(uri) && !seen[uri] {
@@ -40,12 +39,12 @@ func (o *childOffer) appURIs() (all []string) {
 			all = append(all, uri)
 		}
 	}
-	for _, k := range []kind{kindResources, kindTemplates} {
+	for _, k := range []Kind{Resources, Templates} {
 		for _, it := range o.items[k] {
-			add(it.remote)
+			add(it.Remote)
 		}
 	}
-	for _, t := range o.tools {
+	for _, t := range o.Tools {
 		add(t.ui)
 	}
 	return all
@@ -54,22 +53,27 @@ func (o *childOffer) appURIs() (all []string) {
 // apps says how the URIs of apps are called towards the client.
 type apps struct {
 	names map[string]map[string]string // by child, by its own URI: only those that are called otherwise
-	whose map[string]source            // by the URI towards the client
+	whose map[string]appURI            // by the URI towards the client
 }
 
-// settleApps gives every URI of an app its name: the first child that names one
+// An appURI is a URI of an app, as its child has it.
+type appURI struct {
+	Source
+	by *Builder // that read it
+}
+
+// nameApps gives every URI of an app its name: the first child that names one
 // keeps it, a later one's gets the name of its server, and a mark where another has
 // taken that too.
-func (g *generation) settleApps(offers map[string]*childOffer) apps {
-	a := apps{map[string]map[string]string{}, map[string]source{}}
-	var later []source
-	for i := range g.cfg.Children {
-		name := g.cfg.Children[i].Spec.Name
-		if offers[name] == nil {
+func (b *Builder) nameApps(offers []*Offer) apps {
+	a := apps{map[string]map[string]string{}, map[string]appURI{}}
+	var later []appURI
+	for _, offer := range offers {
+		if offer == nil {
 			continue
 		}
-		for _, uri := range offers[name].apps {
-			at := source{offers[name].gen, name, uri}
+		for _, uri := range offer.apps {
+			at := appURI{Source{offer.child, uri}, offer.by}
 			if _, taken := a.whose[uri]; taken {
 				later = append(later, at)
 			} else {
@@ -78,21 +82,21 @@ func (g *generation) settleApps(offers map[string]*childOffer) apps {
 		}
 	}
 	for _, at := range later {
-		name := addressed(at.child, at.uri)
+		name := addressed(at.Child, at.URI)
 		size := markSize
 		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
-			name = addressed(at.child+"-"+mark(at.child, at.uri, size), at.uri) // of this URI alone: none in the way of one is in that of others
+			name = addressed(at.Child+"-"+mark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
 			size++
 		}
 		a.whose[name] = at
-		if a.names[at.child] == nil {
-			a.names[at.child] = map[string]string{}
+		if a.names[at.Child] == nil {
+			a.names[at.Child] = map[string]string{}
 		}
-		a.names[at.child][at.uri] = name
+		a.names[at.Child][at.URI] = name
 	}
 	for uri, at := range a.whose {
-		if at.gen != g {
-			delete(a.whose, uri) // its server is being replaced: see dropGhosts
+		if at.by != b {
+			delete(a.whose, uri) // its server is being replaced: see dropReplaced
 		}
 	}
 	return a
@@ -102,13 +106,13 @@ func (g *generation) settleApps(offers map[string]*childOffer) apps {
 func (a *apps) renames(child string) bool { return a.names[child] != nil }
 
 // named returns an item with its URI towards the client.
-func (a *apps) named(k kind, it *item) *item {
-	name := a.names[it.child][it.remote]
+func (a *apps) named(k Kind, it *Item) *Item {
+	name := a.names[it.Child][it.Remote]
 	if name == "" {
 		return it
 	}
 	mine := *it
-	mine.name, mine.def = name, rekeyed(it.def, listing[k].key, name)
+	mine.Name, mine.Def = name, rekeyed(it.Def, kinds[k].key, name)
 	return &mine
 }
 
@@ -117,11 +121,11 @@ func (a *apps) tool(child string, def []byte) []byte {
 	if !a.renames(child) {
 		return def
 	}
-	return join(splice(def, a.inMeta(child, def)...))
+	return jsonrpc.Join(jsonrpc.Splice(def, a.inMeta(child, def)...))
 }
 
 // inMeta are the edits of what _meta of a raw object says of its app.
-func (a *apps) inMeta(child string, object []byte) (edits []edit) {
+func (a *apps) inMeta(child string, object []byte) (edits []jsonrpc.Edit) {
 	for _, at := range resourceURIs(jsonrpc.Get(object, "_meta")) {
 		edits = append(edits, a.edit(child, at)...)
 	}
@@ -129,17 +133,22 @@ func (a *apps) inMeta(child string, object []byte) (edits []edit) {
 }
 
 // edit puts the name towards the client in the place of a raw URI.
-func (a *apps) edit(child string, at []byte) []edit {
+func (a *apps) edit(child string, at []byte) []jsonrpc.Edit {
 	uri, _ := jsonrpc.String(at)
 	if name := a.names[child][uri]; name != "" {
-		return []edit{{Old: at, With: jsonrpc.AppendString(nil, name)}}
+		return []jsonrpc.Edit{{Old: at, With: jsonrpc.AppendString(nil, name)}}
 	}
 	return nil
 }
 
-// answer returns a child's answer with the names towards the client where it names
+// RenamesApps reports whether an app of a child is called otherwise towards the
+// client.
+func (c *Catalog) RenamesApps(child string) bool { return c.apps.renames(child) }
+
+// WithApps returns a child's answer with the names towards the client where it names
 // its apps: in _meta, and in the content of a tool's result.
-func (a *apps) answer(child string, said jsonrpc.Answer) jsonrpc.Answer {
+func (c *Catalog) WithApps(child string, said jsonrpc.Answer) jsonrpc.Answer {
+	a := &c.apps
 	if !a.renames(child) || said.Result == nil {
 		return said
 	}
@@ -152,45 +161,35 @@ func (a *apps) answer(child string, said jsonrpc.Answer) jsonrpc.Answer {
 	if len(edits) == 0 {
 		return said
 	}
-	renamed := jsonrpc.ResultAnswer(join(splice(said.Result, edits...)))
+	renamed := jsonrpc.ResultAnswer(jsonrpc.Join(jsonrpc.Splice(said.Result, edits...)))
 	if said.Release != nil {
 		said.Release()
 	}
 	return renamed
 }
 
-// appTool finds a tool by its child's own name for it, as an app calls it: the one
-// of this name that is there for an app, else the one of the only child that has
-// any such tools. nil and an error: there are several.
-func (c *Catalog) appTool(name string) (*offered, error) {
-	var own, beside []*offered
+// AppTools finds tools by their children's own name for them, as an app calls them:
+// those of this name that are there for an app, else those of children that have any
+// such tools.
+func (c *Catalog) AppTools(name string) []*Tool {
+	var own, beside []*Tool
 	with := map[string]bool{}
-	for _, o := range c.tools {
-		if o.app {
-			with[o.child] = true
+	for _, t := range c.tools {
+		if t.app {
+			with[t.Child] = true
 		}
 	}
-	for _, o := range c.tools {
+	for _, t := range c.tools {
 		switch {
-		case o.remote != name || !with[o.child]:
-		case o.app:
-			own = append(own, o)
+		case t.Remote != name || !with[t.Child]:
+		case t.app:
+			own = append(own, t)
 		default:
-			beside = append(beside, o)
+			beside = append(beside, t)
 		}
 	}
 	if own == nil {
-		own = beside
+		return beside
 	}
-	switch len(own) {
-	case 0:
-		return nil, nil
-	case 1:
-		return own[0], nil
-	}
-	names := make([]string, len(own))
-	for i, o := range own {
-		names[i] = o.name
-	}
-	return nil, fmt.Errorf("several servers have apps and a tool %s: call it by one of its names here: %s", quotedName(name), quotedList(names))
+	return own
 }

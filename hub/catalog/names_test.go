@@ -1,14 +1,12 @@
-package hub
+package catalog
 
 import (
 	"strings"
 	"testing"
-
-	"mcphub/children"
 )
 
 func TestExposedNames(t *testing.T) {
-	n := Names{}.withDefaults()
+	n := Names{}.WithDefaults()
 	long := strings.Repeat("x", 60)
 	cases := []struct{ child, prefix, tool, want string }{
 		{"fs", "fs__", "read_file", "fs__read_file"},
@@ -23,7 +21,7 @@ func TestExposedNames(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s%s: got %q, want %q", c.prefix, c.tool, got, c.want)
 		}
-		if len(got) > n.Max || !plain(got) {
+		if len(got) > n.Max || !acceptable(got) {
 			t.Errorf("%q is not a name that every client takes", got)
 		}
 	}
@@ -33,19 +31,11 @@ func TestExposedNames(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	g := &generation{byName: map[string]*Child{}}
-	g.cfg.Children = []Child{
-		{Spec: children.Spec{Name: "bare"}, Prefix: ""},
-		{Spec: children.Spec{Name: "a"}, Prefix: "a__"},
-		{Spec: children.Spec{Name: "ab"}, Prefix: "ab__"},
-	}
-	for i := range g.cfg.Children {
-		g.byName[g.cfg.Children[i].Spec.Name] = &g.cfg.Children[i]
-	}
-	if got := strings.Join(g.owners("ab__x"), " "); got != "ab bare" {
+	b := NewBuilder(Config{Children: []Child{{Name: "bare"}, {Name: "a", Prefix: "a__"}, {Name: "ab", Prefix: "ab__"}}})
+	if got := strings.Join(b.Owners("ab__x"), " "); got != "ab bare" {
 		t.Errorf("owners of ab__x: %q", got)
 	}
-	if got := strings.Join(g.owners("zzz"), " "); got != "bare" {
+	if got := strings.Join(b.Owners("zzz"), " "); got != "bare" {
 		t.Errorf("owners of zzz: %q", got)
 	}
 }

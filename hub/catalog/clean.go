@@ -1,4 +1,4 @@
-package hub
+package catalog
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"mcphub/internal/printable"
 )
 
-// This file cleans what children say of themselves (H1): titles and descriptions,
+// This file cleans what children say of themselves: titles and descriptions,
 // in schemas too. Every other byte of a definition stays as it was sent.
 
 // A region is what a value in a definition is to those who read it.
@@ -59,7 +59,7 @@ func cleaned(def []byte) []byte {
 		return def
 	}
 	in := jsontext.NewDecoder(bytes.NewBuffer(def), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	var edits []edit
+	var edits []jsonrpc.Edit
 	regions := []region{regionOther} // of what is open, outermost first
 	next := regionEntry              // of the value that comes
 	for {
@@ -107,16 +107,16 @@ func cleaned(def []byte) []byte {
 	if len(edits) == 0 {
 		return def
 	}
-	return join(splice(def, edits...))
+	return jsonrpc.Join(jsonrpc.Splice(def, edits...))
 }
 
 // appendCleaned appends the edit that cleans a JSON string, where it needs one.
 // Half a surrogate pair makes a text no less one that is read.
-func appendCleaned(edits []edit, raw []byte) []edit {
+func appendCleaned(edits []jsonrpc.Edit, raw []byte) []jsonrpc.Edit {
 	text, _ := jsontext.AppendUnquote(nil, raw)
 	clean := printable.Clean(string(text))
 	if clean == string(text) {
 		return edits
 	}
-	return append(edits, edit{Old: raw, With: jsonrpc.AppendString(nil, clean)})
+	return append(edits, jsonrpc.Edit{Old: raw, With: jsonrpc.AppendString(nil, clean)})
 }

@@ -1,19 +1,19 @@
-package hub
+package catalog
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"sort"
 	"strings"
 )
 
-// Names says how the tools of children are called towards the client (H1).
+// Names says how the tools of children are called towards the client.
 type Names struct {
 	Separator string // between child and tool, "__"
 	Max       int    // bytes of a whole name, 50: clients add a prefix of their own and cut at 60 to 64
 }
 
-func (n Names) withDefaults() Names {
+// WithDefaults puts the defaults in the place of what is not set.
+func (n Names) WithDefaults() Names {
 	if n.Separator == "" {
 		n.Separator = "__"
 	}
@@ -23,8 +23,8 @@ func (n Names) withDefaults() Names {
 	return n
 }
 
-// plain reports whether every client takes name as it is.
-func plain(name string) bool {
+// acceptable reports whether every client takes name as it is.
+func acceptable(name string) bool {
 	for i := 0; i < len(name); i++ {
 		switch c := name[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_-./", c) >= 0:
@@ -52,7 +52,7 @@ const markSize = 8
 // marked.
 func (n Names) exposed(child, prefix, tool string) string {
 	full := prefix + tool
-	if plain(full) && len(full) <= n.Max {
+	if acceptable(full) && len(full) <= n.Max {
 		return full
 	}
 	return n.marked(child, prefix, tool, markSize)
@@ -62,27 +62,13 @@ func (n Names) exposed(child, prefix, tool string) string {
 func (n Names) marked(child, prefix, tool string, size int) string {
 	b := []byte(prefix + tool)
 	for i, c := range b {
-		if !plain(string(rune(c))) || c >= 0x80 {
+		if !acceptable(string(rune(c))) || c >= 0x80 {
 			b[i] = '_'
 		}
 	}
 	tail := "_" + mark(child, tool, size)
-	if room := max(n.Max-len(tail), 1); len(b) > room {
-		b = b[:room]
+	if size := max(n.Max-len(tail), 1); len(b) > size {
+		b = b[:size]
 	}
 	return string(b) + tail
-}
-
-// owners returns the children to which an unknown name may belong, the longest
-// prefix first.
-func (g *generation) owners(name string) []string {
-	var out []string
-	for i := range g.cfg.Children {
-		c := &g.cfg.Children[i]
-		if strings.HasPrefix(name, c.Prefix) {
-			out = append(out, c.Spec.Name)
-		}
-	}
-	sort.SliceStable(out, func(i, j int) bool { return len(g.byName[out[i]].Prefix) > len(g.byName[out[j]].Prefix) })
-	return out
 }
