@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/inflight"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -127,11 +128,10 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 		return false
 	}
 	modern := j.lease.Modern()
-	kept := &j.gen.cfg.Audit
 	switch {
 	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
 		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
-		kept.To == nil && kept.forbids(errNoLog) != nil:
+		s.records.Missing() != nil:
 		j.lease.Release()
 		return false
 	}
@@ -172,34 +172,22 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	a.request, a.token, a.tool.args = splicing{}, nil, nil
 	c.reply.OnCancel(c)
 	batch := c.reply.Batch()
-	kept := &s.hub.now().cfg.Audit
-	if kept.To == nil {
+	if !s.records.Kept() {
 		c.leave(batch, params)
 		return
 	}
-	line := audit.Call{Request: m.ID, Form: c.tool.plain.form}
-	if kept.Arguments {
-		line.Arguments = m.Param("arguments")
-	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	size := len(a.held)
-	if s.group.Add(line, c); batch == nil {
-		s.group.Flush()
-	} else {
-		batch.Defer(&s.group, size)
-	}
+	line := audit.Call{Request: m.ID, Form: c.tool.plain.form, Arguments: m.Param("arguments")}
+	s.records.Plain(line, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.
 func (c *toolCall) Recorded(t audit.Ticket, err error) {
-	c.ticket = t
-	if err = c.s.hub.now().cfg.Audit.forbids(err); err != nil {
-		t.Outcome(audit.ResultNotSent)
-		c.ticket = audit.Ticket{}
+	if c.ticket, err = c.s.records.May(t, err); err != nil {
 		c.fail(err)
 		return
 	}
-	c.leave(&c.s.group.batch, append(c.attempt.parts[:0], c.attempt.held))
+	c.leave(c.s.records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
 }
 
 // leave sends the call, unless nobody waits for it any more. Where there is no room
@@ -293,7 +281,7 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 // answered ends the call with the answer that the child gave.
 func (c *toolCall) answered(a jsonrpc.Answer) {
 	ticket, reply := c.ticket, c.reply
-	ticket.Outcome(resultOf(a.Result, a.Error))
+	ticket.Outcome(record.Result(a.Result, a.Error))
 	if _, first := c.end(nil); first {
 		reply.Answer(a)
 	}
@@ -308,7 +296,7 @@ func (c *toolCall) fail(err error) {
 	if !first {
 		return
 	}
-	c.ticket.Outcome(failureOf(err))
+	c.ticket.Outcome(record.Failure(err))
 	a := refuse(context.Background(), c.tool, err)
 	if gone != nil {
 		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
@@ -367,7 +355,7 @@ func (c *toolCall) converse(result []byte) {
 func (c *toolCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
-		c.ticket.Outcome(resultOf(result, nil))
+		c.ticket.Outcome(record.Result(result, nil))
 		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)

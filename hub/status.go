@@ -108,7 +108,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.Report = s.approvals.Report()
 	g := s.hub.now()
 	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
-	r.Audit = g.cfg.Audit.status()
+	r.Audit = g.cfg.Audit.Status()
 	r.Redefined = s.hub.redefined.list()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
@@ -299,7 +299,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.list()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.list()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -94,8 +95,8 @@ func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.c
 
 func (t *toolTarget) method() string { return methodCall }
 
-func (t *toolTarget) subject() subject {
-	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
+func (t *toolTarget) subject() record.Subject {
+	return record.Subject{Child: t.tool.child, Tool: t.tool.remote, Arguments: t.args, At: t.at}
 }
 
 func (t *toolTarget) asked(*Call) approval.Request {
@@ -259,7 +260,7 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
-	var unrecorded *unrecordedError
+	var unrecorded *record.UnrecordedError
 	switch {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
