@@ -22,7 +22,10 @@ type (
 // recorded serves a request, and records it where that was refused before
 // anybody judged it.
 func (s *Session) recorded(ctx context.Context, m *jsonrpc.Message, serve serveFunc) jsonrpc.Answer {
-	return s.records.Serve(ctx, m, func(ctx context.Context) jsonrpc.Answer { return serve(s, ctx, m) })
+	ctx = s.records.Start(ctx, m)
+	a := serve(s, ctx, m)
+	s.records.Served(ctx, a)
+	return a
 }
 
 // allowed reports whether a request may be sent.

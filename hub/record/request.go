@@ -32,25 +32,26 @@ type request struct {
 
 type requestKey struct{}
 
-// Serve serves a request by serve, and records it where that was refused before
-// anybody judged it.
-func (r *Recorder) Serve(ctx context.Context, m *jsonrpc.Message, serve func(context.Context) jsonrpc.Answer) jsonrpc.Answer {
+// Start marks the context of a request of the client, whose answer Served is given.
+func (r *Recorder) Start(ctx context.Context, m *jsonrpc.Message) context.Context {
 	if !r.Kept() {
-		return serve(ctx)
+		return ctx
 	}
-	of := &request{m: m, started: time.Now()}
-	ctx = context.WithValue(ctx, requestKey{}, of)
-	a := serve(ctx)
-	if of.told {
-		return a
+	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now()})
+}
+
+// Served records a request that was refused before anybody judged it.
+func (r *Recorder) Served(ctx context.Context, a jsonrpc.Answer) {
+	of, _ := ctx.Value(requestKey{}).(*request)
+	if of == nil || of.told {
+		return
 	}
 	switch Result(a.Result, a.Error) {
 	case audit.ResultError:
-		r.Refused(ctx, Subject{Method: m.Method}, codeRequest)
+		r.Refused(ctx, Subject{Method: of.m.Method}, codeRequest)
 	case audit.ResultToolError:
-		r.Refused(ctx, Subject{Method: m.Method}, codeNotServed)
+		r.Refused(ctx, Subject{Method: of.m.Method}, codeNotServed)
 	}
-	return a
 }
 
 // Later says that the request of ctx comes again, and is recorded then.
