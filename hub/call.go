@@ -321,7 +321,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := from.lend()
+	back := from.Lend()
 	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
 	if err != nil || !newer {

@@ -157,7 +157,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	p.cancel = end.End
 	if !p.work(func() jsonrpc.Answer {
 		defer end.Free()
-		if a, ok := s.callAndWait(p, end, request); ok {
+		if a, ok := s.callAndWait(p, &waiter{end: end}, request); ok {
 			return a
 		}
 		return how.serve(s, withClient(end.Context(), p), request, how.modern)

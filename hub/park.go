@@ -113,7 +113,7 @@ var _ client = (*parley)(nil)
 
 func (p *parley) era() string         { return eraModern }
 func (p *parley) claims() clientCaps  { return p.meta().caps }
-func (p *parley) lend() (back func()) { return func() {} }
+func (p *parley) Lend() (back func()) { return func() {} }
 func (p *parley) Reaches() bool       { return true }
 
 // suits is false for a client that may have to be asked about roots first, or has

@@ -369,7 +369,7 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 		return lease, nil
 	}
 	defer waiting(ctx, name)()
-	defer s.clientOf(ctx).lend()() // which process it is, and its start, may wait for the roots
+	defer s.clientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {

@@ -7,6 +7,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 )
 
 const (
@@ -78,7 +79,7 @@ func (r *Recorder) line(ctx context.Context, set *Settings, what Subject) audit.
 		// A name, which is no argument; and of a call that came to no tool, one
 		// that the client made up.
 		name, _ := jsonrpc.String(of.m.Param("name"))
-		rec.Tool = audit.Redact(printable.Escape(name, 200))
+		rec.Tool = redact.Text(printable.Escape(name, 200))
 	}
 	if set.Arguments {
 		if rec.Arguments = what.Arguments; what.Method != "" {
