@@ -49,6 +49,9 @@ func (w *waiter) Answer(a jsonrpc.Answer) {
 // OnCancel has the end of the request end the call.
 func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.end.OnEnd(stop) }
 
+// Cause is why the request has ended, nil while it has not.
+func (w *waiter) Cause() error { return w.end.Cause() }
+
 // Batch is nil: each request comes by itself.
 func (w *waiter) Batch() *jsonrpc.Batch { return nil }
 

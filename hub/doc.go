@@ -28,7 +28,7 @@
 //     with the bytes it had.
 //  8. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so
-//     (record.go).
+//     (package record).
 //  9. Send: the judged bytes go out with only the name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //
@@ -108,7 +108,7 @@
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
 // Calls that wait for nothing but their line are in the session's audit group
-// (record_group.go): whoever finds nobody at it writes the line of all and sends
+// (record.Recorder): whoever finds nobody at it writes the line of all and sends
 // them.
 //
 // # What it refuses to do

@@ -14,6 +14,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -51,7 +52,7 @@ type Session struct {
 	inFlight  inFlights
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
-	group     recordGroup
+	records   *record.Recorder
 	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
@@ -100,7 +101,7 @@ func (h *Hub) newSession() *Session {
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.group.init(s)
+	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s

@@ -108,7 +108,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.Report = s.approvals.Report()
 	g := s.hub.now()
 	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
-	r.Audit = g.cfg.Audit.status()
+	r.Audit = g.cfg.Audit.Status()
 	r.Redefined = s.hub.redefined.List()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
@@ -291,7 +291,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.List()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}

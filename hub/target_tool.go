@@ -11,6 +11,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -137,8 +138,8 @@ func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.C
 
 func (t *toolTarget) method() string { return methodCall }
 
-func (t *toolTarget) subject() subject {
-	return subject{child: t.tool.Child, tool: t.tool.Remote, args: t.args, at: t.at}
+func (t *toolTarget) subject() record.Subject {
+	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 }
 
 func (t *toolTarget) asked(*Call) approval.Request {
@@ -302,7 +303,7 @@ func refuse(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
-	var unrecorded *unrecordedError
+	var unrecorded *record.UnrecordedError
 	switch {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
