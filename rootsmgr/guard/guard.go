@@ -1,12 +1,43 @@
-package rootsmgr
+package guard
 
 // Guard decides where a path leads under one set of roots. It is a check before
 // dispatch, not confinement: see the package documentation for what it cannot
 // promise. It is immutable and keeps no verdicts, so each Check looks at the
 // disk as it is now. The zero Guard and the nil Guard deny everything.
 type Guard struct {
-	eyes eyes
-	sets []*index
+	disk Disk
+	sets []*Index
+}
+
+// New returns the Guard of the roots in x; with nil it only resolves paths.
+func New(d Disk, x *Index) *Guard {
+	g := &Guard{disk: d}
+	if x != nil {
+		g.sets = []*Index{x}
+	}
+	return g
+}
+
+// Disk is the file system that g looks at. It has no FS where g is zero.
+func (g *Guard) Disk() Disk { return g.disk }
+
+// Roots are those that g guards.
+func (g *Guard) Roots() []Root {
+	var all []Root
+	for _, set := range g.sets {
+		all = append(all, set.Roots...)
+	}
+	return all
+}
+
+// Above is the innermost root that is a clean path, or lies above it: by every
+// spelling, or by canonical paths only. It resolves nothing.
+func (g *Guard) Above(path string, physical bool) (Root, bool) {
+	set, at, ok := g.find(path, physical)
+	if !ok {
+		return Root{}, false
+	}
+	return set.Roots[at.Root], true
 }
 
 // Check says where path leads and whether every reading of it lies inside a
@@ -17,10 +48,10 @@ type Guard struct {
 // empty Place. Any error denies. The cost does not depend on the number of
 // roots: one look at the disk for each component, two where the path holds "..".
 func (g *Guard) Check(path string) (Place, error) {
-	if g == nil || g.eyes.FS == nil {
+	if g == nil || g.disk.FS == nil {
 		return Place{}, &EscapeError{Path: path}
 	}
-	place, err := g.eyes.resolve(path)
+	place, err := g.disk.resolve(path)
 	if err != nil {
 		return Place{}, err
 	}
@@ -40,14 +71,14 @@ func (g *Guard) Check(path string) (Place, error) {
 			return place, &EscapeError{Path: path, Resolved: r.Cleaned, Reading: ReadingCleaned}
 		}
 	}
-	if set.roots[at.root].File && place.Dir {
+	if set.Roots[at.Root].File && place.Dir {
 		// A directory has taken the place of the file.
 		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
 	}
-	place.Root = set.roots[at.root]
+	place.Root = set.Roots[at.Root]
 	place.Rel = "."
-	rel := r.Physical[at.end:]
-	for rel != "" && rel[0] == g.eyes.platform.Sep() {
+	rel := r.Physical[at.End:]
+	for rel != "" && rel[0] == g.disk.Platform.Sep() {
 		rel = rel[1:]
 	}
 	if rel != "" {
@@ -57,11 +88,11 @@ func (g *Guard) Check(path string) (Place, error) {
 }
 
 // Empty reports whether no root is open, so that every Check fails.
-func (g *Guard) Empty() bool { return g == nil || g.eyes.FS == nil || g.empty() }
+func (g *Guard) Empty() bool { return g == nil || g.disk.FS == nil || g.empty() }
 
 func (g *Guard) empty() bool {
 	for _, x := range g.sets {
-		if len(x.roots) > 0 {
+		if len(x.Roots) > 0 {
 			return false
 		}
 	}
@@ -70,11 +101,11 @@ func (g *Guard) empty() bool {
 
 // find looks in every set for the innermost root above path; text is tried
 // before the filesystem is asked about case and Unicode form.
-func (g *Guard) find(path string, physical bool) (*index, hit, bool) {
-	var in *index
-	var best hit
+func (g *Guard) find(path string, physical bool) (*Index, Hit, bool) {
+	var in *Index
+	var best Hit
 	for _, x := range g.sets {
-		if at, ok := x.find(g.eyes.platform, path, physical); ok && (in == nil || at.end > best.end) {
+		if at, ok := x.Find(g.disk.Platform, path, physical); ok && (in == nil || at.End > best.End) {
 			in, best = x, at
 		}
 	}
@@ -82,7 +113,7 @@ func (g *Guard) find(path string, physical bool) (*index, hit, bool) {
 		return in, best, true
 	}
 	for _, x := range g.sets {
-		if at, ok := x.findFolded(&g.eyes, path, physical); ok && (in == nil || at.end > best.end) {
+		if at, ok := x.FindFolded(&g.disk, path, physical); ok && (in == nil || at.End > best.End) {
 			in, best = x, at
 		}
 	}
@@ -96,13 +127,22 @@ func (g *Guard) find(path string, physical bool) (*index, hit, bool) {
 func Union(guards ...*Guard) *Guard {
 	u := &Guard{}
 	for _, g := range guards {
-		if g == nil || g.eyes.FS == nil {
+		if g == nil || g.disk.FS == nil {
 			continue
 		}
-		if u.eyes.FS == nil {
-			u.eyes = g.eyes
+		if u.disk.FS == nil {
+			u.disk = g.disk
 		}
 		u.sets = append(u.sets, g.sets...)
 	}
 	return u
+}
+
+// Through is g that looks at the disk through another FS of the same machine,
+// one that counts or remembers what it is asked. The roots stay as they are.
+func (g *Guard) Through(fsys FS) *Guard {
+	if g == nil || g.disk.FS == nil || fsys == nil {
+		return g
+	}
+	return &Guard{disk: NewDisk(fsys), sets: g.sets}
 }

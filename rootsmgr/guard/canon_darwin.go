@@ -1,8 +1,10 @@
-package rootsmgr
+package guard
 
 import (
 	"os"
 	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // TrueCase spells an existing path as its directories list it. A directory that
@@ -10,14 +12,14 @@ import (
 func (OS) TrueCase(path string) (string, error) {
 	out := "/"
 	for _, name := range strings.Split(strings.Trim(path, "/"), "/") {
-		out = Darwin.Join(out, entryName(out, name))
+		out = platform.Darwin.Join(out, entryName(out, name))
 	}
 	return out, nil
 }
 
 // entryName is the name under which dir lists what it finds as name.
 func entryName(dir, name string) string {
-	wanted, err := os.Lstat(Darwin.Join(dir, name))
+	wanted, err := os.Lstat(platform.Darwin.Join(dir, name))
 	if err != nil {
 		return name
 	}
@@ -38,7 +40,7 @@ func entryName(dir, name string) string {
 		if foldKey(entry) != key {
 			continue
 		}
-		if info, err := os.Lstat(Darwin.Join(dir, entry)); err == nil && os.SameFile(info, wanted) {
+		if info, err := os.Lstat(platform.Darwin.Join(dir, entry)); err == nil && os.SameFile(info, wanted) {
 			found = entry
 		}
 	}

@@ -1,4 +1,4 @@
-package rootsmgr
+package guard
 
 import (
 	"math/bits"
@@ -6,13 +6,15 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"mcphub/rootsmgr/platform"
 )
 
-// index finds the innermost root above a path by its components: one map lookup
+// Index finds the innermost root above a path by its components: one map lookup
 // for each depth at which there is a root at all, whatever the number of roots.
 // Built once, then only read.
-type index struct {
-	roots  []Root
+type Index struct {
+	Roots  []Root
 	byText map[string]spelled // every spelling of every root
 	byFold map[string][]folded
 	files  map[int32]struct{} // roots that are single files, and hold nothing
@@ -33,12 +35,13 @@ type folded struct {
 	physical bool
 }
 
-func newIndex() *index {
-	return &index{byText: map[string]spelled{}, byFold: map[string][]folded{}}
+// NewIndex returns one without roots.
+func NewIndex() *Index {
+	return &Index{byText: map[string]spelled{}, byFold: map[string][]folded{}}
 }
 
-// add registers a spelling of root i. The first root that has it keeps it.
-func (x *index) add(p Platform, spelling string, i int32, physical bool) {
+// Add registers a spelling of root i. The first root that has it keeps it.
+func (x *Index) Add(p platform.Platform, spelling string, i int32, physical bool) {
 	at, ok := x.byText[spelling]
 	if !ok {
 		at = spelled{text: noRoot, physical: noRoot}
@@ -64,8 +67,8 @@ func (x *index) add(p Platform, spelling string, i int32, physical bool) {
 
 const maxFolded = 16
 
-// addFile says that root i is a single file.
-func (x *index) addFile(i int32) {
+// AddFile says that root i is a single file.
+func (x *Index) AddFile(i int32) {
 	if x.files == nil {
 		x.files = map[int32]struct{}{}
 	}
@@ -73,7 +76,7 @@ func (x *index) addFile(i int32) {
 }
 
 // holds reports whether root i, found at path[:end], is path or above it.
-func (x *index) holds(i int32, path string, end int) bool {
+func (x *Index) holds(i int32, path string, end int) bool {
 	if end == len(path) || len(x.files) == 0 {
 		return true
 	}
@@ -83,7 +86,7 @@ func (x *index) holds(i int32, path string, end int) bool {
 
 func depthBit(depth int) uint64 { return 1 << min(depth, 63) }
 
-func depthOf(p Platform, path string) int {
+func depthOf(p platform.Platform, path string) int {
 	n := p.RootLen(path)
 	if len(path) <= n {
 		return 0
@@ -91,13 +94,13 @@ func depthOf(p Platform, path string) int {
 	return 1 + strings.Count(path[n:], string(p.Sep()))
 }
 
-// hit is the root found and the length of the part of the path that names it.
-type hit struct{ root, end int }
+// Hit is the root found and the length of the part of the path that names it.
+type Hit struct{ Root, End int }
 
-// find returns the innermost root at or above a clean absolute path: by every
+// Find returns the innermost root at or above a clean absolute path: by every
 // spelling, or by canonical paths only.
-func (x *index) find(p Platform, path string, physical bool) (hit, bool) {
-	best, ok := hit{}, false
+func (x *Index) Find(p platform.Platform, path string, physical bool) (Hit, bool) {
+	best, ok := Hit{}, false
 	x.prefixes(p, path, func(end int) {
 		at, found := x.byText[path[:end]]
 		if !found {
@@ -108,24 +111,24 @@ func (x *index) find(p Platform, path string, physical bool) (hit, bool) {
 			root = at.physical
 		}
 		if root != noRoot && x.holds(root, path, end) {
-			best, ok = hit{int(root), end}, true
+			best, ok = Hit{int(root), end}, true
 		}
 	})
 	return best, ok
 }
 
-// findFolded is find for filesystems on which several spellings name one
+// FindFolded is find for filesystems on which several spellings name one
 // directory. The filesystem has the last word: only a prefix that is the very
 // directory of the root counts.
-func (x *index) findFolded(e *eyes, path string, physical bool) (hit, bool) {
+func (x *Index) FindFolded(e *Disk, path string, physical bool) (Hit, bool) {
 	if e.same == nil || len(x.byFold) == 0 {
-		return hit{}, false
+		return Hit{}, false
 	}
-	best, ok := hit{}, false
-	x.prefixes(e.platform, path, func(end int) {
+	best, ok := Hit{}, false
+	x.prefixes(e.Platform, path, func(end int) {
 		for _, f := range x.byFold[foldKey(path[:end])] {
-			if (f.physical || !physical) && x.holds(f.root, path, end) && e.sameDir(path[:end], f.spelling) {
-				best, ok = hit{int(f.root), end}, true
+			if (f.physical || !physical) && x.holds(f.root, path, end) && e.SameDir(path[:end], f.spelling) {
+				best, ok = Hit{int(f.root), end}, true
 				return
 			}
 		}
@@ -135,7 +138,7 @@ func (x *index) findFolded(e *eyes, path string, physical bool) (hit, bool) {
 
 // prefixes calls visit with the end of every prefix of path that has as many
 // components as some root, outermost first.
-func (x *index) prefixes(p Platform, path string, visit func(end int)) {
+func (x *Index) prefixes(p platform.Platform, path string, visit func(end int)) {
 	n, sep := p.RootLen(path), p.Sep()
 	if n == 0 || n > len(path) {
 		return
@@ -162,17 +165,17 @@ func (x *index) prefixes(p Platform, path string, visit func(end int)) {
 	}
 }
 
-// sameDir reports whether the filesystem takes two spellings for one entry.
-func (e *eyes) sameDir(a, b string) bool {
+// SameDir reports whether the filesystem takes two spellings for one entry.
+func (d *Disk) SameDir(a, b string) bool {
 	if a == b {
 		return true
 	}
-	ia, err := e.Lstat(a)
+	ia, err := d.Lstat(a)
 	if err != nil {
 		return false
 	}
-	ib, err := e.Lstat(b)
-	return err == nil && e.same.SameFile(ia, ib)
+	ib, err := d.Lstat(b)
+	return err == nil && d.same.SameFile(ia, ib)
 }
 
 // foldKey maps spellings that some filesystem may take for one name to one key.

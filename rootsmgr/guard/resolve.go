@@ -1,4 +1,4 @@
-package rootsmgr
+package guard
 
 import (
 	"bytes"
@@ -17,20 +17,20 @@ const maxLinks = 40
 // taken literally: nothing is decoded or expanded.
 func Resolve(fsys FS, path string) (Place, error) {
 	if fsys == nil {
-		return Place{}, &UnresolvableError{Path: path, Cause: CauseIO}
+		return Place{}, &UnresolvableError{Path: path, Cause: platform.CauseIO}
 	}
-	e := newEyes(fsys)
+	e := NewDisk(fsys)
 	return e.resolve(path)
 }
 
-func (e *eyes) resolve(given string) (Place, error) {
-	p := e.platform
+func (d *Disk) resolve(given string) (Place, error) {
+	p := d.Platform
 	path := p.Slashed(given)
-	if cause := p.CheckPath(path); cause != CauseNone {
+	if cause := p.CheckPath(path); cause != platform.CauseNone {
 		return Place{}, &UnresolvableError{Path: given, Cause: cause}
 	}
 	lexical := p.Clean(path)
-	end, err := e.walk(path)
+	end, err := d.walk(path)
 	if err != nil {
 		return Place{}, err.of(given)
 	}
@@ -47,7 +47,7 @@ func (e *eyes) resolve(given string) (Place, error) {
 	}
 	// Without ".." both orders of cleaning and resolving are the same walk.
 	if p.HasDotDot(path) {
-		cleaned, err := e.walk(lexical)
+		cleaned, err := d.walk(lexical)
 		if err != nil {
 			return Place{}, err.of(given)
 		}
@@ -72,7 +72,7 @@ const magicDepth = 8
 // refusal is why a walk ended early.
 type refusal struct {
 	at    string
-	cause Cause
+	cause platform.Cause
 	err   error
 }
 
@@ -84,8 +84,8 @@ func (r *refusal) of(path string) *UnresolvableError {
 // It differs in what does not exist: a missing component, and one below a
 // regular file, is kept as text, and ".." after it takes it away again, from
 // where the walk looks at the disk once more.
-func (e *eyes) walk(path string) (trail, *refusal) {
-	p, sep := e.platform, e.platform.Sep()
+func (d *Disk) walk(path string) (trail, *refusal) {
+	p, sep := d.Platform, d.Platform.Sep()
 	n := p.RootLen(path)
 	t := trail{path: p.Clean(path[:n]), mode: fs.ModeDir}
 	rest := path[n:]
@@ -113,7 +113,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			t.up(p)
 			continue
 		}
-		if cause := p.CheckName(name); cause != CauseNone {
+		if cause := p.CheckName(name); cause != platform.CauseNone {
 			t.settle()
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
@@ -130,14 +130,14 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 		default:
 			prefix, next = false, p.Join(t.path, name)
 		}
-		target, why := e.enter(&t, next)
+		target, why := d.enter(&t, next)
 		if why != nil {
 			return t, why
 		}
 		if target == "" {
 			continue
 		}
-		if target, why = e.aim(&t, next, target); why != nil {
+		if target, why = d.aim(&t, next, target); why != nil {
 			return t, why
 		}
 		prefix, rest = false, target+string(sep)+rest
@@ -145,7 +145,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 }
 
 // extend adds a component that is missing, since those above it are.
-func (t *trail) extend(p Platform, name string) {
+func (t *trail) extend(p platform.Platform, name string) {
 	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.Sep() {
 		t.tail = append(t.tail, p.Sep())
 	}
@@ -160,7 +160,7 @@ func (t *trail) settle() {
 }
 
 // joined is the length that path would have with name below it.
-func (t *trail) joined(p Platform, name string) int {
+func (t *trail) joined(p platform.Platform, name string) int {
 	n := len(t.path) + len(name)
 	if t.path[len(t.path)-1] != p.Sep() {
 		n++
@@ -170,7 +170,7 @@ func (t *trail) joined(p Platform, name string) int {
 
 // up takes one component away: a missing one, or an existing one, which then
 // leaves a directory.
-func (t *trail) up(p Platform) {
+func (t *trail) up(p platform.Platform) {
 	t.void = t.void || t.missing > 0 || !t.mode.IsDir()
 	if len(t.tail) > 0 {
 		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.Sep()))]
@@ -186,16 +186,16 @@ func (t *trail) up(p Platform) {
 
 // enter looks at next, which is one component below t. It moves t there, or
 // returns the target of the link found there.
-func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
-	if e.platform.IsMagic(next) {
-		return "", &refusal{at: next, cause: CauseMagic}
+func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
+	if d.Platform.IsMagic(next) {
+		return "", &refusal{at: next, cause: platform.CauseMagic}
 	}
 	if t.missing > 0 || !t.mode.IsDir() {
 		t.path = next
 		t.missing++
 		return "", nil
 	}
-	mode, err := e.mode(next)
+	mode, err := d.Mode(next)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
@@ -207,39 +207,39 @@ func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
 	}
 	// Windows reports junctions as irregular, and other reparse points too: one
 	// that cannot be read as a link is refused below.
-	link := mode&fs.ModeSymlink != 0 || e.platform == Windows && mode&fs.ModeIrregular != 0
+	link := mode&fs.ModeSymlink != 0 || d.Platform == platform.Windows && mode&fs.ModeIrregular != 0
 	if !link {
 		t.path, t.mode = next, mode
 		return "", nil
 	}
 	if t.links++; t.links > maxLinks {
-		return "", &refusal{at: next, cause: CauseLoop}
+		return "", &refusal{at: next, cause: platform.CauseLoop}
 	}
-	if e.links != nil {
-		*e.links = append(*e.links, next)
+	if d.links != nil {
+		*d.links = append(*d.links, next)
 	}
-	if e.magician != nil {
-		magic, err := e.magician.Magic(next)
+	if d.magician != nil {
+		magic, err := d.magician.Magic(next)
 		if err != nil {
 			return "", refusalOf(next, err)
 		}
 		if magic {
-			return "", &refusal{at: next, cause: CauseMagic}
+			return "", &refusal{at: next, cause: platform.CauseMagic}
 		}
 	}
-	target, err = e.Readlink(next)
+	target, err = d.Readlink(next)
 	if err != nil || target == "" {
-		return "", &refusal{at: next, cause: CauseLink, err: err}
+		return "", &refusal{at: next, cause: platform.CauseLink, err: err}
 	}
 	return target, nil
 }
 
 // aim puts t where the target of the link at next starts from, and returns what
 // is left to walk from there.
-func (e *eyes) aim(t *trail, next, target string) (string, *refusal) {
-	p := e.platform
+func (d *Disk) aim(t *trail, next, target string) (string, *refusal) {
+	p := d.Platform
 	target = p.Slashed(target)
-	if p == Windows {
+	if p == platform.Windows {
 		// A target may be stored in the extended form of an ordinary path.
 		for _, form := range []string{`\\?\`, `\??\`} {
 			if plain := strings.TrimPrefix(target, form); plain != target && platform.IsDrive(plain) {
@@ -247,16 +247,16 @@ func (e *eyes) aim(t *trail, next, target string) (string, *refusal) {
 			}
 		}
 	}
-	if strings.IndexByte(target, 0) >= 0 || p == Windows && platform.IsDevice(target) {
-		return "", &refusal{at: next, cause: CauseLink}
+	if strings.IndexByte(target, 0) >= 0 || p == platform.Windows && platform.IsDevice(target) {
+		return "", &refusal{at: next, cause: platform.CauseLink}
 	}
 	if n := p.RootLen(target); n > 0 {
 		t.path, t.mode = p.Clean(target[:n]), fs.ModeDir
 		return target[n:], nil
 	}
-	if p == Windows {
+	if p == platform.Windows {
 		if platform.IsDrive(target) || strings.HasPrefix(target, `\\`) {
-			return "", &refusal{at: next, cause: CauseLink} // C:x, or half a UNC path
+			return "", &refusal{at: next, cause: platform.CauseLink} // C:x, or half a UNC path
 		}
 		if target[0] == '\\' {
 			t.path, t.mode = t.path[:p.RootLen(t.path)], fs.ModeDir
@@ -268,11 +268,11 @@ func (e *eyes) aim(t *trail, next, target string) (string, *refusal) {
 func refusalOf(at string, err error) *refusal {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return &refusal{at: at, cause: CausePermission, err: err}
+		return &refusal{at: at, cause: platform.CausePermission, err: err}
 	case isTooLong(err):
-		return &refusal{at: at, cause: CauseTooLong, err: err}
+		return &refusal{at: at, cause: platform.CauseTooLong, err: err}
 	}
-	return &refusal{at: at, cause: CauseIO, err: err}
+	return &refusal{at: at, cause: platform.CauseIO, err: err}
 }
 
 // isTooLong reports ENAMETOOLONG, which resolved links can lead to.

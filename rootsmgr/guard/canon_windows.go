@@ -1,4 +1,4 @@
-package rootsmgr
+package guard
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package rootsmgr
+package guard
 
 import (
 	"io/fs"

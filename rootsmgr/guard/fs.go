@@ -1,10 +1,12 @@
-package rootsmgr
+package guard
 
 import (
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // FS is all that resolving a path needs of a filesystem. Names are absolute. An
@@ -30,12 +32,6 @@ type (
 	}
 	// reader says whether a directory may be listed and entered, or a file read.
 	reader interface{ Readable(path string) error }
-	// sharer says whether another user than ours and root may write in a
-	// directory, and whether the directory lets its users alter only what is
-	// their own (the sticky bit).
-	sharer interface {
-		Shared(dir string) (shared, sticky bool, err error)
-	}
 	// trueCaser spells an existing path as its directories do.
 	trueCaser interface {
 		TrueCase(path string) (string, error)
@@ -46,7 +42,7 @@ type (
 		SameFile(a, b fs.FileInfo) bool
 	}
 	homer      interface{ Home() string }
-	platformer interface{ Platform() Platform }
+	platformer interface{ Platform() platform.Platform }
 )
 
 // OS is the FS of this machine.
@@ -71,45 +67,52 @@ func (OS) Home() string {
 }
 
 // Platform is that of this process.
-func (OS) Platform() Platform { return Host() }
+func (OS) Platform() platform.Platform { return platform.Host() }
 
-// eyes is an FS with its optional abilities looked up once.
-type eyes struct {
+// Disk is an FS with its optional abilities looked up once.
+type Disk struct {
 	FS
-	platform Platform
+	Platform platform.Platform
 	moder    moder
 	magician magician
 	same     sameFiler
 	links    *[]string // where set, every symlink that is followed is noted here
 }
 
-func newEyes(fsys FS) eyes {
-	e := eyes{FS: fsys, platform: platformOf(fsys)}
-	e.moder, _ = fsys.(moder)
-	e.magician, _ = fsys.(magician)
-	e.same, _ = fsys.(sameFiler)
-	return e
+// NewDisk looks up what an FS is able to do; nil is one that has nothing.
+func NewDisk(fsys FS) Disk {
+	if fsys == nil {
+		fsys = noFS{}
+	}
+	d := Disk{FS: fsys, Platform: PlatformOf(fsys)}
+	d.moder, _ = fsys.(moder)
+	d.magician, _ = fsys.(magician)
+	d.same, _ = fsys.(sameFiler)
+	return d
 }
 
-func platformOf(fsys FS) Platform {
+// PlatformOf is the platform whose rules an FS follows.
+func PlatformOf(fsys FS) platform.Platform {
 	if f, ok := fsys.(platformer); ok {
 		return f.Platform()
 	}
-	return Host()
+	return platform.Host()
 }
 
-func homeOf(fsys FS) string {
+// HomeOf is the home folder that an FS tells, "" for none.
+func HomeOf(fsys FS) string {
 	if f, ok := fsys.(homer); ok {
 		return f.Home()
 	}
 	return ""
 }
 
-func (e *eyes) mode(name string) (fs.FileMode, error) {
-	if e.moder != nil {
-		return e.moder.Mode(name)
+// Mode is the type of what name is, links not followed.
+func (d *Disk) Mode(name string) (fs.FileMode, error) {
+	if d.moder != nil {
+		return d.moder.Mode(name)
 	}
-	info, err := e.Lstat(name)
+	info, err := d.Lstat(name)
 	if err != nil {
 		return 0, err
 	}

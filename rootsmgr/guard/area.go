@@ -1,4 +1,4 @@
-package rootsmgr
+package guard
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ type Area struct {
 // with roots: by component, as text and through symlinks, asking the filesystem
 // about case. The cost does not depend on their number. Immutable.
 type Areas struct {
-	eyes  eyes
-	index *index
+	disk  Disk
+	index *Index
 	count int
 }
 
@@ -29,65 +29,62 @@ type Areas struct {
 // one error for each: an error says in plain words why it can be none, and an
 // Area whose directory may not be looked at is compared as text alone.
 func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
-	if fsys == nil {
-		fsys = noFS{}
-	}
-	a := &Areas{eyes: newEyes(fsys), index: newIndex()}
+	a := &Areas{disk: NewDisk(fsys), index: NewIndex()}
 	list, errs := make([]Area, len(dirs)), make([]error, len(dirs))
-	home := a.eyes.homeFolder()
+	home := a.disk.HomeFolder()
 	for i, dir := range dirs {
-		if list[i], errs[i] = a.eyes.area(dir); errs[i] != nil {
+		if list[i], errs[i] = a.disk.area(dir); errs[i] != nil {
 			continue
 		}
-		area, p := &list[i], a.eyes.platform
+		area, p := &list[i], a.disk.Platform
 		area.Number = a.known(area.Path)
 		if area.Number < 0 {
 			area.Number = a.count
 			a.count++
-			a.index.add(p, area.Path, int32(area.Number), true)
-			for _, alias := range a.eyes.aliases(area.Path, home) {
-				a.index.add(p, alias, int32(area.Number), false)
+			a.index.Add(p, area.Path, int32(area.Number), true)
+			for _, alias := range a.disk.Aliases(area.Path, home) {
+				a.index.Add(p, alias, int32(area.Number), false)
 			}
 		}
-		a.index.add(p, area.Given, int32(area.Number), false)
+		a.index.Add(p, area.Given, int32(area.Number), false)
 	}
 	return a, list, errs
 }
 
 // known is the number of the area that is the directory path already, or -1.
 func (a *Areas) known(path string) int {
-	at, ok := a.index.find(a.eyes.platform, path, true)
-	if !ok || at.end != len(path) {
-		at, ok = a.index.findFolded(&a.eyes, path, true)
+	at, ok := a.index.Find(a.disk.Platform, path, true)
+	if !ok || at.End != len(path) {
+		at, ok = a.index.FindFolded(&a.disk, path, true)
 	}
-	if !ok || at.end != len(path) {
+	if !ok || at.End != len(path) {
 		return -1
 	}
-	return at.root
+	return at.Root
 }
 
 // area is canonical for a directory that need not exist, and that this process
 // need not be allowed to read.
-func (e *eyes) area(raw string) (Area, error) {
-	p := e.platform
-	f, err := e.canonical(raw)
+func (d *Disk) area(raw string) (Area, error) {
+	p := d.Platform
+	f, err := d.Canonical(raw)
 	switch {
-	case err == nil && f.file:
-		return Area{}, errNoDir
+	case err == nil && f.File:
+		return Area{}, ErrNoDir
 	case err == nil:
-		return Area{Given: f.given, Path: f.path, Exists: true}, nil
+		return Area{Given: f.Given, Path: f.Path, Exists: true}, nil
 	}
 	slashed := p.Slashed(p.FromMSYS(raw))
-	place, why := e.resolve(slashed)
+	place, why := d.resolve(slashed)
 	var stuck *UnresolvableError
 	switch {
-	case errors.As(why, &stuck) && stuck.Cause == CausePermission && !platform.HasControl(slashed):
+	case errors.As(why, &stuck) && stuck.Cause == platform.CausePermission && !platform.HasControl(slashed):
 		clean := p.Clean(slashed)
 		return Area{Given: clean, Path: clean}, nil
 	case why != nil, platform.HasControl(slashed), platform.HasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
 		return Area{}, err
 	case place.Exists && !place.Dir:
-		return Area{}, errNoDir
+		return Area{}, ErrNoDir
 	}
 	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists}, nil
 }
@@ -144,8 +141,8 @@ func intersect(a, b []uint64) {
 // mark sets the bits of the areas at or above a clean path.
 func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
 	clear(set)
-	p := a.eyes.platform
-	generous = generous && p != Linux
+	p := a.disk.Platform
+	generous = generous && p != platform.Linux
 	hit := func(i int32) {
 		if i != noRoot {
 			set[i/64] |= 1 << (i % 64)
@@ -158,14 +155,14 @@ func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
 				hit(at.text)
 			}
 		}
-		if a.eyes.same == nil && !generous {
+		if a.disk.same == nil && !generous {
 			return
 		}
 		for _, f := range a.index.byFold[foldKey(path[:end])] {
 			if f.spelling == path[:end] || physical && !f.physical {
 				continue
 			}
-			if generous || a.eyes.sameDir(path[:end], f.spelling) {
+			if generous || a.disk.SameDir(path[:end], f.spelling) {
 				hit(f.root)
 			}
 		}

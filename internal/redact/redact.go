@@ -1,4 +1,4 @@
-package audit
+package redact
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 	"mcphub/internal/nesting"
 )
 
-// Redacted stands in a record in the place of what may be a secret.
-const Redacted = "[redacted]"
+// MostDepth is how deep a JSON value may nest that JSON reads.
+const MostDepth = 1000
+
+// Mark stands in a record in the place of what may be a secret.
+const Mark = "[redacted]"
 
 // secretWords make a key one whose value is not recorded, whatever it is.
 // Words are told apart by case and by what is no letter: apiKey, API_KEY.
@@ -75,8 +78,8 @@ func words(key string) []string {
 	return out
 }
 
-// secretPointer is SecretKey for the last key of a JSON pointer.
-func secretPointer(pointer string) bool {
+// SecretPointer is SecretKey for the last key of a JSON pointer.
+func SecretPointer(pointer string) bool {
 	return SecretKey(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
 
@@ -90,24 +93,24 @@ type shape struct {
 }
 
 var shapes = []shape{
-	{"GitHub", []string{"gh", "github_pat_"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}`), Redacted},
-	{"GitLab", []string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`), Redacted},
-	{"OpenAI, Anthropic", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), Redacted},
-	{"Stripe", []string{"_live_", "_test_"}, regexp.MustCompile(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`), Redacted},
-	{"Slack", []string{"xox"}, regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), Redacted},
-	{"AWS", []string{"AKIA", "ASIA"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Redacted},
-	{"Google", []string{"AIza", "ya29."}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}`), Redacted},
-	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Redacted},
-	{"JSON Web Token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Redacted},
-	{"private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Redacted},
-	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Redacted},
-	{"user and password in a URL", []string{"@"}, regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`), "://" + Redacted + "@"},
-	{"parameter or variable", []string{"="}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Redacted},
-	{"option", []string{"--"}, regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Redacted},
+	{"GitHub", []string{"gh", "github_pat_"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}`), Mark},
+	{"GitLab", []string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`), Mark},
+	{"OpenAI, Anthropic", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`), Mark},
+	{"Stripe", []string{"_live_", "_test_"}, regexp.MustCompile(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`), Mark},
+	{"Slack", []string{"xox"}, regexp.MustCompile(`\bxox[a-z]-[A-Za-z0-9-]{10,}`), Mark},
+	{"AWS", []string{"AKIA", "ASIA"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Mark},
+	{"Google", []string{"AIza", "ya29."}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}|\bya29\.[A-Za-z0-9_-]{20,}`), Mark},
+	{"npm, PyPI, Hugging Face", []string{"npm_", "pypi-", "hf_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{20,}|\bhf_[A-Za-z0-9]{20,}`), Mark},
+	{"JSON Web Token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?`), Mark},
+	{"private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mark},
+	{"Authorization", []string{"earer", "EARER", "asic", "ASIC"}, regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}|\b(basic\s+)(?:[A-Za-z0-9+/]{6,}=+|[A-Za-z0-9+/]{16,})`), "$1$2" + Mark},
+	{"user and password in a URL", []string{"@"}, regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`), "://" + Mark + "@"},
+	{"parameter or variable", []string{"="}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])[A-Za-z0-9_-]*(?:token|passw(?:or)?d|passphrase|secret|api_?key|access_?key|signature|credentials?)=)("[^"]*"|'[^']*'|[^\s&;#"']+)`), "${1}" + Mark},
+	{"option", []string{"--"}, regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Mark},
 }
 
-// Redact replaces what looks like a secret in a text.
-func Redact(text string) string {
+// Text replaces what looks like a secret in a text.
+func Text(text string) string {
 	for i := range shapes {
 		sh := &shapes[i]
 		for _, mark := range sh.marks {
@@ -120,14 +123,14 @@ func Redact(text string) string {
 	return text
 }
 
-// RedactArgs is Redact for the arguments of a program: what follows an option
+// Args is Text for the arguments of a program: what follows an option
 // whose name is that of a secret is left out too, and so is the value of each
 // variable of environ that is one.
-func RedactArgs(args, environ []string) []string {
+func Args(args, environ []string) []string {
 	var values []string
 	for _, v := range environ {
 		if name, value, _ := strings.Cut(v, "="); len(value) >= shortestSecret && SecretKey(name) && !strings.HasSuffix(name, "PWD") { // a shell's PWD is a folder
-			values = append(values, value, Redacted)
+			values = append(values, value, Mark)
 		}
 	}
 	known := strings.NewReplacer(values...)
@@ -139,13 +142,13 @@ func RedactArgs(args, environ []string) []string {
 		option := strings.HasPrefix(arg, "-") && SecretKey(strings.TrimLeft(name, "-"))
 		switch {
 		case next && arg != "":
-			out[i] = Redacted
+			out[i] = Mark
 		case joined && value != "" && SecretKey(strings.TrimLeft(name, "-")):
-			out[i] = name + "=" + Redacted
+			out[i] = name + "=" + Mark
 		case isHeader && !option && headerLike(header) && SecretKey(header):
-			out[i] = header + ": " + Redacted
+			out[i] = header + ": " + Mark
 		default:
-			out[i] = Redact(known.Replace(arg))
+			out[i] = Text(known.Replace(arg))
 		}
 		next = option && !joined && !next
 	}
@@ -192,12 +195,12 @@ func (p *pairs) secret(depth int, key string) bool {
 	return depth < len(*p) && strings.EqualFold(key, "value") && SecretKey((*p)[depth].name)
 }
 
-// redactJSON redacts the strings of a JSON value, and whatever stands under a
+// JSON redacts the strings of a JSON value, and whatever stands under a
 // key that SecretKey knows. What is no JSON, or nests too deep, is left out
 // altogether.
-func redactJSON(raw []byte) []byte {
-	if nesting.TooDeep(raw, mostDepth) >= 0 {
-		return []byte(`"` + Redacted + `"`)
+func JSON(raw []byte) []byte {
+	if nesting.TooDeep(raw, MostDepth) >= 0 {
+		return []byte(`"` + Mark + `"`)
 	}
 	in := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var out bytes.Buffer
@@ -219,13 +222,13 @@ func redactJSON(raw []byte) []byte {
 			named.saw(depth, kind == '{' && n%2 == 1, text)
 			if kind == '{' && n%2 == 1 {
 				key = text
-				err = enc.WriteToken(jsontext.String(Redact(text)))
+				err = enc.WriteToken(jsontext.String(Text(text)))
 				for errors.Is(err, jsontext.ErrDuplicateName) {
 					again++
-					err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s (%d)", Redact(text), again)))
+					err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s (%d)", Text(text), again)))
 				}
 			} else {
-				err = enc.WriteToken(jsontext.String(Redact(text)))
+				err = enc.WriteToken(jsontext.String(Text(text)))
 			}
 		} else if err == nil {
 			if t.Kind() == '{' {
@@ -235,11 +238,11 @@ func redactJSON(raw []byte) []byte {
 		}
 		if err == nil && key != "" && (SecretKey(key) || named.secret(in.StackDepth(), key)) {
 			if err = in.SkipValue(); err == nil {
-				err = enc.WriteToken(jsontext.String(Redacted))
+				err = enc.WriteToken(jsontext.String(Mark))
 			}
 		}
 		if err != nil {
-			return []byte(`"` + Redacted + `"`) // what cannot be read may hold anything
+			return []byte(`"` + Mark + `"`) // what cannot be read may hold anything
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package rootsmgr
+package guard
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (e *EscapeError) Error() string {
 type UnresolvableError struct {
 	Path  string // as it was given
 	At    string // how far it was followed; "" where nothing was looked up
-	Cause Cause
+	Cause platform.Cause
 	Err   error // of the filesystem, or nil
 }
 
@@ -85,3 +85,15 @@ func (e *UnresolvableError) Error() string {
 }
 
 func (e *UnresolvableError) Unwrap() error { return e.Err }
+
+// Root is one open directory, or one open file: the name the user knows and the
+// place the filesystem knows.
+type Root struct {
+	URI       string // canonical, of Path: lower-case file://, percent-encoded
+	Name      string // as given, may be ""
+	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
+	Given     string // absolute, cleaned, before symlinks were resolved
+	File      bool   // a single file: nothing below it, and no working directory
+	Redundant bool   // lies below another root
+	Flag      string // "", or why it is perhaps more than was meant
+}
