@@ -206,7 +206,7 @@ func (a atTerminal) ask(ctx context.Context, q *approvalQuestion) reply {
 	caps, now := a.s.capabilities(), time.Now()
 	until, _ := ctx.Deadline()
 	answer, away, ok := a.s.hub.desk.put(PendingApproval{
-		Session: a.s.id[:8], Client: shown(strings.TrimSpace(caps.name+" "+caps.version), 60), Token: a.s.principal, Text: q.text, Since: now, Until: until,
+		Session: a.s.id[:8], Client: shown(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: a.s.principal, Text: q.text, Since: now, Until: until,
 	}, q.proposal.offers)
 	if !ok {
 		return reply{by: askedTerminal, silent: true, why: "too many questions wait for an answer at a terminal already"}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -26,7 +27,7 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
 	able := s.able(k, came)
-	if refusal, ok := able.refuses(m); !ok {
+	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
 	}
 	if refusal, ok := s.tasks.mayUse(k, m); !ok {
@@ -60,11 +61,11 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) able(k children.Key, came *inFlight) abilities {
+func (s *Session) able(k children.Key, came *inFlight) declaration.Abilities {
 	if _, to := s.tracked.whose(k, came); to != nil {
-		return to.claims().can
+		return to.claims().Can
 	}
-	return s.capabilities().can
+	return s.capabilities().Can
 }
 
 // put asks the client, on a way of one of its requests or else on its own,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -56,7 +57,7 @@ type client interface {
 	way
 	era() string
 	// claims is what the client says of itself.
-	claims() clientCaps
+	claims() declaration.Client
 	// behalf is what a child without a handshake is shown of it. Such a child may be
 	// shared and still ask the right one.
 	behalf() children.Client
@@ -129,14 +130,14 @@ type handshakeClient struct {
 	s *Session
 }
 
-func (c *handshakeClient) era() string        { return eraHandshake }
-func (c *handshakeClient) claims() clientCaps { return c.s.capabilities() }
+func (c *handshakeClient) era() string                { return eraHandshake }
+func (c *handshakeClient) claims() declaration.Client { return c.s.capabilities() }
 
 func (c *handshakeClient) behalf() children.Client {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
+	return children.Client{Capabilities: s.tab.caps.Shown, Level: s.tab.level.String()}
 }
 
 func (c *handshakeClient) suits(*offered, *children.Lease) bool { return true }
@@ -148,13 +149,13 @@ func (c *handshakeClient) boundary(ctx context.Context, patience *rootsmgr.Wait)
 	if err != nil {
 		return view, err
 	}
-	view.Client = c.claims().name
+	view.Client = c.claims().Name
 	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
 }
 
 func (c *handshakeClient) standing(context.Context) (rootsmgr.View, string, error) {
 	view := c.s.roots.View()
-	view.Client = c.claims().name
+	view.Client = c.claims().Name
 	return view, c.s.roots.State().Word, nil
 }
 
@@ -188,6 +189,6 @@ func (c *handshakeClient) typed() {}
 
 // wants goes by the level that the session has set.
 func (c *handshakeClient) wants(m *jsonrpc.Message) bool {
-	level, ok := levelOf(m.Param("level"))
+	level, ok := declaration.ReadLevel(m.Param("level"))
 	return !ok || level >= c.s.logLevel()
 }

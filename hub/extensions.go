@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -35,14 +36,6 @@ const (
 	mostExtensions   = 64
 	maxExtensionSize = 16 << 10 // bytes of all keys and values
 )
-
-// names reports whether a method or notification is one of an extension: its
-// first part is the end of the key, or it begins with the whole key.
-func names(key, method string) bool {
-	method = strings.TrimPrefix(method, "notifications/")
-	first, _, _ := strings.Cut(method, "/")
-	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method, key+"/"))
-}
 
 // readExtensions reads the extensions in the capabilities of a child. One whose
 // value is no object is left out, for a client might refuse all the others with
@@ -144,7 +137,7 @@ func speakers(all []offeredExtension, method string) []string {
 	var named, any []string
 	for i := range all {
 		for _, owner := range all[i].owners {
-			if names(all[i].key, method) && !slices.Contains(named, owner) {
+			if declaration.Extends(all[i].key, method) && !slices.Contains(named, owner) {
 				named = append(named, owner)
 			}
 			if !slices.Contains(any, owner) {
@@ -163,7 +156,7 @@ func speakers(all []offeredExtension, method string) []string {
 // one.
 func (s *Session) expects(k children.Key, method string) bool {
 	able := s.able(k, nil)
-	if able.extends(method) {
+	if able.Extends(method) {
 		return true
 	}
 	s.mu.Lock()
@@ -176,7 +169,7 @@ func (s *Session) expects(k children.Key, method string) bool {
 
 // extends reports whether the child offers an extension that a method is of.
 func (o *childOffer) extends(method string) bool {
-	return slices.ContainsFunc(o.extensions, func(x extension) bool { return names(x.key, method) })
+	return slices.ContainsFunc(o.extensions, func(x extension) bool { return declaration.Extends(x.key, method) })
 }
 
 // longestMethod bounds the name of a method that anything is looked up for, in bytes.
@@ -233,9 +226,9 @@ func ownType(result []byte) bool {
 
 // extendTo sends a request or notification to one child, with edits of its params.
 func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []edit) (jsonrpc.Answer, error) {
-	judged := without(m.Params, "_meta")
+	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
-		judged = without(join(splice(m.Params, edits...)), "_meta")
+		judged = jsonrpc.Without(join(splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
 		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().templates[child],

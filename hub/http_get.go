@@ -49,11 +49,11 @@ func (f *httpFront) get(w http.ResponseWriter, r *http.Request, owner string) {
 	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if f.o.Poll > 0 && st != c.own && primes(c.s.capabilities().protocol) {
+	if f.o.Poll > 0 && st != c.own && primes(c.s.capabilities().Protocol) {
 		defer time.AfterFunc(f.o.Poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
-	st.follow(over, w, from, primes(c.s.capabilities().protocol), c.news)
+	st.follow(over, w, from, primes(c.s.capabilities().Protocol), c.news)
 }
 
 // delete ends a session.

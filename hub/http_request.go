@@ -106,7 +106,7 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 	if x.poll = f.o.Poll; x.poll > 0 {
 		x.left = make(chan struct{})
 	}
-	x.begin(r.Context(), w, c.s.capabilities().protocol)
+	x.begin(r.Context(), w, c.s.capabilities().Protocol)
 	prefers := events && prefersEvents(r.Header)
 	if x.polls() {
 		return f.serveExchange(x, held.release, func() { f.serveRequest(w, x, u, m, prefers) })

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -194,4 +195,39 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 	for s := range h.holders[st.Key] {
 		s.childChanged(st, offer)
 	}
+}
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s := h.owner(k); s != nil {
+		level := s.heard().String()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+	}
+	var most declaration.Level
+	for _, s := range h.holding(k) {
+		most = most.MoreVerbose(s.heard())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// owner returns the session that an instance belongs to alone; nil for a shared
+// one, and once the session has ended.
+func (h *Hub) owner(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[k.Instance]
+}
+
+// holding returns the sessions that an instance serves.
+func (h *Hub) holding(k children.Key) []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Session, 0, len(h.holders[k]))
+	for s := range h.holders[k] {
+		all = append(all, s)
+	}
+	return all
 }

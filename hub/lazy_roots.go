@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -219,7 +220,7 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 	if resp.Error != nil {
 		return rootsmgr.Page{}, jsonrpc.ParseError(resp.Error)
 	}
-	return readWhole(resp.Result)
+	return declaration.ReadAllRoots(resp.Result)
 }
 
 // found has the child served the roots that the client gave. What was judged
@@ -227,7 +228,7 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 // path that leads out of them.
 func (p *parley) found(ctx context.Context, t *inFlight, page rootsmgr.Page) error {
 	view := p.s.roots.InlineOnce(page)
-	view.Client = p.claims().name
+	view.Client = p.claims().Name
 	if v := p.s.rejudged(t.j, view); v != nil && v.Decision != validate.Allow {
 		err := &deniedError{v, view}
 		p.cancel(err)

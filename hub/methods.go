@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -93,6 +94,16 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 	}
 	return by(s, ctx, m)
 }
+
+// Methods that a child may send its client.
+const (
+	methodSample     = declaration.MethodSample
+	methodElicit     = declaration.MethodElicit
+	methodTaskGet    = declaration.MethodTaskGet
+	methodTaskResult = declaration.MethodTaskResult
+	methodTaskList   = declaration.MethodTaskList
+	methodTaskCancel = declaration.MethodTaskCancel
+)
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ResultAnswer([]byte(`{}`))

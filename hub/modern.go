@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -61,8 +62,8 @@ const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{
 // bridged is bridgedCaps, and what the first request of a client declares of the
 // extension for apps: servers offer those to clients that can show them, and
 // nothing of it is asked of the client.
-func bridged(first *clientCaps) []byte {
-	ui := jsonrpc.Get(jsonrpc.Get(first.shown, memberExtensions), extensionUI)
+func bridged(first *declaration.Client) []byte {
+	ui := jsonrpc.Get(jsonrpc.Get(first.Shown, memberExtensions), extensionUI)
 	if !isObject(ui) {
 		return []byte(bridgedCaps)
 	}
@@ -73,11 +74,11 @@ func bridged(first *clientCaps) []byte {
 
 // meet notes that a modern client is there, with its first request. Later calls do
 // nothing.
-func (s *Session) meet(first *clientCaps) {
+func (s *Session) meet(first *declaration.Client) {
 	s.modern.met.Do(func() {
 		s.mu.Lock()
-		if !s.tab.caps.known {
-			s.tab.caps.shown = bridged(first)
+		if !s.tab.caps.Known {
+			s.tab.caps.Shown = bridged(first)
 			s.modern.first.Store(!s.tab.begun)
 		}
 		s.mu.Unlock()
@@ -88,7 +89,7 @@ func (s *Session) meet(first *clientCaps) {
 
 // handshaken reports whether the client has said initialize: what belongs to no
 // request may be said to it then.
-func (s *Session) handshaken() bool { return s.capabilities().known }
+func (s *Session) handshaken() bool { return s.capabilities().Known }
 
 // serveModern answers one request of the modern era. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
@@ -238,7 +239,7 @@ func (p *parley) check(responses []byte) error {
 func fitting(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
 	case method == methodRootsList:
-		_, err := readWhole(a)
+		_, err := declaration.ReadAllRoots(a)
 		return err
 	case !isObject(a):
 		return errors.New("it is no object")
@@ -271,8 +272,8 @@ func (p *parley) proceed(responses []byte, r *round) {
 // take takes in what a client brings with a request that holds nothing here:
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.roots {
-		page, err := readWhole(raw)
+	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.Roots {
+		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
 		}

@@ -47,7 +47,7 @@ func notRoots(key string) bool { return key != rootsKey }
 // behalf is what a child of the same era is shown of the client of this request.
 func (p *parley) behalf() children.Client {
 	meta := p.meta()
-	return children.Client{Capabilities: meta.caps.shown, Level: meta.level.String()}
+	return children.Client{Capabilities: meta.caps.Shown, Level: meta.level.String()}
 }
 
 // typed notes that the answer of the work says of itself what it is.

@@ -2,19 +2,19 @@ package hub
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 )
 
 // requestMeta is what a modern request says of its client, for itself alone:
 // nothing of it is taken over to another request.
 type requestMeta struct {
-	caps  clientCaps
-	level logLevel // of the messages that the client wants; 0: none
-	token []byte   // for progress, raw; nil for none
+	caps  declaration.Client
+	level declaration.Level // of the messages that the client wants; 0: none
+	token []byte            // for progress, raw; nil for none
 }
 
 // readMeta reads _meta of a modern request. A required member that is missing,
@@ -65,20 +65,20 @@ func readMeta(m *jsonrpc.Message) (meta requestMeta, refusal jsonrpc.Answer, ok 
 	if !isObject(caps) {
 		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", modernVersion, pointerToken(metaCapabilities))
 	}
-	meta.caps = clientCaps{known: true, protocol: version}
-	readCaps(caps, &meta.caps)
+	meta.caps = declaration.Client{Known: true, Protocol: version}
+	meta.caps.Read(caps)
 	// What this era does not have: such announcements, tasks of the client, and
 	// questions that are not of the protocol.
-	meta.caps.rootsChange, meta.caps.can.tasks, meta.caps.can.extensions = false, false, nil
+	meta.caps.RootsChange, meta.caps.Can.Tasks, meta.caps.Can.Extensions = false, false, nil
 	if info != nil {
 		if !isObject(info) {
 			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(metaClient))
 		}
-		meta.caps.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-		meta.caps.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+		meta.caps.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+		meta.caps.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	}
 	if level != nil {
-		if meta.level, ok = levelOf(level); !ok {
+		if meta.level, ok = declaration.ReadLevel(level); !ok {
 			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", pointerToken(metaLevel))
 		}
 	}
@@ -150,14 +150,5 @@ func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 // ownMeta is _meta without the members that are of one hop; nil where nothing
 // else is in it.
 func ownMeta(meta []byte) []byte {
-	return without(meta, metaVersion, metaCapabilities, metaClient, metaLevel, metaServer, metaSubscription)
-}
-
-// without is a raw object without these members; nil where nothing else is in it.
-func without(object []byte, names ...string) []byte {
-	b := jsonrpc.AppendMembers([]byte{'{'}, object, func(name string) bool { return !slices.Contains(names, name) })
-	if len(b) == 1 {
-		return nil
-	}
-	return append(b, '}')
+	return jsonrpc.Without(meta, metaVersion, metaCapabilities, metaClient, metaLevel, metaServer, metaSubscription)
 }

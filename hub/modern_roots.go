@@ -27,7 +27,7 @@ func (p *parley) boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	}
 	p.looked = false
 	view, err := p.reckon(ctx)
-	view.Client = p.claims().name
+	view.Client = p.claims().Name
 	if err == nil && !p.looked {
 		p.judged = &view
 	}
@@ -70,7 +70,7 @@ func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 		return *p.given.roots, nil // served when it is this request's turn, or never
 	case p.given.roots != nil:
 		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
-	case !p.given.meta.caps.roots:
+	case !p.given.meta.caps.Roots:
 		return s.silent(ctx)
 	case p.asks && p.unsure:
 		p.looked = true
@@ -86,14 +86,14 @@ func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 
 // standsAlone reports whether the roots that come with a request are for that request alone: over HTTP, and where the
 // handshake has said that the client is to be asked for those of the process.
-func (s *Session) standsAlone() bool { return s.modern.stateless || s.capabilities().roots }
+func (s *Session) standsAlone() bool { return s.modern.stateless || s.capabilities().Roots }
 
 // silent is what a request is judged by that does not declare roots. Where the same process has said what its roots are, in
 // its handshake or with another request, those hold: saying nothing opens nothing. Over HTTP no request stands for another.
 func (s *Session) silent(ctx context.Context) (rootsmgr.View, error) {
 	switch {
 	case s.modern.stateless:
-	case s.capabilities().roots:
+	case s.capabilities().Roots:
 		patience := s.roots.Begin()
 		view, err := patience.Await(ctx)
 		if err != nil {
@@ -165,21 +165,21 @@ func (p *parley) rootsAfter(lease *children.Lease) error {
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (p *parley) lacksRoots(child string) bool {
-	return p.given.roots == nil && p.given.meta.caps.roots && !p.s.given(child)
+	return p.given.roots == nil && p.given.meta.caps.Roots && !p.s.given(child)
 }
 
 // rootless reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (p *parley) rootless() bool {
-	return p.asks && p.given.roots == nil && p.given.meta.caps.roots && (p.s.modern.stateless || !p.s.given(""))
+	return p.asks && p.given.roots == nil && p.given.meta.caps.Roots && (p.s.modern.stateless || !p.s.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
 func (s *Session) given(child string) bool {
 	if !s.modern.stateless {
-		return s.roots.Given() || s.capabilities().roots
+		return s.roots.Given() || s.capabilities().Roots
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -111,15 +112,15 @@ func parleyOf(ctx context.Context) *parley {
 
 var _ client = (*parley)(nil)
 
-func (p *parley) era() string         { return eraModern }
-func (p *parley) claims() clientCaps  { return p.meta().caps }
-func (p *parley) lend() (back func()) { return func() {} }
-func (p *parley) reaches() bool       { return true }
+func (p *parley) era() string                { return eraModern }
+func (p *parley) claims() declaration.Client { return p.meta().caps }
+func (p *parley) lend() (back func())        { return func() {} }
+func (p *parley) reaches() bool              { return true }
 
 // suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
 func (p *parley) suits(tool *offered, lease *children.Lease) bool {
-	free := !p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
+	free := !p.given.meta.caps.Roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
 	return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
 }
 
@@ -168,7 +169,7 @@ func (p *parley) say(method string, params [][]byte) (outlet, [][]byte) {
 			params = splice(whole, edit{Old: jsonrpc.Get(whole, "progressToken"), With: r.meta.token})
 		}
 	case "notifications/message":
-		level, ok := levelOf(jsonrpc.Get(join(params), "level"))
+		level, ok := declaration.ReadLevel(jsonrpc.Get(join(params), "level"))
 		if r.meta.level == 0 || ok && level < r.meta.level {
 			return nil, nil
 		}
@@ -262,7 +263,7 @@ func modernInquiry(method string, params []byte) []byte {
 				return true
 			}
 		case "_meta":
-			if value = without(value, "progressToken"); value == nil {
+			if value = jsonrpc.Without(value, "progressToken"); value == nil {
 				return true
 			}
 		}
@@ -355,10 +356,10 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 		p.mu.Unlock()
 		return jsonrpc.Answer{}, false
 	}
-	able := &p.tab.at.meta.caps.can
+	able := &p.tab.at.meta.caps.Can
 	var open []*inquiry
 	for _, q := range p.tab.open {
-		if q.method == methodRootsList && p.tab.at.meta.caps.roots {
+		if q.method == methodRootsList && p.tab.at.meta.caps.Roots {
 			open = append(open, q)
 			continue
 		}
@@ -367,7 +368,7 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 			m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})
 			return true
 		})
-		if refusal, can := able.refuses(m); !can {
+		if refusal, can := able.Refuses(m); !can {
 			q.answer <- &jsonrpc.Response{Error: refusal.Error}
 			continue
 		}

@@ -16,7 +16,7 @@ func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *jud
 	c := s.clientOf(ctx)
 	view, newer, err = c.reconsider(ctx, patience, j)
 	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		view.Client = c.claims().name
+		view.Client = c.claims().Name
 		return view, newer, err
 	}
 	view, err = c.boundary(ctx, patience)
@@ -28,7 +28,7 @@ func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *jud
 func (h *Hub) noRoots(k children.Key) string {
 	if s := h.owner(k); s != nil {
 		view := s.roots.View()
-		view.Client = s.capabilities().name
+		view.Client = s.capabilities().Name
 		return view.Meaning()
 	}
 	for _, s := range h.holding(k) {

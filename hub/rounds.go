@@ -184,7 +184,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 // it brings the rest with another request.
 func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
 	c := d.s.clientOf(ctx)
-	able := c.claims().can
+	able := c.claims().Can
 	var others []input
 	lacking := false // the roots that it asks for are still to come
 	given := make([][]byte, len(asked.inputs))
@@ -199,7 +199,7 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 			lacking = lacking || d.j.lease.Key().Instance != "" && c.rootless()
 			continue
 		}
-		if refusal, ok := able.refuses(in.message()); !ok {
+		if refusal, ok := able.Refuses(in.message()); !ok {
 			return nil, nil, badInput("it asks for what it was not offered: %s", jsonrpc.ParseError(refusal.Error).Message)
 		}
 		others = append(others, *in)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -85,9 +86,9 @@ type sessionTables struct {
 	begun       bool // as the channel
 	lists       sessionLists
 	restarted   []string // children that were started, whose subscriptions have to be made anew
-	caps        clientCaps
-	level       logLevel // that the client set
-	modernLevel logLevel // the most verbose that a modern request of it wanted
+	caps        declaration.Client
+	level       declaration.Level // that the client set
+	modernLevel declaration.Level // the most verbose that a modern request of it wanted
 }
 
 func (h *Hub) newSession() *Session {
@@ -394,13 +395,12 @@ func (s *Session) listsBy(wait time.Duration) time.Time {
 // setCaps records what the client declared. Roots that are no object count as
 // not declared (R1).
 func (s *Session) setCaps(params []byte) {
-	var c clientCaps
-	c.known = true
-	readCaps(jsonrpc.Get(params, "capabilities"), &c)
+	c := declaration.Client{Known: true}
+	c.Read(jsonrpc.Get(params, "capabilities"))
 	info := jsonrpc.Get(params, "clientInfo")
-	c.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-	c.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
-	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
+	c.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
 	if !s.tab.begun {
@@ -410,7 +410,7 @@ func (s *Session) setCaps(params []byte) {
 	s.introduce()
 }
 
-func (s *Session) capabilities() clientCaps {
+func (s *Session) capabilities() declaration.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.caps

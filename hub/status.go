@@ -86,10 +86,10 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	caps, era := c.claims(), c.era()
 	snap := view.Snapshot
 	r := rootsReport{
-		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
+		SupportsRoots: caps.Roots, RootsListChanged: caps.RootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.protocol, Client: caps.client(),
+		Era: era, Protocol: caps.Protocol, Client: caps.String(),
 		OutsideAllowed: view.Open, Meaning: view.Meaning(),
 	}
 	for _, root := range snap.Roots() {
@@ -392,7 +392,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.tracked.passed(),
+		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.tracked.passed(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

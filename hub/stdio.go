@@ -31,7 +31,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 // batches reports whether the client may send several messages in one array: only
 // the revision that was agreed on with it has that (basic, Batching).
 func (s *Session) batches() bool {
-	return s.capabilities().protocol == mcp.ProtocolVersion20250326
+	return s.capabilities().Protocol == mcp.ProtocolVersion20250326
 }
 
 // inline picks the requests whose effect the next message on the stream may
@@ -62,7 +62,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // version. What the client sent of itself is read here, from the raw bytes: a
 // capability of an odd shape counts as undeclared and spoils nothing (R1).
 func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if s.capabilities().known {
+	if s.capabilities().Known {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called on this connection")
 	}
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
@@ -71,10 +71,10 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	}
 	s.setCaps(m.Params)
 	c := s.capabilities()
-	s.log.Info().Str("client", c.name).Str("version", c.version).Str("protocol", c.protocol).Bool("roots", c.roots).Msg("client connected")
+	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"protocolVersion":`), version)
-	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.name)
-	b = jsonrpc.AppendString(append(b, `,"version":`...), c.version)
+	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.Name)
+	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
 		s.awaitRecalled(ctx)
@@ -89,11 +89,11 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	case "notifications/initialized":
 		s.mu.Lock()
 		caps := s.tab.caps
-		first := caps.known && !s.tab.initialized // nothing is known of a client that did not introduce itself
+		first := caps.Known && !s.tab.initialized // nothing is known of a client that did not introduce itself
 		s.tab.initialized = s.tab.initialized || first
 		s.mu.Unlock()
 		if first {
-			s.roots.Initialized(caps.roots, caps.rootsChange)
+			s.roots.Initialized(caps.Roots, caps.RootsChange)
 			s.begin()
 		}
 	case "notifications/progress":

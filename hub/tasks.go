@@ -255,7 +255,7 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 // declaresTasks refuses a request about tasks of a client that does not declare
 // the extension (-32021, tasks, Protocol Errors).
 func declaresTasks(meta requestMeta) (refusal jsonrpc.Answer, ok bool) {
-	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.shown, "extensions"), extensionTasks)) {
+	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.Shown, "extensions"), extensionTasks)) {
 		return jsonrpc.Answer{}, true
 	}
 	e := &jsonrpc.Error{
