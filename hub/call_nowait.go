@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -97,7 +98,7 @@ func (c *toolCall) readBy(s *Session, m *jsonrpc.Message, quoted []byte, tool *o
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
 func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || isNearlyModern(m) || checkMembers(m.Members) != nil {
+	if m.Method != string(mcp.MethodToolsCall) || inline.Resembles(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -121,7 +122,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	kept := &j.gen.cfg.Audit
 	switch {
 	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
-		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
+		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
 		kept.To == nil && kept.forbids(errNoLog) != nil:
 		j.lease.Release()
 		return false

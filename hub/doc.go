@@ -8,7 +8,7 @@
 // (target_tool.go, target_request.go).
 //
 //  1. The front (stdio.go, http.go) reads a frame; methods.go says for each method
-//     what it is and who serves it, in which era (era.go).
+//     what it is and who serves it, in which era (inline/version.go).
 //  2. Lookup, in the session's Catalog: an immutable value behind an atomic pointer,
 //     which may hold what children offered in an earlier run (remember.go). A name
 //     that may belong to a child which has not listed its tools yet waits for that
@@ -40,7 +40,7 @@
 // The life above is that of a handshake client's call; one of the modern era
 // (2026-07-28: no handshake, no request to the client) lives it too. modern.go
 // takes what is of that era out of the request, runs the core on a goroutine of
-// its own, and gives the answer the era's shape (modern_answer.go). In place of a
+// its own, and gives the answer the era's shape (inline/result.go). In place of a
 // session's capabilities and roots stand those that came with the request. The
 // [parley] is its client, over all rounds that it takes:
 //

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -179,7 +180,7 @@ func (f *httpFront) modern(h http.Header, owner string) bool {
 		return false
 	}
 	id := sessionNamed(h)
-	if id == "" || slices.Contains(h[keyProtocol], modernVersion) {
+	if id == "" || slices.Contains(h[keyProtocol], inline.Version) {
 		return true
 	}
 	f.mu.Lock()
@@ -221,7 +222,7 @@ func (f *httpFront) post(w http.ResponseWriter, r *http.Request, owner string) {
 			held.release()
 		}
 	}()
-	if isModern(m) {
+	if inline.Is(m) {
 		err := checkVersion(r.Header, m)
 		if err == nil {
 			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")
@@ -274,7 +275,7 @@ func (f *httpFront) notification(c *httpClient, m *jsonrpc.Message) {
 // Somebody else's is no different from one that does not exist.
 func (f *httpFront) find(w http.ResponseWriter, r *http.Request, owner string) *httpClient {
 	for _, v := range r.Header[keyProtocol] {
-		if v != "" && !slices.Contains(legacyVersions, v) {
+		if v != "" && !inline.InHandshake(v) {
 			refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", shown(v, 40)))
 			return nil
 		}

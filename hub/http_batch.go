@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -43,9 +44,9 @@ func (f *httpFront) batch(w http.ResponseWriter, r *http.Request, c *httpClient,
 			b.refuse(nil, err.Error())
 		case one.LongID(f.h.now().cfg.Limits.ID) != "":
 			b.refuse(one.ID, one.LongID(f.h.now().cfg.Limits.ID))
-		case isModern(one):
+		case inline.Is(one):
 			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
-		case one.IsRequest() && inline(one.Method): // its answer decides whether there may be batches
+		case one.IsRequest() && inOrder(one.Method): // its answer decides whether there may be batches
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)

@@ -3,11 +3,11 @@ package hub
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
@@ -70,7 +70,7 @@ func refuseMismatch(err error) jsonrpc.Answer {
 // is not served included.
 func headerModern(h http.Header) bool {
 	for _, v := range h[keyProtocol] {
-		if v != "" && !slices.Contains(legacyVersions, v) {
+		if v != "" && !inline.InHandshake(v) {
 			return true
 		}
 	}
@@ -81,7 +81,7 @@ func headerModern(h http.Header) bool {
 // of a modern request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
 func checkVersion(h http.Header, m *jsonrpc.Message) error {
-	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), metaVersion))
+	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), inline.MetaVersion))
 	said, err := single(h, headerProtocol)
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -85,7 +86,7 @@ func (f *httpFront) postModern(w http.ResponseWriter, r *http.Request, owner str
 		refuseRequest(w, status, m.ID, a)
 		return
 	}
-	if m.Method == methodListen {
+	if m.Method == inline.MethodListen {
 		if !c.listen(f.o.Sessions) {
 			w.Header().Set("Retry-After", "10")
 			refuseRequest(w, http.StatusTooManyRequests, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%d clients of this token listen already; try again later", f.o.Sessions)))
@@ -113,11 +114,11 @@ func (f *httpFront) strayModern(w http.ResponseWriter, m *jsonrpc.Message, s *Se
 
 // examine looks at a request before anything is done for it: the headers
 // against the body, and what _meta has to hold. Anything but 200 is a refusal.
-func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, events bool) (requestMeta, int, jsonrpc.Answer) {
+func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, events bool) (inline.Meta, int, jsonrpc.Answer) {
 	if err := checkVersion(h, m); err != nil {
-		return requestMeta{}, http.StatusBadRequest, refuseMismatch(err)
+		return inline.Meta{}, http.StatusBadRequest, refuseMismatch(err)
 	}
-	meta, refusal, ok := readMeta(m)
+	meta, refusal, ok := inline.ReadMeta(m)
 	if !ok {
 		return meta, http.StatusBadRequest, refusal
 	}
@@ -128,7 +129,7 @@ func (f *httpFront) examine(h http.Header, m *jsonrpc.Message, s *Session, event
 	switch {
 	case err != nil:
 		return meta, http.StatusBadRequest, refuseMismatch(err)
-	case m.Method == methodListen && !events:
+	case m.Method == inline.MethodListen && !events:
 		return meta, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
 	return meta, http.StatusOK, jsonrpc.Answer{}
@@ -175,14 +176,14 @@ func fitsHeaders(ctx context.Context, tool *offered, args []byte) (refusal jsonr
 }
 
 // requestModern serves one request. The end of its connection is the end of it.
-func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, meta requestMeta, events bool) {
+func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *httpClient, m *jsonrpc.Message, meta inline.Meta, events bool) {
 	late := &lateCheck{h: r.Header}
 	ctx, cancel := context.WithCancelCause(context.WithValue(c.ctx, lateKey{}, late))
 	defer cancel(nil)
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	if m.Method != methodListen {
+	if m.Method != inline.MethodListen {
 		if !c.await(ctx, w) {
 			refuseRequest(w, http.StatusServiceUnavailable, m.ID, gone(ctx, errSessionOver))
 			return
@@ -191,7 +192,7 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	}
 	x := newExchange(c, m.ID, events)
 	x.lost = true
-	x.begin(r.Context(), w, modernVersion)
+	x.begin(r.Context(), w, inline.Version)
 	a := c.s.answer(m, func() jsonrpc.Answer { return c.s.serveRead(ctx, m, meta, response{x}) })
 	over := ctx.Err() != nil
 	if !over && late.refusal.Error != nil {

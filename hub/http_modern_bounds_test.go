@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -177,7 +178,7 @@ func TestModernHTTPListens(t *testing.T) {
 		all, prompts := c.listen(`{"toolsListChanged":true,"resourceSubscriptions":["note://1"]}`), c.listen(`{"promptsListChanged":true}`)
 		for want, e := range map[string]*ear{`"toolsListChanged":true`: all, `"promptsListChanged":true`: prompts} {
 			first := <-e.notes
-			id := jsonrpc.Get(first.Param("_meta"), metaSubscription)
+			id := jsonrpc.Get(first.Param("_meta"), inline.MetaSubscription)
 			if first.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(first.Param("notifications")), want) || id == nil {
 				t.Errorf("%s %s", first.Method, first.Params)
 			}
@@ -196,7 +197,7 @@ func TestModernHTTPListens(t *testing.T) {
 		for len(all.notes) > 0 {
 			n := <-all.notes
 			heard[n.Method+string(n.Param("uri"))]++
-			if jsonrpc.Get(n.Param("_meta"), metaSubscription) == nil {
+			if jsonrpc.Get(n.Param("_meta"), inline.MetaSubscription) == nil {
 				t.Errorf("%s %s", n.Method, n.Params)
 			}
 		}
@@ -215,7 +216,7 @@ func TestModernHTTPListens(t *testing.T) {
 		stop()
 		for range all.notes {
 		}
-		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), metaSubscription) == nil {
+		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), inline.MetaSubscription) == nil {
 			t.Errorf("the end: %+v", all.end)
 		}
 	})

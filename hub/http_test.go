@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -360,7 +361,7 @@ func TestHTTPUnknownVersion(t *testing.T) {
 		"control: a known version": {"POST", slices.Concat(alice, session, []string{headerProtocol, "2025-11-25"}), 200, `"tools"`},
 		"no session":               {"POST", slices.Concat(alice, unknown), 400, `-32602`},
 		"another's session":        {"POST", slices.Concat(bob, session, unknown), 400, `-32602`},
-		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, modernVersion}), 400, `-32602`},
+		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, inline.Version}), 400, `-32602`},
 	} {
 		text := list
 		if tc.method != "POST" {

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -231,3 +232,6 @@ func (h *Hub) holding(k children.Key) []*Session {
 	}
 	return all
 }
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -20,7 +22,7 @@ import (
 
 // supplied is what came with the request that the work is on.
 type supplied struct {
-	meta    requestMeta    // of the first round
+	meta    inline.Meta    // of the first round
 	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
 	child   *childState    // that the client brings back; nil for none
 	answers []byte         // for a child, raw, an object; nil for none
@@ -95,7 +97,7 @@ func (s *Session) handshaken() bool { return s.capabilities().Known }
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
 func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outlet) jsonrpc.Answer {
-	meta, refusal, ok := readMeta(m)
+	meta, refusal, ok := inline.ReadMeta(m)
 	if !ok {
 		return refusal
 	}
@@ -103,26 +105,26 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out outle
 }
 
 // serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta requestMeta, out outlet) jsonrpc.Answer {
-	s.meet(&meta.caps)
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out outlet) jsonrpc.Answer {
+	s.meet(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
 		s.begin()
 	}
 	switch {
 	case how.modern == nil:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), modernVersion))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", shown(m.Method, 100), inline.Version))
 	case how.purpose == forHub, how.purpose == forList:
 		return how.modern(s, ctx, m)
 	case how.purpose == forStream:
 		return how.modern(s, withClient(ctx, &parley{s: s, given: supplied{meta: meta}, tab: parleyTables{at: &round{meta, out}}}), m)
 	}
-	request, err := core(m)
+	request, err := inline.Strip(m)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	p := &parley{
-		s: s, request: request, asks: how.asks, token: slices.Clone(meta.token), given: supplied{meta: meta},
+		s: s, request: request, asks: how.asks, token: slices.Clone(meta.Token), given: supplied{meta: meta},
 		done: make(chan jsonrpc.Answer, 1), asked: make(chan struct{}, 1),
 	}
 	p.tab.at = &round{meta, out}
@@ -131,12 +133,12 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 		defer p.cancel(nil)
 		return p.finish(how.serve(s, withClient(ctx, p), request, how.modern))
 	}
-	responses := m.Param(memberResponses)
+	responses := m.Param(inline.MemberResponses)
 	if responses != nil && !isObject(responses) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
 	}
 	p.given.answers = childAnswers(responses)
-	if m.Param(memberState) != nil {
+	if m.Param(inline.MemberState) != nil {
 		switch kind, payload, refusal := s.openState(p.subjectNow(), m); {
 		case refusal.Error != nil:
 			return refusal
@@ -151,8 +153,8 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 			}
 		}
 	}
-	if meta.level != 0 {
-		s.hear(ctx, meta.level)
+	if meta.Level != 0 {
+		s.hear(ctx, meta.Level)
 	}
 	u := &underway{id: string(m.ID), base: context.WithoutCancel(ctx)}
 	p.cancel = u.end
@@ -172,7 +174,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitRecalled(ctx)
 	b := []byte(`{"supportedVersions":[`)
-	for i, v := range servedVersions {
+	for i, v := range inline.Versions() {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -185,7 +187,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.keeping(kinds).ttl}, false)
+	return inline.Result(s.hub.serverInfo, jsonrpc.ResultAnswer(result), &inline.Caching{TTL: s.keeping(kinds).TTL}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
@@ -195,7 +197,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	k := kindOf(m.Method)
 	s.awaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)
+	return inline.Result(s.hub.serverInfo, s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)
 }
 
 // resume goes on with a parked request: its client has come again. ok is false
@@ -229,7 +231,7 @@ func (p *parley) check(responses []byte) error {
 			continue
 		}
 		if err := fitting(q.method, a); err != nil {
-			return fmt.Errorf("/params/inputResponses/%s: %w", pointerToken(q.key), err)
+			return fmt.Errorf("/params/inputResponses/%s: %w", inline.PointerToken(q.key), err)
 		}
 	}
 	return nil
@@ -272,7 +274,7 @@ func (p *parley) proceed(responses []byte, r *round) {
 // take takes in what a client brings with a request that holds nothing here:
 // the roots, and for a child what it asked. ok false: the answer is why not.
 func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.caps.Roots {
+	if raw := jsonrpc.Get(responses, rootsKey); raw != nil && p.given.meta.Client.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", rootsKey, err)), false
@@ -289,4 +291,48 @@ func (p *parley) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		return p.takeChild(payload)
 	}
 	return jsonrpc.Answer{}, true
+}
+
+// listTTL is how long a list of children that do not say for how long may be kept
+// without asking again: a client that listens is told of changes anyway.
+const listTTL = time.Minute
+
+// keeping tells how long a list of now may be kept: the shortest of what the
+// children that have a part in it say, and not at all where one is missing that may
+// still come. It is for everybody only where they all say so. k is kinds for what
+// the hub says of itself, which is made of what they say of themselves.
+func (s *Session) keeping(k kind) inline.Caching {
+	g := s.hub.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ttl, parts, public := listTTL, 0, true
+	for _, name := range g.names() {
+		o, st := s.tab.offers[name], s.tab.status[name]
+		if o == nil || s.isGhost(o) || s.seats.Load().by[name].moved {
+			return inline.Caching{}
+		}
+		life, announces := st.Lives.Self, true // another process says it anew
+		if k != kinds {
+			capability := jsonrpc.Get(o.raw.Capabilities, listing[k].capability)
+			if capability == nil || string(capability) == "null" {
+				continue
+			}
+			life, announces = st.Lives.Lists[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
+		}
+		left := listTTL
+		switch {
+		case life.Told && announces:
+			left = life.Fresh
+		case life.Told:
+			left = life.Fresh - time.Since(life.At)
+		case o.raw.Modern() && !st.Listed:
+			left = 0 // what it says of that is not remembered
+		}
+		if parts == 0 && life.Told {
+			ttl = left
+		}
+		ttl, public = min(ttl, left), public && life.Public
+		parts++
+	}
+	return inline.Caching{TTL: max(0, ttl.Milliseconds()), Public: public && parts > 0}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -19,7 +20,7 @@ import (
 // child has asked for nothing that the client did not declare: see refuses.
 func (p *parley) pass(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
-	requests, state := jsonrpc.Get(result, memberRequests), jsonrpc.Get(result, memberState)
+	requests, state := jsonrpc.Get(result, inline.MemberRequests), jsonrpc.Get(result, inline.MemberState)
 	sealed, err := p.s.sealState(p.subjectNow(), stateChild, append(append([]byte(child), 0), state...))
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+quotedName(child)+": "+err.Error()), true
@@ -47,7 +48,7 @@ func notRoots(key string) bool { return key != rootsKey }
 // behalf is what a child of the same era is shown of the client of this request.
 func (p *parley) behalf() children.Client {
 	meta := p.meta()
-	return children.Client{Capabilities: meta.caps.Shown, Level: meta.level.String()}
+	return children.Client{Capabilities: meta.Client.Shown, Level: meta.Level.String()}
 }
 
 // typed notes that the answer of the work says of itself what it is.

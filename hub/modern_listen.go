@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -156,8 +157,8 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 		return gone(ctx, nil)
 	case <-s.modern.hears.over:
 	}
-	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
-	b = append(append(append(b, `,"`+metaServer+`":`...), s.hub.serverInfo...), `},"resultType":"complete"}`...)
+	b := append([]byte(`{"_meta":{"`+inline.MetaSubscription+`":`), l.id...)
+	b = append(append(append(b, `,"`+inline.MetaServer+`":`...), s.hub.serverInfo...), `},"resultType":"complete"}`...)
 	return jsonrpc.ResultAnswer(b)
 }
 
@@ -353,7 +354,7 @@ func (t *subscriptions) by1(who *subscriber) (all []subscription) {
 
 // acknowledge says what the stream will tell of, and then what came too early.
 func (l *listener) acknowledge(ctx context.Context, honoured, ids []string) {
-	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
+	b := append([]byte(`{"_meta":{"`+inline.MetaSubscription+`":`), l.id...)
 	b = append(b, `},"notifications":{`...)
 	comma := ""
 	for k, name := range [kinds]string{kindTools: "toolsListChanged", kindPrompts: "promptsListChanged", kindResources: "resourcesListChanged"} {
@@ -392,8 +393,8 @@ func (l *listener) acknowledge(ctx context.Context, honoured, ids []string) {
 // tagged are params with the id of the stream in their _meta. What a child said
 // there of its own hop is left out.
 func (l *listener) tagged(params []byte) []byte {
-	b := append([]byte(`{"_meta":{"`+metaSubscription+`":`), l.id...)
-	b = append(jsonrpc.AppendMembers(b, jsonrpc.Get(params, "_meta"), notOfHop), '}')
+	b := append([]byte(`{"_meta":{"`+inline.MetaSubscription+`":`), l.id...)
+	b = append(jsonrpc.AppendMembers(b, jsonrpc.Get(params, "_meta"), inline.OtherHop), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 

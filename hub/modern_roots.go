@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -70,7 +71,7 @@ func (p *parley) reckon(ctx context.Context) (rootsmgr.View, error) {
 		return *p.given.roots, nil // served when it is this request's turn, or never
 	case p.given.roots != nil:
 		return *p.given.roots, s.awaitServed(ctx, *p.given.roots, s.hub.now().cfg.Roots.Timeout)
-	case !p.given.meta.caps.Roots:
+	case !p.given.meta.Client.Roots:
 		return s.silent(ctx)
 	case p.asks && p.unsure:
 		p.looked = true
@@ -123,7 +124,7 @@ func (p *parley) askRoots() jsonrpc.Answer {
 	}
 	// With params, which may be left out: the official Go SDK cannot read a question without.
 	b := []byte(`{"resultType":"input_required","inputRequests":{"` + rootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
-	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
+	return inline.Result(p.s.hub.serverInfo, jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
 }
 
 // rootsBefore sees to it that a modern client has given its roots before a
@@ -165,14 +166,14 @@ func (p *parley) rootsAfter(lease *children.Lease) error {
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (p *parley) lacksRoots(child string) bool {
-	return p.given.roots == nil && p.given.meta.caps.Roots && !p.s.given(child)
+	return p.given.roots == nil && p.given.meta.Client.Roots && !p.s.given(child)
 }
 
 // rootless reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (p *parley) rootless() bool {
-	return p.asks && p.given.roots == nil && p.given.meta.caps.Roots && (p.s.modern.stateless || !p.s.given(""))
+	return p.asks && p.given.roots == nil && p.given.meta.Client.Roots && (p.s.modern.stateless || !p.s.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over

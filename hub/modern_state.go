@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 )
@@ -34,7 +35,7 @@ func (s *Session) subject(m *jsonrpc.Message) []byte {
 	put(h, 's', []byte(s.modern.bearer))
 	put(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
-		return mb.Name == "_meta" || mb.Name == memberResponses || mb.Name == memberState
+		return mb.Name == "_meta" || mb.Name == inline.MemberResponses || mb.Name == inline.MemberState
 	})
 	digestMembers(h, members)
 	return h.Sum(nil)
@@ -98,7 +99,7 @@ const stateTime = 10 * time.Minute
 
 // openState reads a requestState; the answer is why it is refused.
 func (s *Session) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
-	token, ok := jsonrpc.String(m.Param(memberState))
+	token, ok := jsonrpc.String(m.Param(inline.MemberState))
 	if !ok {
 		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
 	}

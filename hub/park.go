@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -56,7 +57,7 @@ type outlet interface {
 
 // A round is one request of a modern client: the first one, or a retry.
 type round struct {
-	meta requestMeta
+	meta inline.Meta
 	out  outlet
 }
 
@@ -113,14 +114,14 @@ func parleyOf(ctx context.Context) *parley {
 var _ client = (*parley)(nil)
 
 func (p *parley) era() string                { return eraModern }
-func (p *parley) claims() declaration.Client { return p.meta().caps }
+func (p *parley) claims() declaration.Client { return p.meta().Client }
 func (p *parley) lend() (back func())        { return func() {} }
 func (p *parley) reaches() bool              { return true }
 
 // suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
 func (p *parley) suits(tool *offered, lease *children.Lease) bool {
-	free := !p.given.meta.caps.Roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
+	free := !p.given.meta.Client.Roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
 	return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
 }
 
@@ -138,7 +139,7 @@ func (p *parley) yield() { p.leaveTurn() }
 
 // meta is what the round under way says of its client; the first one while
 // there is none.
-func (p *parley) meta() requestMeta {
+func (p *parley) meta() inline.Meta {
 	if r := p.now(); r != nil {
 		return r.meta
 	}
@@ -161,16 +162,16 @@ func (p *parley) say(method string, params [][]byte) (outlet, [][]byte) {
 	}
 	switch method {
 	case "notifications/progress":
-		if r.meta.token == nil {
+		if r.meta.Token == nil {
 			return nil, nil
 		}
-		if string(r.meta.token) != string(p.token) {
+		if string(r.meta.Token) != string(p.token) {
 			whole := join(params)
-			params = splice(whole, edit{Old: jsonrpc.Get(whole, "progressToken"), With: r.meta.token})
+			params = splice(whole, edit{Old: jsonrpc.Get(whole, "progressToken"), With: r.meta.Token})
 		}
 	case "notifications/message":
 		level, ok := declaration.ReadLevel(jsonrpc.Get(join(params), "level"))
-		if r.meta.level == 0 || ok && level < r.meta.level {
+		if r.meta.Level == 0 || ok && level < r.meta.Level {
 			return nil, nil
 		}
 	default:
@@ -341,11 +342,11 @@ func (p *parley) finish(a jsonrpc.Answer) jsonrpc.Answer {
 		discard(a)
 		return p.askRoots()
 	}
-	var keep *caching
+	var keep *inline.Caching
 	if p.request.Method == "resources/read" && !typed {
-		keep = &caching{}
+		keep = &inline.Caching{}
 	}
-	return p.s.hub.modernResult(a, keep, typed)
+	return inline.Result(p.s.hub.serverInfo, a, keep, typed)
 }
 
 // park answers the round with the questions that are open. false: there are
@@ -356,10 +357,10 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 		p.mu.Unlock()
 		return jsonrpc.Answer{}, false
 	}
-	able := &p.tab.at.meta.caps.Can
+	able := &p.tab.at.meta.Client.Can
 	var open []*inquiry
 	for _, q := range p.tab.open {
-		if q.method == methodRootsList && p.tab.at.meta.caps.Roots {
+		if q.method == methodRootsList && p.tab.at.meta.Client.Roots {
 			open = append(open, q)
 			continue
 		}
@@ -405,7 +406,7 @@ func (p *parley) park() (jsonrpc.Answer, bool) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
 	}
 	b = jsonrpc.AppendString(append(b, `,"requestState":`...), state)
-	return p.s.hub.modernResult(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
+	return inline.Result(p.s.hub.serverInfo, jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
 }
 
 func (p *parley) subjectNow() []byte {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -26,13 +27,6 @@ const (
 	mostInputs   = 32        // questions in one of them
 	maxState     = 256 << 10 // bytes of a requestState
 	maxResponses = 16 << 20  // bytes of what is answered in one round
-)
-
-const (
-	memberRequests  = "inputRequests"
-	memberResponses = "inputResponses"
-	memberState     = "requestState"
-	methodRootsList = "roots/list"
 )
 
 // An inputError says why a child does not get what it asks for.
@@ -150,7 +144,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	var foreign string
 	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
 		empty = false
-		if name == memberResponses || name == memberState {
+		if name == inline.MemberResponses || name == inline.MemberState {
 			foreign = name
 		}
 		return foreign == ""
@@ -167,7 +161,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	for _, member := range []struct {
 		name  string
 		value []byte
-	}{{memberResponses, add.responses}, {memberState, add.state}} {
+	}{{inline.MemberResponses, add.responses}, {inline.MemberState, add.state}} {
 		if member.value == nil {
 			continue
 		}

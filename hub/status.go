@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
@@ -363,7 +364,7 @@ func eraOf(protocol string) string {
 	switch protocol {
 	case "":
 		return ""
-	case modernVersion:
+	case inline.Version:
 		return eraModern
 	}
 	return eraHandshake

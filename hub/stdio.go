@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -19,7 +20,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
+		Inline: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
 	})
 	settings := cfg.Roots
 	settings.Places = s.places
@@ -34,18 +35,18 @@ func (s *Session) batches() bool {
 	return s.capabilities().Protocol == mcp.ProtocolVersion20250326
 }
 
-// inline picks the requests whose effect the next message on the stream may
+// inOrder picks the requests whose effect the next message on the stream may
 // build upon.
-func inline(method string) bool { return method == string(mcp.MethodInitialize) }
+func inOrder(method string) bool { return method == string(mcp.MethodInitialize) }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !isModern(m) && s.tryCall(m, s.main, r, true)
+	return !inline.Is(m) && s.tryCall(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
+	if inline.Is(m) || inline.Resembles(m) && !s.handshaken() {
 		return s.serveModern(ctx, m, s.client)
 	}
 	how := s.methodOf(m.Method)

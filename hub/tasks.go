@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -207,7 +208,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		defer s.hub.progress.remove(own)
 	}
 	edits := []edit{{Old: token, With: own}}
-	if responses := m.Param(memberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
+	if responses := m.Param(inline.MemberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
 		roots, served := lease.Roots()
 		edits = append(edits, edit{Old: responses, With: withRoots(responses, roots, served)})
 	}
@@ -254,8 +255,8 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // declaresTasks refuses a request about tasks of a client that does not declare
 // the extension (-32021, tasks, Protocol Errors).
-func declaresTasks(meta requestMeta) (refusal jsonrpc.Answer, ok bool) {
-	if isObject(jsonrpc.Get(jsonrpc.Get(meta.caps.Shown, "extensions"), extensionTasks)) {
+func declaresTasks(meta inline.Meta) (refusal jsonrpc.Answer, ok bool) {
+	if isObject(jsonrpc.Get(jsonrpc.Get(meta.Client.Shown, "extensions"), extensionTasks)) {
 		return jsonrpc.Answer{}, true
 	}
 	e := &jsonrpc.Error{

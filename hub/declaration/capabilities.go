@@ -145,6 +145,7 @@ func (a *Abilities) Extends(method string) bool {
 
 // Methods of requests that a server may send its client.
 const (
+	MethodRootsList  = "roots/list"
 	MethodSample     = "sampling/createMessage"
 	MethodElicit     = "elicitation/create"
 	MethodTaskGet    = "tasks/get"

@@ -42,7 +42,8 @@ var allowed = map[string][]string{
 	"children/served":     {"children/link", "internal/jsonrpc", "rootsmgr"},
 	"children":            {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/served", "internal/jsonrpc", "rootsmgr"},
 	"hub/declaration":     {"children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
-	"hub":                 {"hub/declaration", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
+	"hub/inline":          {"hub/declaration", "internal/jsonrpc"},
+	"hub":                 {"hub/declaration", "hub/inline", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":      {"hub", "internal/proctree"},
 	"internal/setup":      {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit"},
 	"internal/service":    {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
@@ -62,7 +63,7 @@ var fenced = []struct {
 }{
 	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
 	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "hub/inline", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
 	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }
