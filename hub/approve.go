@@ -167,7 +167,7 @@ func (s *Session) appeal(ctx context.Context, p *petition, j *judgement) (*judge
 			return j, nil
 		}
 		j.lease.Release()
-		s.clientOf(ctx).yield()
+		s.clientOf(ctx).Yield()
 		st, first, why := s.consent.join(q, p.name)
 		switch {
 		case why != "":

@@ -27,7 +27,7 @@ var errUnanswered = errors.New("nobody has answered in time")
 func (s *Session) askerFor(ctx context.Context) asker {
 	c := s.clientOf(ctx)
 	switch {
-	case c.claims().Can.Form:
+	case c.Claims().Can.Form:
 		return pushedAsker{c}
 	case s.hub.now().cfg.Approval.Terminal:
 		return atTerminal{s}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -85,9 +86,9 @@ func TestModernQuestionThatNobodyAnswers(t *testing.T) {
 		c.outcome(one, msg, denied, tag, "nobody has answered in time")
 		// One that never comes again holds nothing for good.
 		c.question(params)
-		time.Sleep(stateTime + time.Second)
+		time.Sleep(inline.StateTime + time.Second)
 		a.holds(0, 0)
-		if n := a.h.parked.Load(); n != 0 {
+		if n := a.h.suspended.Load(); n != 0 {
 			a.Errorf("%d requests are held", n)
 		}
 		c.says(one, yes, "") // the control
@@ -105,7 +106,7 @@ func TestModernClientThatGoesWhileItIsAsked(t *testing.T) {
 		c.leave()
 		if !c.once {
 			a.holds(0, 0)
-			if n := a.h.parked.Load(); n != 0 {
+			if n := a.h.suspended.Load(); n != 0 {
 				a.Errorf("%d requests are held", n)
 			}
 		}

@@ -63,7 +63,7 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 // child would take: a modern one says so with each request.
 func (s *Session) able(k children.Key, came *inFlight) declaration.Abilities {
 	if _, to := s.tracked.whose(k, came); to != nil {
-		return to.claims().Can
+		return to.Claims().Can
 	}
 	return s.capabilities().Can
 }

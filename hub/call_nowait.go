@@ -107,7 +107,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	}
 	catalog := s.tools()
 	tool := catalog.byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
+	if tool == nil || tool.child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
 		return false
 	}
 	c := &toolCall{reply: r}
@@ -121,7 +121,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	modern := j.lease.Modern()
 	kept := &j.gen.cfg.Audit
 	switch {
-	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
+	case !j.allowed(), !suits(from, tool, j.lease), !j.lease.CanStart(),
 		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
 		kept.To == nil && kept.forbids(errNoLog) != nil:
 		j.lease.Release()
@@ -131,6 +131,10 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease.Key(), from, j
 	c.depart(m)
 	return true
+}
+
+func suits(c client, tool *offered, lease *children.Lease) bool {
+	return c.Suits(tool.gen.byName[tool.child].Spec.Share, len(tool.mirrors) > 0, lease)
 }
 
 // depart has a call recorded and sent that was let through.
@@ -156,7 +160,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		ctx := withClient(context.Background(), c.inFlight.to)
 		c.talk = &talk{judged: join(params)}
 		params = append(c.room.parts[:0], c.talk.judged)
-		c.call.For(c.inFlight.to.behalf())
+		c.call.For(c.inFlight.to.Behalf())
 		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
 	}
 	// What m holds may be used again soon.
@@ -238,7 +242,7 @@ func (c *toolCall) free() {
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
 		c.cancel = c.talk.cancel
-		return children.WithClient(c.talk.ctx, c.inFlight.to.behalf())
+		return children.WithClient(c.talk.ctx, c.inFlight.to.Behalf())
 	}
 	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), inFlightKey{}, &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)

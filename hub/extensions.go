@@ -210,7 +210,7 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 		return s.extend(ctx, m)
 	}
 	if ownType(a.Result) {
-		s.clientOf(ctx).typed()
+		s.clientOf(ctx).Typed()
 	}
 	return a
 }

@@ -307,7 +307,7 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
 		return
 	}
-	f.host(c, c, askHTTP{askRoots{c}, c})
+	f.host(c, c, askHTTP{askRoots{c}, c}, sessionOptions{})
 	f.live(c)
 	a := c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(c.ctx, m) })
 	if a.Result == nil {
@@ -320,10 +320,10 @@ func (f *httpFront) initialize(w http.ResponseWriter, r *http.Request, m *jsonrp
 }
 
 // host makes the Session of a client.
-func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source) {
-	c.s = f.h.newSession()
+func (f *httpFront) host(c *httpClient, main mainPeer, src rootsmgr.Source, o sessionOptions) {
+	o.principal, o.seal = c.owner, f.seal
+	c.s = f.h.newSession(o)
 	c.s.speaksOn(main)
-	c.s.principal, c.s.modern.seal = c.owner, f.seal
 	cfg := &f.h.now().cfg
 	settings := cfg.Roots
 	settings.Ceiling, settings.Places = f.guard.ceilings[c.owner], c.s.places
@@ -404,7 +404,7 @@ func (f *httpFront) sweep() {
 		f.end(c)
 	}
 	for _, c := range f.owners {
-		if since, idle := c.rests(); idle && !since.After(before) && !c.s.modern.lot.busy() {
+		if since, idle := c.rests(); idle && !since.After(before) && !c.s.inline.Busy() {
 			c.cancel(errSessionOver)
 		}
 	}

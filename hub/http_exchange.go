@@ -105,7 +105,7 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 }
 
 // lend lets the hub's own questions go on the exchange (R2).
-func (x *exchange) lend() (back func()) {
+func (x *exchange) Lend() (back func()) {
 	x.c.mu.Lock()
 	x.c.tab.lent = append(x.c.tab.lent, x)
 	x.c.mu.Unlock()
@@ -123,7 +123,7 @@ func (x *exchange) lend() (back func()) {
 }
 
 // reaches reports whether the client takes a stream.
-func (x *exchange) reaches() bool { return x.events }
+func (x *exchange) Reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.

@@ -31,8 +31,8 @@ func (f *httpFront) principal(owner string) *httpClient {
 		}
 		c = newHTTPClient("", owner, f.h.now().cfg.Limits.Calls, &f.watch)
 		c.modern = true
-		f.host(c, nobody{}, askRoots{nobody{}})
-		c.s.modern.stateless, c.s.modern.bearer, c.s.modern.listeners = true, "token "+owner, f.o.Sessions
+		f.host(c, nobody{}, askRoots{nobody{}}, sessionOptions{stateless: true, bearer: "token " + owner})
+		c.s.modern.listeners = f.o.Sessions
 		c.s.consent.once = true // P4: it belongs to no client in particular
 		f.owners[owner] = c
 		f.live(c)

@@ -102,7 +102,7 @@ type Hub struct {
 	own        []ownTool         // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
-	parked     atomic.Int64      // requests that wait for their clients, of all sessions
+	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   routes
 	subs       subscriptions
 	desk       desk

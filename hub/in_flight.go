@@ -134,7 +134,7 @@ func (ts *tracked) find(k children.Key, came *inFlight) (on *inFlight, to client
 		}
 		n++
 		on = t
-		if to == nil && t.to.reaches() {
+		if to == nil && t.to.Reaches() {
 			to = t.to
 		}
 	}

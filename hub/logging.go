@@ -103,7 +103,7 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 	if to == nil {
 		return // a modern client is told nothing that belongs to no request
 	}
-	if m.Method == "notifications/message" && !to.wants(m) {
+	if m.Method == "notifications/message" && !to.Wants(m) {
 		return
 	}
 	if !to.TrySpare(m.Method, m.Params) {

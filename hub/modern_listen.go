@@ -30,7 +30,7 @@ const (
 type listener struct {
 	s     *Session
 	id    []byte // of the request, raw
-	out   outlet
+	out   inline.Outlet
 	who   *subscriber
 	lists [kinds]bool
 	uris  []string
@@ -123,15 +123,13 @@ func (s *Session) digests() (now [kinds]string) {
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	p := parleyOf(ctx)
-	at := p.now()
-	p.leave() // the listener alone says something on it
-	l := &listener{s: s, id: m.ID, out: at.out, tasks: map[string]watched{}}
+	c := inlineOf(ctx)
+	l := &listener{s: s, id: m.ID, out: c.Detach(), tasks: map[string]watched{}}
 	if err := l.read(m.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if len(l.ids) > 0 {
-		if refusal, ok := declaresTasks(at.meta); !ok {
+		if refusal, ok := declaresTasks(c.Claims()); !ok {
 			return refusal
 		}
 	}

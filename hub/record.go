@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -204,7 +205,7 @@ func (s *Session) refused(ctx context.Context, what subject, code string) {
 
 // refusedFor is refused with the reason that an error gives.
 func (s *Session) refusedFor(ctx context.Context, what subject, err error) {
-	if errors.Is(err, errRootsFirst) { // no refusal: it comes again with them, and is recorded then
+	if errors.Is(err, inline.ErrRootsFirst) { // no refusal: it comes again with them, and is recorded then
 		if r, _ := ctx.Value(requestKey{}).(*request); r != nil {
 			r.told = true
 		}

@@ -14,12 +14,12 @@ import (
 // into being meanwhile (R11, R13). newer is false where there is nothing else.
 func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
 	c := s.clientOf(ctx)
-	view, newer, err = c.reconsider(ctx, patience, j)
+	view, newer, err = c.Reconsider(ctx, patience, j.gen.cfg.Roots.Timeout)
 	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		view.Client = c.claims().Name
+		view.Client = c.Claims().Name
 		return view, newer, err
 	}
-	view, err = c.boundary(ctx, patience)
+	view, err = c.Boundary(ctx, patience)
 	return view, true, err
 }
 

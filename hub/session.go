@@ -13,7 +13,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -25,20 +27,20 @@ const startAfter = time.Second
 // is on offer, its private children.
 type Session struct {
 	id string
-	// principal is whom the session belongs to; "" is the user that stdio serves.
-	principal string
-	hub       *Hub
-	client    mainPeer         // whatever belongs to none of its requests goes there
-	main      *handshakeClient // of requests that have no way of their own
-	roots     *rootsmgr.Manager
-	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
-	seats     atomic.Pointer[seats]
-	log       zerolog.Logger
-	since     time.Time
+	sessionOptions
+	hub     *Hub
+	client  mainPeer         // whatever belongs to none of its requests goes there
+	main    *handshakeClient // of requests that have no way of their own
+	roots   *rootsmgr.Manager
+	catalog atomic.Pointer[Catalog] // nil when an offer has come: see tools
+	seats   atomic.Pointer[seats]
+	log     zerolog.Logger
+	since   time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
+	inline *inline.Server // its requests of 2026-07-28
 	modern modernSide
 	self   *subscriber // the client after its handshake
 
@@ -57,10 +59,19 @@ type Session struct {
 	announcer worker // tells the client of changed lists
 	outbox    outbox // what the client tells children
 
+	turned  chan struct{} // roots that came with a call are to be served; capacity 1
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
+}
+
+// sessionOptions say whose a session is. The zero value is for stdio.
+type sessionOptions struct {
+	principal string       // whom the session belongs to; "" is the user that stdio serves
+	stateless bool         // it serves requests that have nothing in common but their token
+	bearer    string       // whom a requestState may come from; "": this session alone
+	seal      *seal.Sealer // of a requestState; nil: the hub's
 }
 
 // sessionLists is how far a client knows its lists.
@@ -91,20 +102,26 @@ type sessionTables struct {
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
 }
 
-func (h *Hub) newSession() *Session {
+func (h *Hub) newSession(o sessionOptions) *Session {
 	id, g := uuid.NewString(), h.now()
+	if o.bearer == "" {
+		o.bearer = "session " + id
+	}
+	if o.seal == nil {
+		o.seal = h.seal
+	}
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
+		yielded: make(chan struct{}, 1), turned: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.announcer.do, s.outbox.passing.do = s.announce, s.outbox.empty
-	s.modern.turned = make(chan struct{}, 1)
-	s.modern.seal = h.seal
-	s.modern.bearer = "session " + id
+	s.inline = inline.NewServer(inline.Options{
+		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
+	})
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
 	s.group.init(s)
@@ -130,7 +147,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		wg.Go(func() { s.serveRoots(ctx) })
 		err = front(ctx)
 	}
-	s.modern.lot.close()
+	s.inline.Close()
 	s.tasks.close()
 	cancel()
 	wg.Wait()
@@ -192,7 +209,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		s.setServed(g, view.Snapshot.Generation(), asked, granted)
 		select {
 		case <-updates:
-		case <-s.modern.turned:
+		case <-s.turned:
 		case <-s.yielded:
 		case <-grants:
 		case <-g.next:

@@ -76,15 +76,15 @@ type childRoots struct {
 // Words for the two eras of the protocol.
 const (
 	eraHandshake = "handshake"
-	eraModern    = "modern"
+	eraModern    = inline.Era
 )
 
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	c := s.clientOf(ctx)
-	view, word, _ := c.standing(ctx) // callOwn has seen to it that there is one
-	caps, era := c.claims(), c.era()
+	view, word, _ := c.Standing(ctx) // callOwn has seen to it that there is one
+	caps, era := c.Claims(), c.Era()
 	snap := view.Snapshot
 	r := rootsReport{
 		SupportsRoots: caps.Roots, RootsListChanged: caps.RootsChange,

@@ -136,7 +136,7 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 // settle takes in a task that a child made of the call.
 func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && isTask(a.Result) {
-		s.clientOf(ctx).typed()
+		s.clientOf(ctx).Typed()
 		return s.adoptTask(ctx, lease, a, drop)
 	}
 	drop()

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
@@ -208,9 +209,9 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		defer s.hub.progress.remove(own)
 	}
 	edits := []edit{{Old: token, With: own}}
-	if responses := m.Param(inline.MemberResponses); m.Method == methodTaskUpdate && answersRoots(responses) {
+	if responses := m.Param(inline.MemberResponses); m.Method == methodTaskUpdate && inline.AnswersRoots(responses) {
 		roots, served := lease.Roots()
-		edits = append(edits, edit{Old: responses, With: withRoots(responses, roots, served)})
+		edits = append(edits, edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, t.key, nil)
 	if m.Method == methodTaskResult {
@@ -224,17 +225,15 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	if m.Method == methodTaskResult || ended(resp.Result) {
 		t.rest()
 	}
-	return s.clientOf(ctx).answer(lease, m.Method, resp)
+	return s.clientOf(ctx).Answer(lease, m.Method, resp)
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task:
 // one that a child of the same era made. Other tasks do not exist for it.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	id, _ := jsonrpc.String(m.Param("taskId"))
-	if p := parleyOf(ctx); p != nil {
-		if refusal, ok := declaresTasks(p.given.meta); !ok {
-			return refusal
-		}
+	if refusal, ok := declaresTasks(s.clientOf(ctx).Claims()); !ok {
+		return refusal
 	}
 	if t := s.tasks.find(id); t != nil {
 		lease, err := s.leaseOf(ctx, t.key)
@@ -255,8 +254,8 @@ const extensionTasks = "io.modelcontextprotocol/tasks"
 
 // declaresTasks refuses a request about tasks of a client that does not declare
 // the extension (-32021, tasks, Protocol Errors).
-func declaresTasks(meta inline.Meta) (refusal jsonrpc.Answer, ok bool) {
-	if isObject(jsonrpc.Get(jsonrpc.Get(meta.Client.Shown, "extensions"), extensionTasks)) {
+func declaresTasks(client declaration.Client) (refusal jsonrpc.Answer, ok bool) {
+	if isObject(jsonrpc.Get(jsonrpc.Get(client.Shown, "extensions"), extensionTasks)) {
 		return jsonrpc.Answer{}, true
 	}
 	e := &jsonrpc.Error{
@@ -290,7 +289,7 @@ func (s *Session) leaseOf(ctx context.Context, k children.Key) (*children.Lease,
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.clientOf(ctx).lend()()
+	defer s.clientOf(ctx).Lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)

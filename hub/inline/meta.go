@@ -57,13 +57,13 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	}
 	version, isString := jsonrpc.String(named)
 	if !isString {
-		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", PointerToken(MetaVersion))
+		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", pointerToken(MetaVersion))
 	}
 	if version != Version {
 		return Meta{}, unsupportedVersion(version), false
 	}
 	if !jsonrpc.IsObject(caps) {
-		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, PointerToken(MetaCapabilities))
+		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, pointerToken(MetaCapabilities))
 	}
 	meta.Client = declaration.Client{Known: true, Protocol: version}
 	meta.Client.Read(caps)
@@ -72,21 +72,21 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	meta.Client.RootsChange, meta.Client.Can.Tasks, meta.Client.Can.Extensions = false, false, nil
 	if info != nil {
 		if !jsonrpc.IsObject(info) {
-			return refuse("clientInfo is to be an object, at /params/_meta/%s", PointerToken(MetaClient))
+			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(MetaClient))
 		}
 		meta.Client.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
 		meta.Client.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	}
 	if level != nil {
 		if meta.Level, ok = declaration.ReadLevel(level); !ok {
-			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", PointerToken(MetaLevel))
+			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", pointerToken(MetaLevel))
 		}
 	}
 	return meta, jsonrpc.Answer{}, true
 }
 
-// PointerToken spells a name as a part of a JSON pointer (RFC 6901).
-func PointerToken(name string) string {
+// pointerToken spells a name as a part of a JSON pointer (RFC 6901).
+func pointerToken(name string) string {
 	b := make([]byte, 0, len(name)+2)
 	for i := range len(name) {
 		switch name[i] {

@@ -153,3 +153,8 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 
 // codeURLElicitation is -32042 of 2025-11-25, which 2026-07-28 must not send.
 const codeURLElicitation = -32042
+
+// Result is Result with the hub as the server.
+func (v *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+	return Result(v.o.Info, a, keep, typed)
+}

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"children/served":     {"children/link", "internal/jsonrpc", "rootsmgr"},
 	"children":            {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/served", "internal/jsonrpc", "rootsmgr"},
 	"hub/declaration":     {"children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
-	"hub/inline":          {"hub/declaration", "internal/jsonrpc"},
+	"hub/inline":          {"children", "hub/declaration", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
 	"hub":                 {"hub/declaration", "hub/inline", "validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit"},
 	"internal/admin":      {"hub", "internal/proctree"},
 	"internal/setup":      {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit"},
