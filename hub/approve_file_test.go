@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/approval"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -54,11 +55,11 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				} else {
 					a.refused(c, "kid__echo", reading(key), "the person said no")
 				}
-				want := grantReport{URI: rootsmgr.FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
+				want := approval.GrantReport{URI: rootsmgr.FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
 				if name == "directory" {
 					want.URI, want.File, want.Served = rootsmgr.FormatURI(a.at("ssh")), false, true
 				}
-				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]grantReport{want}) {
+				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]approval.GrantReport{want}) {
 					t.Errorf("grants %+v, want %+v", got, want)
 				}
 				served, _ := text(c.raw("tools/call", call("kid__roots", `{}`)))

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -203,9 +204,9 @@ func (a *askedHub) asks(p *person, n int) {
 	}
 }
 
-func (c *testClient) grants(t testing.TB) []grantReport {
+func (c *testClient) grants(t testing.TB) []approval.GrantReport {
 	t.Helper()
-	var list []grantReport
+	var list []approval.GrantReport
 	_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "grants"), func(raw []byte) bool {
 		uri, _ := jsonrpc.String(jsonrpc.Get(raw, "uri"))
 		server, _ := jsonrpc.String(jsonrpc.Get(raw, "server"))
@@ -216,7 +217,7 @@ func (c *testClient) grants(t testing.TB) []grantReport {
 			roles = append(roles, role)
 			return true
 		})
-		list = append(list, grantReport{URI: uri, Server: server, Lifetime: lifetime, Roles: roles, File: string(jsonrpc.Get(raw, "file")) == "true", Served: string(jsonrpc.Get(raw, "served")) == "true"})
+		list = append(list, approval.GrantReport{URI: uri, Server: server, Lifetime: lifetime, Roles: roles, File: string(jsonrpc.Get(raw, "file")) == "true", Served: string(jsonrpc.Get(raw, "served")) == "true"})
 		return true
 	})
 	return list
@@ -234,7 +235,7 @@ func TestApprovalFlows(t *testing.T) {
 		a.asks(p, 0)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
-		want := []grantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
+		want := []approval.GrantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
 		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("grants %+v, want %+v", got, want)
 		}
@@ -490,7 +491,42 @@ func TestACallWithoutPathsIsAllowedOnce(t *testing.T) {
 		}
 		p.says = func(context.Context, *jsonrpc.Message) string { return no }
 		a.refused(c, "kid__env", `{"name":"HOME"}`, "the person said no")
-		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", longestArgs)), "too long to be shown")
+		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 4000)), "too long to be shown")
 		a.asks(p, 7)
+	})
+}
+
+func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		long := a.at("data")
+		for range 4 {
+			long = filepath.Join(long, strings.Repeat("n", 200))
+		}
+		write(t, filepath.Join(long, "x"))
+		a.refused(c, "kid__echo", reading(filepath.Join(long, "x")), "too long to be shown")
+		var all []string
+		for i := range 13 { // one more than a question names
+			path := a.at("data", fmt.Sprint(i), "x")
+			write(t, path)
+			all = append(all, fmt.Sprintf("%q", path))
+		}
+		a.refused(c, "kid__echo", `{"paths":[`+strings.Join(all, ",")+`]}`, "more than a person can look over")
+		a.asks(p, 0)
+		odd := a.at("data", "a\nAllow everything\u202e")
+		if err := os.MkdirAll(odd, 0o700); err != nil {
+			if runtime.GOOS == "windows" {
+				t.Skip(err) // no such names there
+			}
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(odd, "x"))
+		_, _, _ = a.try(c, "kid__echo", reading(filepath.Join(odd, "x")))
+		for _, said := range p.asked() {
+			if strings.Contains(said, "\nAllow everything") || strings.Contains(said, "\u202e") {
+				t.Errorf("asked %q", said)
+			}
+		}
 	})
 }

@@ -23,8 +23,8 @@
 //     define the target otherwise than the Catalog, again from step 3.
 //  6. Judge, with the instance's own working directory. A denial becomes the text of
 //     refuse.go and never reaches the child.
-//  7. Approve: a call that a rule escalates is put to a human (approve.go); what they
-//     allow is granted and served to the child (grants.go), and the call judged anew
+//  7. Approve: a call that a rule escalates is put to a person (approve.go and package approval);
+//     what they allow is granted and served to the child, and the call judged again
 //     with the bytes it had.
 //  8. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so

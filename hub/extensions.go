@@ -248,7 +248,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		return splice(m.Params, all...)
 	}}
 	if c.told {
-		c.token, t.mute = nil, "nobody is asked about a notification"
+		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}
 	return c.run(ctx)
 }

@@ -111,7 +111,7 @@ func (s *Session) judgeAgain(j *judgement, view rootsmgr.View) error {
 	if j == nil || j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	again := judgement{gen: j.gen, child: j.child, call: j.call, scan: j.scan, view: view, warrant: j.warrant}
+	again := judgement{gen: j.gen, child: j.child, call: j.call, scan: j.scan, view: view, approval: j.approval}
 	again.cwd, _ = j.place()
 	for _, r := range rootsmgr.Directories(s.rootsFor(j.gen, j.gen.byName[j.child], view)) {
 		again.served = append(again.served, r.Path)

@@ -33,7 +33,7 @@ func (f *httpFront) principal(owner string) *httpClient {
 		c.modern = true
 		f.host(c, nobody{}, askRoots{nobody{}}, sessionOptions{stateless: true, bearer: "token " + owner})
 		c.s.modern.listeners = f.o.Sessions
-		c.s.consent.once = true // P4: it belongs to no client in particular
+		c.s.approvals.PerCall() // the session belongs to no client in particular
 		f.owners[owner] = c
 		f.live(c)
 	}
@@ -201,9 +201,8 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	if !over && a.Error == nil && prefersEvents(r.Header) {
 		x.flow() // not before: an error has its status
 	}
-	kept := framed{Answer: a}
-	n := f.keep(c, &kept)
-	if a = kept.Answer; !x.finish(a, over) {
+	n := f.keep(c, &a)
+	if !x.finish(a, over) {
 		f.plainModern(w, x, a, statusOf(c.s, m, a), over)
 	}
 	f.drop(c, n)

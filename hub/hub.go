@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
@@ -30,7 +31,7 @@ type Config struct {
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
-	Approval Approval
+	Approval approval.Options
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
@@ -105,7 +106,7 @@ type Hub struct {
 	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   routes
 	subs       subscriptions
-	desk       desk
+	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  redefinitions
 
 	mu       sync.Mutex

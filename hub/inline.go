@@ -50,31 +50,6 @@ func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
 	return s.servedNow(child)
 }
 
-// An inlineWork is a request under way that package inline serves.
-type inlineWork struct {
-	s     *Session
-	how   method
-	level declaration.Level // of the messages that its client wants
-	underway
-}
-
-// Do answers the request.
-func (w *inlineWork) Do(c *inline.Client, request *jsonrpc.Message) jsonrpc.Answer {
-	defer w.free()
-	if w.how.asks {
-		if w.level != 0 {
-			w.s.hear(w.context(), w.level)
-		}
-		if a, ok := w.s.callAndWait(c, &w.underway, request); ok {
-			return a.Answer
-		}
-	}
-	return w.how.serve(w.s, withClient(w.context(), c), request, w.how.modern)
-}
-
-// Cancel ends it.
-func (w *inlineWork) Cancel(cause error) { w.end(cause) }
-
 // inlineOf returns the client of a request that only this era has.
 func inlineOf(ctx context.Context) *inline.Client {
 	c, _ := ctx.Value(clientKey{}).(*inline.Client)
@@ -145,11 +120,17 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	case how.purpose == forStream:
 		return how.modern(s, withClient(ctx, s.inline.Client(meta, out)), m)
 	}
-	w := &inlineWork{s: s, how: how, level: meta.Level, underway: underway{id: string(m.ID), base: ctx}}
-	if how.asks {
-		w.base = context.WithoutCancel(ctx) // it may outlive the request that it came with
-	}
-	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, w)
+	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+		if how.asks {
+			if meta.Level != 0 {
+				s.hear(end.Context(), meta.Level)
+			}
+			if a, ok := s.callAndWait(c, end, request); ok {
+				return a
+			}
+		}
+		return how.serve(s, withClient(end.Context(), c), request, how.modern)
+	})
 }
 
 // discover answers server/discover.

@@ -107,7 +107,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
-		gen: it.gen, child: it.child, name: m.Method, mute: "nobody is asked while something is typed",
+		gen: it.gen, child: it.child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		look: func([]string) (*validate.Scan, error) {
 			return it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
@@ -48,11 +49,11 @@ type Session struct {
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	tracked tracked
-	tasks   tasks
-	consent consent // what a human has allowed, or is asked
-	group   recordGroup
-	dones   dones
+	tracked   tracked
+	tasks     tasks
+	approvals *approval.Queue // what a person has allowed, or is asked
+	group     recordGroup
+	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -125,7 +126,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.modern.hears.over = make(chan struct{})
 	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
 	s.group.init(s)
-	s.consent.init()
+	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -202,9 +203,9 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.consent.prune(g)
+		s.approvals.Prune(g.rules())
 		asked := s.broughtSoFar()
-		granted, grants := s.consent.version()
+		granted, grants := s.approvals.Version()
 		s.serve(g, view, first)
 		s.setServed(g, view.Snapshot.Generation(), asked, granted)
 		select {

@@ -68,7 +68,7 @@ func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsm
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
 	}
-	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS))))
+	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.approvals.Served(&c.Spec))))
 }
 
 // suited are those of some roots that a child can do with (R13).

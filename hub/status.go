@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
@@ -57,7 +58,7 @@ type rootsReport struct {
 	Audit            AuditStatus     `json:"audit"`
 	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
 	Children         []childRoots    `json:"children"`
-	consentReport
+	approval.Report
 	extensionsReport
 }
 
@@ -105,7 +106,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.LastError = printable.Clean(view.Err.Error())
 	}
 	r.Config = s.hub.ConfigState()
-	r.consentReport = s.consent.report()
+	r.Report = s.approvals.Report()
 	g := s.hub.now()
 	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
 	r.Audit = g.cfg.Audit.status()
@@ -282,7 +283,7 @@ type SessionStatus struct {
 	Calls    int       `json:"calls"`  // requests of the client being served
 	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
 	sessionRoots
-	consentReport
+	approval.Report
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -402,6 +403,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = printable.Clean(roots.Err.Error())
 	}
-	st.consentReport = s.consent.report()
+	st.Report = s.approvals.Report()
 	return st
 }

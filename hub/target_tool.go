@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -45,11 +46,11 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
 		return refusal
 	}
-	c, tried := m.Prepared.(*toolCall) // by tryCall
+	c, tried := m.Prepared.(*toolAttempt) // by tryCall
 	if !tried {
-		c = &toolCall{}
+		c = &toolAttempt{}
 	}
-	c.readBy(s, m, quoted, tool)
+	c.read(s, m, quoted, tool)
 	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.callTool(ctx, m)
@@ -96,13 +97,14 @@ func (t *toolTarget) subject() subject {
 	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
 }
 
-func (t *toolTarget) question(*Call) (what, name string, digest, args []byte, mute string) {
+func (t *toolTarget) asked(*Call) approval.Request {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
-	sum := digestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task)
-	return "its tool " + legible(clip(t.tool.remote, 100)), t.tool.remote, sum[:], t.args, ""
+	return approval.Request{
+		Tool: true, Name: t.tool.remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task),
+	}
 }
 
 func (t *toolTarget) anew() { t.tool, t.current = t.listed, false }

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/machine"
 )
 
 // This file asks the rules of the policy (P1). The boundary has judged every reading of a finding by then: what is
@@ -203,7 +204,7 @@ func (j *judge) facts(p *rootsmgr.Place) pathFacts {
 	}
 	j.c.policy.areas.Compare(&p.Readings, j.sets)
 	f := pathFacts{readings: &p.Readings, sets: j.sets}
-	if j.ruling.outside && !(j.v.Open && j.boundless()) && !isDevice(p.Path) {
+	if j.ruling.outside && !(j.v.Open && j.boundless()) && !machine.IsDevice(p.Path) {
 		lexical, physical, cleaned := j.guard.Inside(&p.Readings)
 		f.outside = [3]bool{!lexical, !physical, !cleaned}
 	}
@@ -245,7 +246,7 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 	now, ok := j.late[r]
 	if !ok {
 		now = r.dir.Path
-		if place, err := rootsmgr.Resolve(j.c.fs, r.dir.Given); err == nil {
+		if place, err := rootsmgr.Resolve(j.m.FS, r.dir.Given); err == nil {
 			now = place.Path
 		}
 		if j.late == nil {
@@ -253,14 +254,14 @@ func (j *judge) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
 		}
 		j.late[r] = now
 	}
-	return [3]bool{j.c.below(now, readings.Lexical), j.c.below(now, readings.Physical), j.c.below(now, readings.Cleaned)}
+	return [3]bool{j.m.Holds(now, readings.Lexical), j.m.Holds(now, readings.Physical), j.m.Holds(now, readings.Cleaned)}
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
 func (j *judge) takesAlong(r *compiled, role access.Role, p *rootsmgr.Place) bool {
 	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
-		(j.c.below(p.Readings.Physical, r.dir.Path) || j.c.below(p.Readings.Cleaned, r.dir.Path))
+		(j.m.Holds(p.Readings.Physical, r.dir.Path) || j.m.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // takesAny is takesAlong for the rules about a tool.
@@ -279,7 +280,7 @@ func (j *judge) matchesArea(role access.Role, p string) bool {
 		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
 			return false
 		}
-		return j.c.below(r.dir.Path, p) || j.c.below(r.dir.Given, p) || role == access.Delete && j.c.below(p, r.dir.Path)
+		return j.m.Holds(r.dir.Path, p) || j.m.Holds(r.dir.Given, p) || role == access.Delete && j.m.Holds(p, r.dir.Path)
 	})
 }
 
@@ -294,7 +295,7 @@ func (j *judge) covers(g *Grant, p string) bool {
 	if g.File {
 		return p == g.Path
 	}
-	_, ok := below(g.Path, p)
+	_, ok := machine.Below(g.Path, p)
 	return ok
 }
 
@@ -303,14 +304,14 @@ func (j *judge) sandbox() {
 	if j.c.policy == nil || j.c.policy.sandbox == nil {
 		return
 	}
-	if s := j.c.policy.sandbox; j.c.ownDir(s.path) == nil {
+	if s := j.c.policy.sandbox; j.m.OwnDir(s.path) == nil {
 		j.guard = rootsmgr.Union(j.guard, s.guard)
 	}
 }
 
 // capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
 func (j *judge) capped(p *rootsmgr.Place) bool {
-	if j.v.Ceiling == nil || j.c.policy == nil || isDevice(p.Path) {
+	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
 	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
@@ -343,7 +344,7 @@ func (j *judge) touchesName(f *Finding, s spelled) bool {
 	if !f.operand || !j.confined(f.Role) {
 		return false
 	}
-	place, err := rootsmgr.Resolve(j.c.fs, s.path)
+	place, err := rootsmgr.Resolve(j.m.FS, s.path)
 	return err == nil && j.touches(f.Role, &place)
 }
 
@@ -370,7 +371,7 @@ func (j *judge) passesBy(s spelled) bool {
 	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
 		return false
 	}
-	_, stays := below(j.c.platform.Clean(s.base), j.c.platform.Clean(s.path))
+	_, stays := machine.Below(j.m.Platform.Clean(s.base), j.m.Platform.Clean(s.path))
 	return stays
 }
 
@@ -389,10 +390,10 @@ func (j *judge) idle(f *Finding, s spelled, p *rootsmgr.Place) bool {
 	if f.Role == access.Read {
 		return true
 	}
-	parent := j.c.parent(p.Path)
-	if j.c.below(parent, s.base) {
+	parent := j.m.Parent(p.Path)
+	if j.m.Holds(parent, s.base) {
 		return true
 	}
-	info, err := j.c.fs.Lstat(parent)
+	info, err := j.m.FS.Lstat(parent)
 	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }

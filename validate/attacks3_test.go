@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
 
@@ -147,7 +148,7 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), work: budget.New(0)}
+	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
 	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
@@ -392,8 +393,8 @@ func TestBelowDeclared(t *testing.T) {
 
 // TestAttachedVolumes: a short flag of docker may carry its value.
 func TestAttachedVolumes(t *testing.T) {
-	c := ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
-	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (Mount{"/out", "/o"}) || c.Mounts[1] != (Mount{"/out", "/projects/sub"}) || c.Workdir != "/projects" {
+	c := machine.ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
+	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (machine.Mount{Host: "/out", Container: "/o"}) || c.Mounts[1] != (machine.Mount{Host: "/out", Container: "/projects/sub"}) || c.Workdir != "/projects" {
 		t.Errorf("%+v", c)
 	}
 }

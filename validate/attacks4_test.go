@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/validate/machine"
 )
 
 // servers are resource templates, and the URIs that such a server must not be sent.
@@ -239,16 +241,16 @@ func TestCallAttacks(t *testing.T) {
 // TestMountSpellings: docker reads the fields of --mount as CSV, and their names in any letter case.
 func TestMountSpellings(t *testing.T) {
 	for _, spec := range []string{"TYPE=bind,Source=/out,Target=/p/sub", `type=bind,"src=/out",dst=/p/sub`, "type=BIND,SRC=/out,Destination=/p/sub", "type=bind,source=/out,target=/p/sub,readonly"} {
-		c := ReadContainer("docker", []string{"run", "-v", "/r:/p", "--mount", spec, "img"})
+		c := machine.ReadContainer("docker", []string{"run", "-v", "/r:/p", "--mount", spec, "img"})
 		if c == nil || len(c.Mounts) != 2 {
 			t.Errorf("%s: %+v", spec, c)
 			continue
 		}
-		if host, ok := c.toHost("/p/sub/secret.txt", "/"); !ok || host != "/out/secret.txt" {
+		if host, ok := c.ToHost("/p/sub/secret.txt", "/"); !ok || host != "/out/secret.txt" {
 			t.Errorf("%s: leads to %s", spec, host)
 		}
 	}
-	if c := ReadContainer("docker", []string{"run", "--mount", "type=volume,source=/out,target=/p", "img"}); len(c.Mounts) != 0 {
+	if c := machine.ReadContainer("docker", []string{"run", "--mount", "type=volume,source=/out,target=/p", "img"}); len(c.Mounts) != 0 {
 		t.Errorf("a volume is bound: %+v", c)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
 
@@ -51,21 +50,12 @@ type Config struct {
 // Checker judges calls. It is immutable and safe for concurrent use; a reload makes a new one. The nil Checker refuses
 // everything.
 type Checker struct {
-	children  map[string]*child
-	shielded  []shielded
-	policy    *policy // nil: the boundary alone
-	fs        rootsmgr.FS
-	disk      *looker // what fs is for one call; nil for the Checker of all
-	platform  rootsmgr.Platform
-	home      string
-	path      []string // directories of PATH
-	getenv    func(string) string
-	users     func(string) (string, bool)
-	windows   bool
-	folds     bool // names differ by more than case
-	depth     int
-	size      int
-	mountTops []string // first components of every container mount point
+	children map[string]*child
+	shielded []shielded
+	policy   *policy // nil: the boundary alone
+	m        machine.Machine
+	depth    int
+	size     int
 
 	resources       *resource.Set // nil: none are bound
 	clientResources bool
@@ -76,7 +66,7 @@ type child struct {
 	ChildConfig
 	mode      Mode
 	profile   *Profile // by package or command, nil where none is known
-	container *Container
+	container *machine.Container
 }
 
 // shielded is a protected path in every spelling.
@@ -86,29 +76,16 @@ type shielded struct {
 
 // NewChecker prepares a Checker. The error joins every bad declaration.
 func NewChecker(cfg Config) (*Checker, error) {
+	var inherited []string
+	for i := range cfg.Children {
+		inherited = append(inherited, cfg.Children[i].Inherit...)
+	}
 	c := &Checker{
 		children: make(map[string]*child),
-		fs:       cfg.FS,
-		home:     cfg.Home,
-		getenv:   cfg.Getenv,
-		users:    lookupUser,
+		m:        machine.New(cfg.FS, cfg.Home, cfg.Getenv, inherited),
 		depth:    cmp.Or(cfg.Depth, strictjson.DefaultDepth),
 		size:     min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30),
 	}
-	if c.fs == nil {
-		c.fs = rootsmgr.OS{}
-	}
-	if c.getenv == nil {
-		c.getenv = os.Getenv
-	}
-	if c.home == "" {
-		c.home, _ = os.UserHomeDir()
-	}
-	c.platform = platformOf(c.fs)
-	c.windows = c.platform == rootsmgr.Windows
-	c.folds = c.platform != rootsmgr.Linux
-	c.getenv = passing(c.getenv, cfg.Children, c.windows)
-	c.path = filepath.SplitList(c.getenv("PATH"))
 	var errs []error
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
@@ -121,10 +98,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		}
 		c.children[cc.Name] = ch
 		if ch.container != nil {
-			for _, m := range ch.container.Mounts {
-				top, _, _ := strings.Cut(strings.TrimPrefix(m.Container, "/"), "/")
-				c.mountTops = append(c.mountTops, top)
-			}
+			c.m.Mount(ch.container)
 		}
 	}
 	protect := func(p string) {
@@ -142,7 +116,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		dir, hint := c.absoluteDir(p)
 		text := " is no absolute path"
 		if hint == "" && strings.ContainsAny(p, "*?") {
-			if _, err := c.fs.Lstat(c.platform.Clean(dir)); err != nil {
+			if _, err := c.m.FS.Lstat(c.m.Platform.Clean(dir)); err != nil {
 				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
 			}
 		}
@@ -167,7 +141,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 func newChild(cc ChildConfig) (*child, error) {
 	ch := &child{ChildConfig: cc, mode: cc.Mode}
 	ch.profile = profileByCommand(cc.Command, cc.CommandArgs)
-	ch.container = ReadContainer(cc.Command, cc.CommandArgs)
+	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
 		ch.mode = ModeStrict
 		if cc.Command == "" && cc.URL != "" && !isLoopback(cc.URL) {
@@ -215,10 +189,8 @@ func isLoopback(raw string) bool {
 // shield resolves a protected path once. One that does not exist yet is kept as text.
 func (c *Checker) shield(p string) (shielded, error) {
 	given := p
-	if p == "~" || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, `~\`) {
-		p = c.home + p[1:]
-	}
-	if !c.platform.IsAbs(p) {
+	p = c.m.ExpandHome(p)
+	if !c.m.Platform.IsAbs(p) {
 		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
 	var s shielded
@@ -227,17 +199,14 @@ func (c *Checker) shield(p string) (shielded, error) {
 			s.spellings = append(s.spellings, spelling)
 		}
 	}
-	add(c.platform.Clean(p))
-	place, err := rootsmgr.Resolve(c.fs, p)
+	add(c.m.Platform.Clean(p))
+	place, err := rootsmgr.Resolve(c.m.FS, p)
 	if err == nil {
 		add(place.Path)
 		add(place.Readings.Cleaned)
 	}
 	return s, nil
 }
-
-// isMounted reports the first component of a container's mount point, which need not exist on the host.
-func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountTops, first) }
 
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
 type Scan struct {
@@ -333,12 +302,16 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = j.view.open(c, j.work)
-	j.c.inside(w.Cwd, j.container, &j.secret)
+	j.m = j.view.Open(&c.m, j.work)
+	cwd := w.Cwd
+	if j.container != nil {
+		cwd = j.container.Workdir
+	}
+	j.m.Within(cwd, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = v.Snapshot.Guard()
 		j.sandbox()
-		j.guard = j.guard.Through(j.c.fs)
+		j.guard = j.guard.Through(j.m.FS)
 	}
 	j.watch()
 	out.Findings = append(j.all(s.findings), resources...)
@@ -347,33 +320,11 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	return out
 }
 
-// inside gives c the PWD of the child, which is not the hub's. secret is set when a variable is written out whose value
-// nobody should be told.
-func (c *Checker) inside(cwd string, container *Container, secret *bool) {
-	getenv := c.getenv
-	if container != nil {
-		cwd = container.Workdir
-	}
-	c.getenv = func(name string) string {
-		switch name {
-		case "PWD":
-			return cwd
-		case "OLDPWD":
-			return ""
-		}
-		v := getenv(name)
-		if v != "" && !mayTell(name) {
-			*secret = true
-		}
-		return v
-	}
-}
-
 // watch looks at the protected files as they are now.
 func (j *judge) watch() {
 	for _, s := range j.c.shielded {
 		w := watched{spellings: s.spellings}
-		if info, err := j.c.fs.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
+		if info, err := j.m.FS.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
 			w.info = info
 		}
 		j.watched = append(j.watched, w)
@@ -406,7 +357,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 			return append(list, j.overspent(&findings[i]))
 		}
 		f := &findings[i]
-		elsewhere := f.relative() || f.form != formURI && f.form != formText && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value)
+		elsewhere := f.relative() || f.form != formURI && f.form != formText && !j.hasOwnBase(f) && !j.m.Platform.IsAbs(f.Value)
 		if !ok {
 			if elsewhere {
 				again = append(again, -i-1)
@@ -496,7 +447,7 @@ const maxHinted = 16
 
 // keepDir notes a directory that a name under a key that says nothing leads to.
 func (j *judge) keepDir(f *Finding, dir string) {
-	if dir = j.c.platform.Clean(dir); f.form != formGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
+	if dir = j.m.Platform.Clean(dir); f.form != formGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
 		j.hinted = append(j.hinted, dir)
 	}
 }
@@ -506,7 +457,7 @@ func (j *judge) keepDirs(out *Judged) {
 	for _, r := range out.Readings {
 		dir := r.Path
 		if !chars.Climbs(dir) {
-			dir = j.c.platform.Clean(dir)
+			dir = j.m.Platform.Clean(dir)
 		}
 		if r.dir && !slices.Contains(j.own, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
 			j.own = append(j.own, dir)

@@ -159,7 +159,7 @@ func (c *countingFS) ReadDir(name string) ([]os.DirEntry, error) {
 	c.looks++
 	return os.ReadDir(name)
 }
-func (c *countingFS) Writable(dir string) bool { c.looks++; return mayWrite(dir) }
+func (c *countingFS) Writable(dir string) bool { c.looks++; return true }
 
 // BenchmarkHostile is what the worst known shapes of one megabyte cost: at most 50 ms and 64 MiB is the aim. It also
 // says how much memory was allocated at the most for one call.

@@ -69,7 +69,7 @@ func (d *detector) missing() error {
 	if err := t.Parse(raw, d.c.size); err != nil {
 		return err
 	}
-	in := detector{t: t, c: d.c, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}
+	in := detector{t: t, c: d.c, m: d.m, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}
 	if err := in.run(); err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func FuzzDeepPatterns(f *testing.F) {
 	}
 	w := newWorld(f)
 	c := w.checker()
-	d := &detector{c: c}
+	d := &detector{c: c, m: &c.m}
 	f.Fuzz(func(t *testing.T, head, piece, tail string, n uint16) {
 		if (len(piece)+len(tail))*int(n) > 1<<17 || len(head) > 1<<12 {
 			return
@@ -212,7 +212,7 @@ func FuzzDeepPatterns(f *testing.F) {
 		}
 		if text != "" {
 			d.look(text, true)
-			if list, _ := c.variants(&Finding{Value: text[:min(len(text), maxValue)]}); len(list) > maxVariants {
+			if list, _ := c.m.Variants(text[:min(len(text), maxValue)]); len(list) > 48 {
 				t.Fatalf("%d spellings", len(list))
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
@@ -21,6 +22,7 @@ const (
 type detector struct {
 	t         *strictjson.Tree
 	c         *Checker
+	m         *machine.Machine // as the call sees it
 	tool      *Tool
 	work      *budget.Budget // of the call
 	keys      *keyBuffer
@@ -433,7 +435,7 @@ func (d *detector) value(id int32, s string, p place) {
 			d.vector(id, s, p)
 			return
 		}
-		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[d.lastWord(p.key)] && d.c.isCommand(chars.TrimEdges(s)) {
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && programKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
 			return
 		}
 		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {

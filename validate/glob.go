@@ -10,7 +10,7 @@ import (
 
 // patterns judges what a value stands for as a glob: its alternatives, written out.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
-	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.c.windows {
+	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
 		return
 	}
 	if !d.work.Spend(2*len(s)/budget.ByteSteps + budget.FindSteps) {

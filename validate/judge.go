@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 )
 
 const (
@@ -19,12 +20,13 @@ const (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c         *Checker
-	work      *budget.Budget // of the call
-	view      callView
+	m         *machine.Machine // as the call sees it
+	work      *budget.Budget   // of the call
+	view      machine.View
 	w         Where
 	v         rootsmgr.View
 	guard     *rootsmgr.Guard
-	container *Container
+	container *machine.Container
 	first     bool              // of the directories that the child is served, the first is where its relative paths start
 	own       []string          // directories among the call's own arguments
 	starts    []string          // memo of bases
@@ -153,10 +155,10 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 		}
 		return
 	}
-	if strings.Contains(f.Value, "${") && !j.work.Spend(4*dollarWork(f.Value)) {
+	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.c.variants(f)
+	texts, all := j.m.Variants(f.Value, f.alts...)
 	if !all {
 		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
@@ -178,12 +180,12 @@ func (j *judge) beginsRoot(f *Finding) bool {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.c.platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
-			_, within := below(dir, whole)
+			_, within := machine.Below(dir, whole)
 			return within && len(dir) > len(part)
 		})
 	})
@@ -191,7 +193,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 
 // pathOf is the path of a file URI, "" where it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.c.platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.m.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
 		return paths[0]
 	}
 	return ""
@@ -222,7 +224,7 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 // uri yields every path a file URI may mean. What is decoded once is the path; decoded further it must not escape
 // either.
 func (j *judge) uri(f *Finding, yield func(spelled)) {
-	paths, err := j.c.platform.ReadURI(f.Value)
+	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
 		if strings.Contains(err.Error(), "host") {
@@ -236,10 +238,9 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 			j.belowRoot(f, dir, rest, yield)
 			continue
 		}
-		again := Finding{Value: p}
-		texts, _ := j.c.variants(&again)
+		texts, _ := j.m.Variants(p)
 		for i, text := range texts {
-			if i == 0 || j.c.platform.IsAbs(text) {
+			if i == 0 || j.m.Platform.IsAbs(text) {
 				j.absolute(text, text, "", yield)
 				j.globs(f, text, yield)
 			}
@@ -260,9 +261,9 @@ func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decis
 			u.hard = false
 			return Allow, !f.Conditional(), true
 		}
-		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text), true
+		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
 	}
-	if dev := j.c.platform.Clean(s.path); !j.c.windows && harmless(f, dev) {
+	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.hard, u.known = false, true
 		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
@@ -354,7 +355,7 @@ func (j *judge) look(p string) (rootsmgr.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := rootsmgr.Resolve(j.c.fs, p)
+	where, err := rootsmgr.Resolve(j.m.FS, p)
 	if err != nil {
 		return where, err
 	}
@@ -378,7 +379,7 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 		return j.names(f, s, where.Path, where.Exists)
 	}
 	if s.glob != "" {
-		return where.Exists && j.c.matches(where.Path, s.glob)
+		return where.Exists && j.m.Matches(where.Path, s.glob)
 	}
 	if f.instead != "" && j.begins(f.instead) {
 		return false
@@ -386,7 +387,7 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	if where.Exists || s.weak {
 		return where.Exists
 	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
+	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.written)
 }
 
 // begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
@@ -394,7 +395,7 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 func (j *judge) begins(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
-			if _, err := j.c.fs.Lstat(j.c.platform.Join(base, head[i:])); err == nil {
+			if _, err := j.m.FS.Lstat(j.m.Platform.Join(base, head[i:])); err == nil {
 				return true
 			}
 		}
@@ -408,7 +409,7 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
 		return false
 	}
-	info, err := j.c.fs.Lstat(s.path)
+	info, err := j.m.FS.Lstat(s.path)
 	if err != nil {
 		return f.makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
 	}
@@ -442,7 +443,7 @@ func (j *judge) isLink(p string) bool {
 	if p == "" || strings.IndexByte(p, 0) >= 0 {
 		return false
 	}
-	info, err := j.c.fs.Lstat(p)
+	info, err := j.m.FS.Lstat(p)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
@@ -455,13 +456,13 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
 			return false
 		}
-	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
+	} else if base, err := rootsmgr.Resolve(j.m.FS, s.base); err == nil {
+		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
 			return false
 		}
 	}
 	if where.Exists && !where.Dir {
-		info, err := j.c.fs.Lstat(where.Path)
+		info, err := j.m.FS.Lstat(where.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return !j.runs(f, s, where)
 		}
@@ -472,7 +473,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 // runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
 // program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
-	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
+	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
 }
 
 func codeOf(err error) string {
@@ -500,4 +501,14 @@ func codeOfCase(c rootsmgr.Case) string {
 		return CodeRootsUnsupported
 	}
 	return CodeRootsFailed
+}
+
+// hush takes the value of a variable out of what a denial shows; the readings keep it, for the operator's eyes.
+func hush(out *Judged) {
+	out.Leads = ""
+	for i := range out.Readings {
+		if out.Readings[i].Err != "" {
+			out.Readings[i].Err = "a variable in it leads to what cannot be resolved"
+		}
+	}
 }

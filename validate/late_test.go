@@ -1,10 +1,11 @@
 package validate
 
 import (
-	"mcphub/validate/schema"
-	"mcphub/validate/strictjson"
 	"strings"
 	"testing"
+
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
 )
 
 // TestLateSchemaRefusesAllTheSame puts a schema that does not compile behind a Tool that is late: the call is refused.

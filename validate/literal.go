@@ -375,17 +375,17 @@ func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
 		return false
 	}
 	if s.glob != "" {
-		return exists && j.c.matches(place, s.glob)
+		return exists && j.m.Matches(place, s.glob)
 	}
 	if exists || f.weak || s.weak {
 		return exists
 	}
-	dir := j.c.parent(place)
-	if dir != j.c.home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+	dir := j.m.Parent(place)
+	if dir != j.m.Home && components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
 		return false
 	}
-	info, err := j.c.fs.Lstat(dir)
-	return err == nil && info.IsDir() && j.c.mayWrite(dir)
+	info, err := j.m.FS.Lstat(dir)
+	return err == nil && info.IsDir() && j.m.MayWrite(dir)
 }
 
 // systemPlace is where programs, libraries and devices are.

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"mcphub/validate/budget"
+	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
 
@@ -12,7 +13,7 @@ import (
 type memory struct {
 	keys keyBuffer
 	work budget.Budget
-	view callView
+	view machine.View
 }
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
@@ -21,7 +22,7 @@ func newMemory() *memory { return memories.Get().(*memory) }
 
 // free hands m back; it holds on to nothing of the call.
 func (m *memory) free() {
-	m.view, m.work = callView{}, budget.Budget{}
+	m.view, m.work = machine.View{}, budget.Budget{}
 	memories.Put(m)
 }
 
@@ -33,5 +34,5 @@ func (m *memory) budget(size int) *budget.Budget {
 
 // detector searches a tree for a tool.
 func (m *memory) detector(t *strictjson.Tree, c *Checker, tool *Tool, work *budget.Budget) detector {
-	return detector{t: t, c: m.view.open(c, work), tool: tool, roleKey: -1, work: work, keys: &m.keys}
+	return detector{t: t, c: c, m: m.view.Open(&c.m, work), tool: tool, roleKey: -1, work: work, keys: &m.keys}
 }

@@ -9,6 +9,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 )
 
@@ -31,7 +32,7 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	}
 	longest := ""
 	try := func(dir string) {
-		if _, ok := below(dir, text); ok && len(dir) > len(longest) && !isOneWay(dir) {
+		if _, ok := machine.Below(dir, text); ok && len(dir) > len(longest) && !isOneWay(dir) {
 			longest = dir
 		}
 	}
@@ -60,16 +61,16 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	return o
 }
 
-func isOneWay(s string) bool { return isPlainText(s) && !strings.ContainsAny(s, "*?[{(") }
+func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.ContainsAny(s, "*?[{(") }
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := rootsmgr.Resolve(j.c.fs, dir)
+	own, err := rootsmgr.Resolve(j.m.FS, dir)
 	if err != nil {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	texts, all := j.c.variants(&Finding{Value: dir + tail})
+	texts, all := j.m.Variants(dir + tail)
 	if !all {
 		return nil
 	}
@@ -100,12 +101,12 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 // otherThan reports whether something else than a directory is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := rootsmgr.Resolve(j.c.fs, text)
+		place, err := rootsmgr.Resolve(j.m.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
-	found, sure := j.matched(nil, strings.Split(j.c.platform.Clean(text), "/"), "/")
+	found, sure := j.matched(nil, strings.Split(j.m.Platform.Clean(text), "/"), "/")
 	for _, p := range found {
-		if place, err := rootsmgr.Resolve(j.c.fs, p); err != nil || place.Path != own {
+		if place, err := rootsmgr.Resolve(j.m.FS, p); err != nil || place.Path != own {
 			return true
 		}
 	}
@@ -115,10 +116,10 @@ func (j *judge) otherThan(own, text string) bool {
 // matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
 func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
 	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
-		dir, parts = j.c.platform.Join(dir, parts[0]), parts[1:]
+		dir, parts = j.m.Platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
-		if _, err := j.c.fs.Lstat(dir); err != nil {
+		if _, err := j.m.FS.Lstat(dir); err != nil {
 			return list, errors.Is(err, fs.ErrNotExist)
 		}
 		return append(list, dir), len(list) < maxMatched
@@ -132,7 +133,7 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 		if ok, _ := path.Match(pattern, e.name); !ok && e.name != parts[0] { // what is called so matches a library's own reading
 			continue
 		}
-		if list, sure = j.matched(list, parts[1:], j.c.platform.Join(dir, e.name)); !sure {
+		if list, sure = j.matched(list, parts[1:], j.m.Platform.Join(dir, e.name)); !sure {
 			return list, false
 		}
 	}
@@ -172,11 +173,11 @@ func (j *judge) withinRootName(f *Finding) bool {
 	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
 		return false
 	}
-	texts, free := j.c.variants(f)
+	texts, free := j.m.Variants(f.Value, f.alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s spelled) {
-			place, err := rootsmgr.Resolve(j.c.fs, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.c.creatable(place.Path, true))
+			place, err := rootsmgr.Resolve(j.m.FS, s.path)
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
 	}
@@ -186,7 +187,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 // quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
 // sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
 func (j *judge) quotedRoot(f *Finding) bool {
-	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
+	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.m.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -201,7 +202,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := rootsmgr.Resolve(j.c.fs, f.Value)
+	place, err := rootsmgr.Resolve(j.m.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
@@ -223,7 +224,7 @@ func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
 		j.absolute(dir, dir, "", yield)
 		return
 	}
-	texts, all := j.c.variants(&Finding{Value: rest})
+	texts, all := j.m.Variants(rest)
 	if !all {
 		yield(spelled{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}

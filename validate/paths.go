@@ -7,6 +7,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/schema"
 	"mcphub/validate/shell"
 )
@@ -94,7 +95,7 @@ func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
 	}
 	if !isURI {
 		separators := ",:;|\n\r"
-		if d.c.windows {
+		if d.m.Windows {
 			separators = ",;|\n\r"
 		}
 		d.parts(id, s, p, member, separators, d.plainly)
@@ -192,7 +193,8 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	case rootedHome(v):
 		return HowHome, true
 	case v[0] == '~':
-		return HowHome, d.c.isUserHome(v)
+		_, _, ok := d.m.UserHome(v)
+		return HowHome, ok
 	case chars.IsDrive(v):
 		return HowDrive, true
 	case chars.IsUNC(v):
@@ -204,7 +206,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 			return how, true
 		}
 	case v[0] == '/' || v[0] == '\\':
-		if !exempt || d.c.firstExists(v) {
+		if !exempt || d.m.FirstExists(v) {
 			return HowAbsolute, true
 		}
 	}
@@ -215,19 +217,10 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	if ascii := chars.Compatible(v); ascii != v && ascii != "" {
 		return d.look(ascii, true)
 	}
-	if _, ok := stripped(v); ok {
+	if _, ok := machine.Stripped(v); ok {
 		return HowClimbs, true
 	}
 	return "", false
-}
-
-// stripped is what a child that takes "../" out of a path once makes of ....//x; ok is false where that does not climb.
-func stripped(v string) (string, bool) {
-	if !strings.Contains(v, "..../") && !strings.Contains(v, ".../.") && !strings.Contains(v, `....\`) && !strings.Contains(v, `...\.`) {
-		return v, false
-	}
-	s := strings.ReplaceAll(chars.Slashed(v), "../", "")
-	return s, chars.Climbs(s)
 }
 
 // variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
@@ -239,10 +232,10 @@ func (d *detector) variable(v string) (string, bool) {
 	if rest := v[n:]; name == "PWD" && (rest == "" || chars.IsSlash(rest[0])) {
 		return HowHome, true // the child's; Judge knows it
 	}
-	if !d.work.Spend(dollarWork(v)) {
+	if !d.work.Spend(machine.DollarWork(v)) {
 		return "", false
 	}
-	for _, e := range d.c.expand(v) {
+	for _, e := range d.m.Expand(v) {
 		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
 			continue
 		}

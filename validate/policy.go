@@ -3,7 +3,6 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -110,7 +109,7 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 	}
 	var list []rootsmgr.Area
 	var why []error
-	out.areas, list, why = rootsmgr.NewAreas(c.fs, dirs)
+	out.areas, list, why = rootsmgr.NewAreas(c.m.FS, dirs)
 	for i, at := range of {
 		r := &out.rules[at]
 		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
@@ -142,10 +141,10 @@ func (c *Checker) compile(p Policy) (*policy, error) {
 // absoluteDir expands ~. hint is set where that gives no absolute path.
 func (c *Checker) absoluteDir(dir string) (path, hint string) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`) {
-		if c.home == "" {
+		if c.m.Home == "" {
 			return "", "the home folder is not known; write it from the root"
 		}
-		dir = c.home + dir[1:]
+		dir = c.m.Home + dir[1:]
 	}
 	switch {
 	case rootsmgr.IsFileURI(dir):
@@ -154,7 +153,7 @@ func (c *Checker) absoluteDir(dir string) (path, hint string) {
 		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
 	case strings.HasPrefix(dir, "$"):
 		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
-	case !c.platform.IsAbs(dir):
+	case !c.m.Platform.IsAbs(dir):
 		return "", "write it from the root or with ~/"
 	}
 	return dir, ""
@@ -234,10 +233,10 @@ func (c *Checker) openSandbox(given string) (*sandbox, error) {
 	if hint != "" {
 		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
 	}
-	if err := c.ownDir(dir); err != nil {
+	if err := c.m.OwnDir(dir); err != nil {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
 	}
-	snap := rootsmgr.NewSnapshot(c.fs, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
+	snap := rootsmgr.NewSnapshot(c.m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
 	roots := snap.Roots()
 	if len(roots) != 1 {
 		reason := "it cannot be opened"
@@ -247,33 +246,13 @@ func (c *Checker) openSandbox(given string) (*sandbox, error) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
 	}
 	path := roots[0].Path
-	if home, err := rootsmgr.Resolve(c.fs, c.home); c.parent(path) == path || err == nil && c.below(path, home.Path) {
+	if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); c.m.Parent(path) == path || err == nil && c.m.Holds(path, home.Path) {
 		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
 	}
 	return &sandbox{path, snap.Guard()}, nil
 }
 
 const sandboxName = "sandbox"
-
-// ownDir wants a real directory of the hub's own user, in which nobody else can plant anything.
-func (c *Checker) ownDir(dir string) error {
-	info, err := c.fs.Lstat(c.platform.Clean(dir))
-	switch {
-	case err != nil && errors.Is(err, fs.ErrNotExist):
-		return errors.New("it does not exist")
-	case err != nil:
-		return fmt.Errorf("it cannot be looked at: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return errors.New("it is a symbolic link")
-	case !info.IsDir():
-		return errors.New("it is not a directory")
-	case c.windows:
-		return nil // rights are kept in lists there, which say nothing in a mode
-	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm())
-	}
-	return ownedByMe(info)
-}
 
 // Directory is one that a child is served beside the roots of the client.
 type Directory struct {
@@ -298,7 +277,7 @@ func (c *Checker) Directories(child string, grants []Grant) []Directory {
 		}
 	}
 	granted := func(dir string) bool {
-		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.below(g.Path, dir) })
+		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.m.Holds(g.Path, dir) })
 	}
 	if p := c.policy; p != nil {
 		if p.sandbox != nil {
@@ -395,12 +374,12 @@ func (c *Checker) Opens(path string) string {
 	if c == nil || c.policy == nil {
 		return ""
 	}
-	place, err := rootsmgr.Resolve(c.fs, path)
+	place, err := rootsmgr.Resolve(c.m.FS, path)
 	if err != nil {
 		return ""
 	}
 	in := func(dir string) bool {
-		return c.below(dir, place.Readings.Lexical) || c.below(dir, place.Readings.Physical) || c.below(dir, place.Readings.Cleaned)
+		return c.m.Holds(dir, place.Readings.Lexical) || c.m.Holds(dir, place.Readings.Physical) || c.m.Holds(dir, place.Readings.Cleaned)
 	}
 	if s := c.policy.sandbox; s != nil && in(s.path) {
 		return s.path

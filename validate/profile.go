@@ -12,6 +12,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 )
 
@@ -229,7 +230,7 @@ func programTokens(command string, args []string) []string {
 	if !launchers[shell.BaseName(command)] {
 		return tokens
 	}
-	container := ReadContainer(command, args) != nil
+	container := machine.ReadContainer(command, args) != nil
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		name, value, has := strings.Cut(a, "=")

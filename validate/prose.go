@@ -107,8 +107,16 @@ func isPatch(s string) bool {
 
 // mayBePatch is a cheap look at a text, decoded or not: one that does not begin so is no patch.
 func mayBePatch(s string) bool {
-	s = strings.TrimLeft(s, " \t\r\n")
-	return s != "" && strings.IndexByte("d+-*Irc\\\xef", s[0]) >= 0
+	for i := range len(s) {
+		switch s[i] {
+		case ' ', '\t', '\r', '\n':
+		case 'd', '+', '-', '*', 'I', 'r', 'c', '\\', 0xef:
+			return true
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // patch judges the paths in the headers of a patch. Lines that the count of a hunk covers are its body.

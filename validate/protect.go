@@ -2,11 +2,10 @@ package validate
 
 import (
 	"io/fs"
-	"os"
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
-	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 )
 
 // watched is a protected path, and what is there now.
@@ -22,10 +21,10 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 		w := &j.watched[i]
 		for _, own := range w.spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
-				if j.c.below(own, p) {
+				if j.m.Holds(own, p) {
 					return CodeProtected
 				}
-				if j.c.below(p, own) && j.reaches(f) {
+				if j.m.Holds(p, own) && j.reaches(f) {
 					return CodeProtectedAbove
 				}
 			}
@@ -35,11 +34,11 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 		}
 		if mine == nil {
 			var err error
-			if mine, err = j.c.fs.Lstat(where.Path); err != nil {
+			if mine, err = j.m.FS.Lstat(where.Path); err != nil {
 				return CodeProtected // it was there a moment ago
 			}
 		}
-		if j.c.sameFile(mine, w.info) {
+		if j.m.SameFile(mine, w.info) {
 			return CodeProtected
 		}
 	}
@@ -55,41 +54,10 @@ func (j *judge) reaches(f *Finding) bool {
 	return f.Role >= access.Write
 }
 
-// below reports that p is dir or lies below it.
-func (c *Checker) below(dir, p string) bool {
-	if p == "" || dir == "" {
-		return false
-	}
-	if c.folds {
-		dir, p = chars.FoldName(dir), chars.FoldName(p)
-	}
-	if c.windows {
-		dir, p = chars.Slashed(dir), chars.Slashed(p)
-	}
-	_, ok := below(dir, p)
-	return ok
-}
-
-func (c *Checker) sameFile(a, b fs.FileInfo) bool {
-	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
-		return s.SameFile(a, b)
-	}
-	return os.SameFile(a, b)
-}
-
-// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
-// they are what a child speaks by.
-var devices = map[string]access.Role{"/dev/null": access.None, "/dev/stderr": access.Write, "/dev/zero": access.Read, "/dev/random": access.Read, "/dev/urandom": access.Read}
-
-func isDevice(p string) bool {
-	_, ok := devices[p]
-	return ok
-}
-
 // harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
 // word is: a target of a redirection or a file to make is written, any other is read.
 func harmless(f *Finding, dev string) bool {
-	role, ok := devices[dev]
+	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
 		return ok
 	}

@@ -210,7 +210,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 			if t.rewrite&plainPaths == 0 {
 				continue
 			}
-			if r.plain = j.c.plainPath(f); r.plain == "" {
+			if r.plain = j.plainPath(f); r.plain == "" {
 				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, Deny)
 				ok = false
@@ -232,13 +232,13 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 
 // plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
 // or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
-func (c *Checker) plainPath(f *Judged) string {
+func (j *judge) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
 	if !ok || !f.rewritable.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
-	p, err := c.platform.ParseURI(f.Value)
+	p, err := j.m.Platform.ParseURI(f.Value)
 	if err != nil {
 		return ""
 	}
@@ -249,14 +249,14 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.rewritable.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+	if j.container != nil || !f.rewritable.single || len(f.Readings) == 0 || !j.m.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
 	if first.Path != text || first.Root == "" {
 		return ""
 	}
-	if j.c.below(first.Root, text) {
+	if j.m.Holds(first.Root, text) {
 		return "" // spelled as the server has it
 	}
 	root, rest := first.Root, ""
@@ -290,12 +290,12 @@ func cutDir(dir, text string) (rest string, ok bool) {
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
 // a resolved one, or where no root is spelled otherwise than resolved.
 func (j *judge) rootAbove(text string) (root, rest string) {
-	c := j.c
+	c := j.m
 	fold := func(s string) string {
-		if c.windows {
+		if c.Windows {
 			s = chars.Slashed(s)
 		}
-		if c.folds {
+		if c.Folds {
 			s = chars.FoldName(s)
 		}
 		return s
@@ -311,7 +311,7 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 			j.spelled[fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
@@ -356,7 +356,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out
@@ -375,7 +375,7 @@ func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
 	}
 	m := newMemory()
 	defer m.free()
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work, keys: &m.keys}
+	d := detector{t: tr, c: j.c, m: j.m, tool: t, roleKey: -1, work: j.work, keys: &m.keys}
 	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err

@@ -299,7 +299,7 @@ func TestRewriteWho(t *testing.T) {
 		name   string
 		child  ChildConfig
 		server string
-		view   rootsmgr.View
+		View   rootsmgr.View
 		want   string
 	}{
 		{"by name", ChildConfig{Command: "x"}, fsServer, w.view(), "/path"},
@@ -314,7 +314,7 @@ func TestRewriteWho(t *testing.T) {
 	} {
 		e.child.Name = "child"
 		c := w.checker(e.child)
-		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), []byte(w.fill(args)), w.where(), e.view)
+		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), []byte(w.fill(args)), w.where(), e.View)
 		var got []string
 		for _, r := range v.Rewrites {
 			got = append(got, r.Pointer)

@@ -20,7 +20,7 @@ func (d *detector) isRoute(id int32) bool {
 	if t.Nodes[id].Kind != strictjson.String || d.tool.child.container != nil || t.Name(id) != "path" && t.Name(id) != "from" {
 		return false
 	}
-	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.c.firstExists(s) {
+	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.m.FirstExists(s) {
 		return false
 	}
 	at := t.Child(t.Nodes[id].Parent, "op")

@@ -8,6 +8,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 )
@@ -77,7 +78,7 @@ func (d *detector) commands(id int32, s string, p place) {
 		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
 	}
 	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
-	if d.c.windows && strings.IndexByte(s, '\\') >= 0 {
+	if d.m.Windows && strings.IndexByte(s, '\\') >= 0 {
 		d.words(id, s, false, p) // a backslash is a separator there
 	}
 }
@@ -130,7 +131,7 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := readScheme(s); kind == schemeOther {
 		return
 	}
-	if !d.work.Spend(dollarWork(s)) {
+	if !d.work.Spend(machine.DollarWork(s)) {
 		return
 	}
 	shell.EachPiece(s, func(w string) {
@@ -209,7 +210,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 		return len(value) <= 1
 	case name == "PATH":
 		for part := range strings.SplitSeq(value, ":") {
-			if part != "$PATH" && part != "${PATH}" && !d.c.holdsPrograms(part) {
+			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
 				d.word(id, part, shell.Plain, p, HowShell)
 				d.link(id, part, p, false)
 			}
@@ -325,12 +326,12 @@ func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 
 // isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
 func (d *detector) isProgramWord(w string, at shell.Position) bool {
-	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.c.isCommand(w)
+	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.m.IsCommand(w)
 }
 
 // bareWord judges a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
-	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+dollarWork(w)) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+machine.DollarWork(w)) {
 		return
 	}
 	if dotted := shell.DotVariables(w); dotted != w {
@@ -343,7 +344,7 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 	if d.variables == nil {
 		return
 	}
-	bare, ok := shell.WithoutVariables(w, d.variables, d.c.getenv)
+	bare, ok := shell.WithoutVariables(w, d.variables, d.m.Getenv)
 	if bare == "" && d.cmd.Kind == shell.UseCd {
 		bare = "~"
 	}
@@ -377,7 +378,7 @@ func (d *detector) longWord(id int32, w string, p place, how string) {
 
 // shellGlob keeps what a shell makes of a word with glob characters.
 func (d *detector) shellGlob(id int32, pattern string, p place) {
-	if len(pattern) > maxRaw || d.c.windows || !shell.HasMeta(pattern) {
+	if len(pattern) > maxRaw || d.m.Windows || !shell.HasMeta(pattern) {
 		return
 	}
 	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
@@ -406,7 +407,7 @@ func (d *detector) isListVariable(w string, at shell.Position) bool {
 	if n != len(w) || fallback != "" {
 		return false
 	}
-	return name == "PATH" && strings.IndexByte(d.c.getenv(name), ':') >= 0 || name == "SHELL" && at == shell.Command && d.c.isCommand(d.c.getenv(name))
+	return name == "PATH" && strings.IndexByte(d.m.Getenv(name), ':') >= 0 || name == "SHELL" && at == shell.Command && d.m.IsCommand(d.m.Getenv(name))
 }
 
 // afterPATH returns what is added to $PATH: $PATH:bin.

@@ -100,7 +100,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p place) {
 			d.name(id, ".", p, false)
 			d.cmd = shell.Use{}
 		}
-		if d.c.isCommand(s) && d.leadsVector(id, p) {
+		if d.m.IsCommand(s) && d.leadsVector(id, p) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"mcphub/rootsmgr"
+	"mcphub/validate/machine"
 )
 
 // Decision is what becomes of a call. The zero value denies.
@@ -17,10 +18,10 @@ func (d Decision) String() string { return nameOf([]string{"deny", "escalate", "
 
 // Where describes the child instance that would run the call.
 type Where struct {
-	Cwd       string     // its working directory, "" where unknown (a child on another host)
-	Served    []string   // paths of the roots served to it
-	Container *Container // nil: what the child's configured command says
-	Grants    []Grant    // what a human has allowed this child in this session: opens what a rule escalates, nothing else
+	Cwd       string             // its working directory, "" where unknown (a child on another host)
+	Served    []string           // paths of the roots served to it
+	Container *machine.Container // nil: what the child's configured command says
+	Grants    []Grant            // what a human has allowed this child in this session: opens what a rule escalates, nothing else
 	// Approved names the rule under which a human has allowed this very call: it opens what a rule about calls (one that
 	// asks nothing of paths) escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string

@@ -10,19 +10,19 @@ import (
 // the home folder or one above it, or it holds a protected path or one of others, which are absolute paths. The nil
 // Checker, and a directory that is not absolute, are too wide.
 func (c *Checker) TooWide(dir string, others []string) bool {
-	if c == nil || !c.platform.IsAbs(dir) {
+	if c == nil || !c.m.Platform.IsAbs(dir) {
 		return true
 	}
-	dir = c.platform.Clean(dir)
-	if c.parent(dir) == dir {
+	dir = c.m.Platform.Clean(dir)
+	if c.m.Parent(dir) == dir {
 		return true
 	}
-	holds := func(p string) bool { return c.below(dir, p) }
-	if c.home != "" {
-		if holds(c.home) {
+	holds := func(p string) bool { return c.m.Holds(dir, p) }
+	if c.m.Home != "" {
+		if holds(c.m.Home) {
 			return true
 		}
-		if home, err := rootsmgr.Resolve(c.fs, c.home); err == nil && holds(home.Path) {
+		if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
 			return true
 		}
 	}

@@ -16,11 +16,11 @@ func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if c == nil || c.policy == nil || g.Roles == 0 {
 		return false
 	}
-	place, err := rootsmgr.Resolve(c.fs, g.Path)
+	place, err := rootsmgr.Resolve(c.m.FS, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	j := &judge{c: c, work: budget.New(0), ruling: c.policy.ruling(child, tool)}
+	j := &judge{c: c, m: &c.m, work: budget.New(0), ruling: c.policy.ruling(child, tool)}
 	if j.ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}

@@ -91,15 +91,11 @@ type Request struct {
 	Asks    bool // it may be answered with a question
 }
 
-// Work is what a request makes the hub do.
-type Work interface {
-	// Do answers the request, which is stripped of what belongs to its hop. It is
-	// called once at most. A request that may be answered with a question has it on
-	// a goroutine of its own, which may outlive the context of the request.
-	Do(c *Client, request *jsonrpc.Message) jsonrpc.Answer
-	// Cancel ends the work, whether it has started or not. Nil does nothing.
-	Cancel(cause error)
-}
+// Work answers a request, which is stripped of what belongs to its hop. For a
+// request that may be answered with a question it runs on a goroutine of its own,
+// which may outlive the context of the request, and end says when it is not wanted
+// any more.
+type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
 
 // Serve answers a request. ctx ends when the client no longer wants an answer, and
 // then nobody reads it.
@@ -109,10 +105,13 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	c := v.Client(r.Meta, r.Out)
-	c.request, c.asks, c.token, c.cancel = request, r.Asks, slices.Clone(r.Meta.Token), work.Cancel
+	end := &jsonrpc.Cancellation{Base: ctx}
+	c.request, c.asks, c.token, c.cancel = request, r.Asks, slices.Clone(r.Meta.Token), end.End
 	if !c.asks {
-		return c.finish(work.Do(c, request))
+		defer end.Free()
+		return c.finish(work(c, end, request))
 	}
+	end.Base = context.WithoutCancel(ctx)
 	c.done, c.asked = make(chan jsonrpc.Answer, 1), make(chan struct{}, 1)
 	responses := r.Message.Param(MemberResponses)
 	if responses != nil && !jsonrpc.IsObject(responses) {
@@ -134,7 +133,10 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 			}
 		}
 	}
-	if !c.start(func() jsonrpc.Answer { return work.Do(c, request) }) {
+	if !c.start(func() jsonrpc.Answer {
+		defer end.Free()
+		return work(c, end, request)
+	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
 	}
 	return c.attend(ctx)

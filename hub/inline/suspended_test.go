@@ -37,21 +37,6 @@ func (testHost) AwaitServed(context.Context, rootsmgr.View) error           { re
 func (testHost) Served(string) (set string, view rootsmgr.View)             { return "", rootsmgr.View{} }
 func (testHost) Serve(context.Context, string, string, rootsmgr.View) error { return nil }
 
-// testWork is work that a function does.
-type testWork struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	do     func(ctx context.Context, c *Client) jsonrpc.Answer
-}
-
-func (w *testWork) Do(c *Client, _ *jsonrpc.Message) jsonrpc.Answer { return w.do(w.ctx, c) }
-
-func (w *testWork) Cancel(cause error) {
-	if cause != nil {
-		w.cancel(cause)
-	}
-}
-
 // quiet is an outlet that nobody listens at.
 type quiet struct{}
 
@@ -70,10 +55,10 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), true, m); err != nil {
 		t.Fatal(err)
 	}
-	w := &testWork{do: do}
-	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	meta := Meta{Client: declaration.Client{Known: true, Can: declaration.Abilities{Form: true}}}
-	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Out: quiet{}, Asks: true}, w)
+	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Out: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+		return do(end.Context(), c)
+	})
 }
 
 // asks is work that asks its client for a form, and answers with what it got.

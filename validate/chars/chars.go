@@ -86,7 +86,12 @@ func IsEdge(r rune) bool {
 }
 
 // TrimEdges takes the edges off both ends.
-func TrimEdges(s string) string { return strings.TrimFunc(s, IsEdge) }
+func TrimEdges(s string) string {
+	if s != "" && IsLetter(s[0]) && IsLetter(s[len(s)-1]) {
+		return s // at the cost of two bytes
+	}
+	return strings.TrimFunc(s, IsEdge)
+}
 
 // IsBlank reports what separates words and the parts of a list.
 func IsBlank(r rune) bool {
