@@ -258,29 +258,9 @@ func TestApprovalFlows(t *testing.T) {
 	})
 }
 
-// Only an accepted form that says so itself allows anything.
-func TestAnswersThatAllowNothing(t *testing.T) {
-	for name, answer := range map[string]string{
-		"no":             no,
-		"declined":       `{"action":"decline"}`,
-		"closed":         `{"action":"cancel"}`,
-		"bare accept":    `{"action":"accept"}`,
-		"empty form":     `{"action":"accept","content":{}}`,
-		"other member":   `{"action":"accept","content":{"approve":"file"}}`,
-		"other value":    `{"action":"accept","content":{"decision":true}}`,
-		"of old":         `{"action":"accept","content":{"decision":"allow"}}`,
-		"not offered":    `{"action":"accept","content":{"decision":"call"}}`,
-		"several":        `{"action":"accept","content":{"decision":["file","directory"]}}`,
-		"other words":    `{"action":"accept","content":{"decision":"File"}}`,
-		"twice":          `{"action":"accept","content":{"decision":"deny","decision":"file"}}`,
-		"two contents":   `{"action":"accept","content":{"decision":"deny"},"content":{"decision":"file"}}`,
-		"two actions":    `{"action":"decline","action":"accept","content":{"decision":"file"}}`,
-		"a list":         `{"action":"accept","content":["file"]}`,
-		"declined form":  `{"action":"decline","content":{"decision":"file"}}`,
-		"not an object":  `"accept"`,
-		"a tool's words": `{"content":[{"type":"text","text":"file"}],"decision":"file"}`,
-		"an error":       "!no",
-	} {
+// What is no yes of the person allows nothing, however the client says it.
+func TestClientsThatDoNotSayYes(t *testing.T) {
+	for name, answer := range map[string]string{"no": no, "declined": `{"action":"decline"}`, "no form": `{"action":"accept"}`, "an error": "!no"} {
 		t.Run(name, func(t *testing.T) {
 			approving(t, nil, func(a *askedHub) {
 				p := saying(answer)
@@ -293,42 +273,6 @@ func TestAnswersThatAllowNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTheQuestionSaysWhatItOpens(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		a.passes(c, "kid__echo", fmt.Sprintf(`{"path":%q,"out":%q}`, a.at("data", "one", "1.txt"), a.at("data", "two", "new.txt")))
-		a.asks(p, 1)
-		one, two := a.at("data", "one"), a.at("data", "two")
-		want := fmt.Sprintf(`Allow the server "kid" to run its tool "echo"? The policy asks a person first (rule "ask").
-
-The call names:
-- to read: %[1]q
-- to write: %[2]q
-
-If you answer "file", this server may until this session ends:
-- read the file %[1]q, and nothing beside it
-- write the file %[2]q, and nothing beside it
-The server is told of no root, so one that keeps to its roots may refuse all the same.
-
-If you answer "directory", this server may until this session ends:
-- read everything in the directory %[3]q, at any depth
-- write everything in the directory %[4]q, at any depth
-The server is told of the directory as one of its roots, as long as that.
-
-To allow it always, write into policy.rules of hub.json, before the rule "ask":
-{ "then": "allow", "if": { "servers": ["kid"], "tools": ["echo"], "paths": { "roles": ["read"], "within": %[3]q } } }
-{ "then": "allow", "if": { "servers": ["kid"], "tools": ["echo"], "paths": { "roles": ["write"], "within": %[4]q } } }`,
-			filepath.Join(one, "1.txt"), filepath.Join(two, "new.txt"), one, two)
-		if got := p.asked()[0]; got != want {
-			t.Errorf("asked\n%s\nwant\n%s", got, want)
-		}
-		// No wider than said: writing was granted there, reading is asked about.
-		a.passes(c, "kid__echo", reading(a.at("data", "two", "2.txt")))
-		a.asks(p, 2)
-	})
 }
 
 // A path that goes through a link is shown, and opened, where it leads.

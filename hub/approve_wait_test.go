@@ -226,58 +226,6 @@ func TestAGrantEndsWithItsSession(t *testing.T) {
 }
 
 // A child is not asked about again and again by who only wants a yes.
-func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
-	approving(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{}), played("other", children.ShareSession, childtest.Script{})}, func(a *askedHub) {
-		p := saying(no)
-		c, _ := a.client(p)
-		for i := range 20 {
-			write(t, a.at("data", fmt.Sprint(i), "x"))
-			want := "the person said no"
-			if i >= 3 {
-				want = "nobody is asked about it for another 1m0s"
-			}
-			a.refused(c, "kid__echo", reading(a.at("data", fmt.Sprint(i), "x")), want)
-		}
-		a.asks(p, 3)
-		p.says = func(context.Context, *jsonrpc.Message) string { return yes }
-		a.passes(c, "other__echo", reading(a.at("data", "1", "x"))) // the control: another server
-		time.Sleep(time.Minute)
-		p.says = func(context.Context, *jsonrpc.Message) string { return no }
-		a.refused(c, "kid__echo", reading(a.at("data", "0", "x")), "the person said no")
-		a.refused(c, "kid__echo", reading(a.at("data", "1", "x")), "for another 2m0s")
-		time.Sleep(2 * time.Minute)
-		p.says = func(context.Context, *jsonrpc.Message) string { return yes }
-		a.passes(c, "kid__echo", reading(a.at("data", "0", "x")))
-		p.says = func(context.Context, *jsonrpc.Message) string { return no }
-		a.refused(c, "kid__echo", reading(a.at("data", "1", "x")), "the person said no") // a yes begins anew
-		a.refused(c, "kid__echo", reading(a.at("data", "2", "x")), "the person said no")
-	})
-}
-
-func TestOnlySoManyQuestionsWait(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p, letGo := silent()
-		c, _ := a.client(p)
-		var waiting []<-chan string
-		for i := range 8 {
-			write(t, a.at("data", fmt.Sprint(i), "x"))
-			waiting = append(waiting, a.begin(a.Context(), c, "kid__echo", reading(a.at("data", fmt.Sprint(i), "x"))))
-			synctest.Wait()
-		}
-		a.refused(c, "kid__echo", reading(a.at("data", "two", "2.txt")), "wait for an answer already")
-		for range waiting {
-			letGo(yes)
-		}
-		for _, w := range waiting {
-			if got := <-w; got != "ok" {
-				t.Errorf("answered %s", got)
-			}
-		}
-		letGo(yes)
-		a.passes(c, "kid__echo", reading(a.at("data", "two", "2.txt"))) // the control
-	})
-}
-
 func TestASharedChildTakesNoGrants(t *testing.T) {
 	specs := []children.Spec{played("all", children.ShareAll, childtest.Script{}), played("same", children.ShareRoots, childtest.Script{}), played("kid", children.ShareSession, childtest.Script{})}
 	approving(t, specs, func(a *askedHub) {

@@ -180,8 +180,8 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
-		drop = func() { s.hub.progress.remove(own) }
+		own = s.hub.progress.Add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
+		drop = func() { s.hub.progress.Remove(own) }
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })

@@ -9,7 +9,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
+	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -136,7 +138,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	}
 	m.Prepared = nil
 	c := &toolCall{s: s, tool: a.tool.tool, lease: j.lease, reply: r, attempt: a}
-	c.inFlight.key, c.inFlight.to = j.lease.Key(), from
+	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
 	c.depart(m)
 	return true
 }
@@ -148,7 +150,7 @@ func suits(c client, tool *offered, lease *children.Lease) bool {
 // depart has a call recorded and sent that was let through.
 func (c *toolCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.tracked.begin(&c.inFlight)
+	s.inFlight.Begin(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)
@@ -160,16 +162,16 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	edits := a.edits[:]
 	edits[0] = edit{Old: a.request.quoted, With: a.name}
 	if a.token != nil {
-		c.own = s.hub.progress.add(c.inFlight.key, c.inFlight.to, bytes.Clone(a.token))
+		c.own = s.hub.progress.Add(c.inFlight.Key, c.inFlight.Client.client, bytes.Clone(a.token))
 		edits[1] = edit{Old: a.token, With: c.own}
 	}
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := withClient(context.Background(), c.inFlight.to)
+		ctx := withClient(context.Background(), c.inFlight.Client.client)
 		c.talk = &talk{judged: join(params)}
 		params = append(a.parts[:0], c.talk.judged)
-		c.call.For(c.inFlight.to.Behalf())
-		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
+		c.call.For(c.inFlight.Client.client.Behalf())
+		c.talk.ctx, c.talk.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
 	a.request, a.token, a.tool.args = splicing{}, nil, nil
@@ -252,9 +254,9 @@ func (c *toolCall) free() {
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
 		c.cancel = c.talk.cancel
-		return children.WithClient(c.talk.ctx, c.inFlight.to.Behalf())
+		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.Behalf())
 	}
-	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), inFlightKey{}, &c.inFlight)
+	ctx := inflight.With(withClient(context.Background(), c.inFlight.Client.client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
@@ -284,7 +286,7 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.fail(err)
-	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)):
+	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.converse(result)
@@ -321,8 +323,8 @@ func (c *toolCall) fail(err error) {
 		return
 	}
 	go func() {
-		for _, q := range questions {
-			<-q.over // its end has to be told before the request is answered
+		for _, told := range questions {
+			<-told // its end has to be told before the request is answered
 		}
 		c.reply.Answer(a)
 	}()
@@ -333,7 +335,7 @@ var errBroken = errors.New("internal error")
 
 // end gives back what the call holds; first is false where that has been done.
 // Where there is an error that ends what was asked on account of the call.
-func (c *toolCall) end(err error) (over []*question, first bool) {
+func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
 	c.mu.Lock()
 	first = !c.over
 	c.over = true
@@ -346,7 +348,7 @@ func (c *toolCall) end(err error) (over []*question, first bool) {
 	if a != nil {
 		a.free()
 	}
-	over = c.s.tracked.end(&c.inFlight, err != nil)
+	ending = c.s.inFlight.End(&c.inFlight, err != nil)
 	if cancel != nil {
 		cancel(nil)
 	}
@@ -354,10 +356,10 @@ func (c *toolCall) end(err error) (over []*question, first bool) {
 		c.talk.cancel(nil)
 	}
 	if c.own != nil {
-		c.s.hub.progress.remove(c.own)
+		c.s.hub.progress.Remove(c.own)
 	}
 	c.lease.Release()
-	return over, true
+	return ending, true
 }
 
 // converse goes on where the child has asked for something, or made a task.
@@ -369,15 +371,15 @@ func (c *toolCall) converse(result []byte) {
 
 func (c *toolCall) goOn(result []byte) {
 	ctx := c.talk.ctx
-	if isTask(result) {
+	if tasks.Is(result) {
 		c.ticket.Outcome(resultOf(result, nil))
-		a := c.s.adoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}
 		return
 	}
-	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: c.inFlight.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
 	if err != nil {
 		c.fail(err)

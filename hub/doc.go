@@ -46,7 +46,7 @@
 // (fetch_roots.go).
 //
 // What a child is told of a client that it meets before any request, and what a
-// client is told beside its answers, see bridgedCaps and modern_listen.go.
+// client is told beside its answers, see bridgedCaps and package subscribe.
 //
 // # Sharing
 //
@@ -67,11 +67,11 @@
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go). What a child asks
 // its client goes to the session whose own child it is, on the way of the request
-// that it belongs to (ask_child.go, in_flight.go), where the client declared that it
+// that it belongs to (ask_child.go, package inflight), where the client declared that it
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them
-// (tasks.go, tasks_given.go).
+// (package tasks).
 //
 // What the protocol does not know passes too, where it belongs to an extension
 // (extensions.go): a request or notification of the client is a Call of the

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/declaration"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -48,8 +49,8 @@ func readExtensions(caps []byte) (all []extension, odd []oddity) {
 			size += len(key) + len(value)
 			reason := ""
 			switch {
-			case key == extensionTasks:
-				return true // known to the hub: see tasks.go
+			case key == tasks.Extension:
+				return true // the hub serves it itself: see package tasks
 			case !isObject(value):
 				reason = "its value is no object"
 			case seen[key]:
@@ -258,8 +259,8 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // where they name nothing that is known.
 func (s *Session) named(c *Catalog, m *jsonrpc.Message, among []string) (child string, edits []edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
-		if t := s.tasks.find(id); t != nil {
-			return t.key.Child, nil
+		if k, ok := s.tasks.Find(id); ok {
+			return k.Child, nil
 		}
 	}
 	own := func(quoted []byte, was, is string) []edit {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -20,15 +21,15 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 	if s == nil {
 		return nil
 	}
-	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
-	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.tracked.bringing(k, came)) == 0) {
+	came := inflight.From[onBehalf](ctx)
+	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.bringing(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 2*h.now().cfg.Roots.Timeout)
 		defer cancel()
 		for t := s.lacking(k, came); t != nil && ctx.Err() == nil; t = s.lacking(k, came) {
-			t.to.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeAgain(t.j, view) })
+			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeAgain(t.Client.judged, view) })
 		}
 		s.settle(ctx, k.Child)
 	}
@@ -73,8 +74,8 @@ func (s *Session) settle(ctx context.Context, child string) {
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
 func (s *Session) lacking(k children.Key, came *inFlight) *inFlight {
-	for _, t := range s.tracked.bringing(k, came) {
-		if t.to.CanFetchRoots(k.Child) {
+	for _, t := range s.bringing(k, came) {
+		if t.Client.CanFetchRoots(k.Child) {
 			return t
 		}
 	}
@@ -84,23 +85,12 @@ func (s *Session) lacking(k children.Key, came *inFlight) *inFlight {
 // bringing returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // where it may belong to one of another client.
-func (ts *tracked) bringing(k children.Key, came *inFlight) (all []*inFlight) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if came != nil && came.key == k && came.under {
-		if came.to.BringsRoots() {
-			all = append(all, came)
-		}
-		return all
-	}
-	for t := ts.last; t != nil; t = t.older {
-		if t.key != k {
-			continue
-		}
-		if !t.to.BringsRoots() {
+func (s *Session) bringing(k children.Key, came *inFlight) []*inFlight {
+	all := s.inFlight.Candidates(k, came)
+	for _, t := range all {
+		if !t.Client.BringsRoots() {
 			return nil
 		}
-		all = append(all, t)
 	}
 	return all
 }

@@ -124,7 +124,7 @@ func (x *exchange) Lend() (back func()) {
 	}
 }
 
-// reaches reports whether the client takes a stream.
+// Reaches reports whether the client takes a stream.
 func (x *exchange) Reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream

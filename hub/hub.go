@@ -12,7 +12,9 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/declaration"
+	"mcphub/hub/inflight"
 	"mcphub/hub/inline"
+	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -104,8 +106,8 @@ type Hub struct {
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
-	progress   routes
-	subs       subscriptions
+	progress   inflight.Progress
+	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  redefinitions
 

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -17,8 +18,7 @@ import (
 
 // modernSide is what a Session has for its modern requests beside their adapter.
 type modernSide struct {
-	hears hearing // what the client listens to
-	met   sync.Once
+	met sync.Once
 	// first: what came first that needs children is of this era, and a child that
 	// has both is spoken to in it. It is settled when the session begins, and
 	// written with the session's lock held.
@@ -146,7 +146,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.tools().tasks {
-		known = `"` + extensionTasks + `":{}`
+		known = `"` + tasks.Extension + `":{}`
 	}
 	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))

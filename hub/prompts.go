@@ -16,10 +16,11 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
-	s.mu.Lock()
-	p := s.toolsNow().pagesOf(k)()
-	s.tab.lists.known[k] = p.digest
-	s.mu.Unlock()
+	var p *pages
+	s.notifier.Seen(int(k), func() string {
+		p = s.tools().pagesOf(k)()
+		return p.digest
+	})
 	return p.at(m.Param("cursor"))
 }
 

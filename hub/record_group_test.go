@@ -290,7 +290,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	for range 3 {
 		w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 		c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
-		s.tracked.begin(&c.inFlight)
+		s.inFlight.Begin(&c.inFlight)
 		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
 		some = append(some, w)
 	}

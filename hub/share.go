@@ -221,7 +221,7 @@ func (h *Hub) unhold(s *Session, k children.Key) {
 // remove ends a session's part in everything: its own children stop, shared
 // ones go on without it.
 func (h *Hub) remove(s *Session) {
-	h.subs.leave(s)
+	s.notifier.Leave()
 	h.mu.Lock()
 	delete(h.sessions, s.id)
 	at := s.seats.Load().by

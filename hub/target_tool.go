@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -137,9 +138,9 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call.
 func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if t.task || lease.Modern() && isTask(a.Result) {
+	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.clientOf(ctx).Typed()
-		return s.adoptTask(ctx, lease, a, drop)
+		return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 	}
 	drop()
 	return a

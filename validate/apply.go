@@ -341,7 +341,7 @@ func (j *judge) touches(role access.Role, p *rootsmgr.Place) bool {
 
 // touchesName is touches for a name without a slash in a directory.
 func (j *judge) touchesName(f *Finding, s spelled) bool {
-	if !f.operand || !j.confined(f.Role) {
+	if !f.Operand || !j.confined(f.Role) {
 		return false
 	}
 	place, err := rootsmgr.Resolve(j.m.FS, s.path)

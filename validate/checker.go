@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
-	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
@@ -54,18 +54,14 @@ type Checker struct {
 	shielded []shielded
 	policy   *policy // nil: the boundary alone
 	m        machine.Machine
-	depth    int
-	size     int
-
-	resources       *resource.Set // nil: none are bound
-	clientResources bool
+	search   detect.Searcher
 }
 
 // child is one configured child, prepared.
 type child struct {
 	ChildConfig
 	mode      Mode
-	profile   *Profile // by package or command, nil where none is known
+	profile   *declare.Profile // by package or command, nil where none is known
 	container *machine.Container
 }
 
@@ -83,9 +79,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 	c := &Checker{
 		children: make(map[string]*child),
 		m:        machine.New(cfg.FS, cfg.Home, cfg.Getenv, inherited),
-		depth:    cmp.Or(cfg.Depth, strictjson.DefaultDepth),
-		size:     min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30),
 	}
+	c.search = detect.Searcher{Machine: &c.m, Depth: cmp.Or(cfg.Depth, strictjson.DefaultDepth), Size: min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30)}
 	var errs []error
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
@@ -140,7 +135,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 // newChild checks one child's declarations.
 func newChild(cc ChildConfig) (*child, error) {
 	ch := &child{ChildConfig: cc, mode: cc.Mode}
-	ch.profile = profileByCommand(cc.Command, cc.CommandArgs)
+	ch.profile = declare.ByCommand(cc.Command, cc.CommandArgs)
 	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
 		ch.mode = ModeStrict
@@ -154,14 +149,7 @@ func newChild(cc ChildConfig) (*child, error) {
 	}
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
-			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
-			if bad == nil && rule.Role > access.Delete {
-				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
-			}
-			if bad == nil && rule.Role == access.None && rule.Base != "" {
-				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
-			}
-			if bad != nil {
+			if bad := declare.Check(pointer, rule); bad != nil {
 				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", chars.Quote(cc.Name), chars.Quote(tool), bad))
 			}
 		}
@@ -210,12 +198,9 @@ func (c *Checker) shield(p string) (shielded, error) {
 
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
 type Scan struct {
-	tool      *Tool
-	findings  []Finding
-	resources []Finding // URIs of bound schemes; where byClient holds, of any
-	byClient  bool
-	work      budget.Budget // what judging it may cost
-	value     any           // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	tool     *Tool
+	found    detect.Result
+	byClient bool // the client has a say in which URIs are bound
 }
 
 // Findings are the paths found, conditional ones included.
@@ -223,61 +208,35 @@ func (s *Scan) Findings() []Finding {
 	if s == nil {
 		return nil
 	}
-	return append(slices.Clone(s.findings), s.resources...)
+	return append(slices.Clone(s.found.Findings), s.found.Resources...)
 }
 
 // NeedsBoundary reports whether there is anything to judge by the roots.
 func (s *Scan) NeedsBoundary() bool {
-	return s == nil || len(s.findings) > 0 || s.byClient && len(s.resources) > 0
+	return s == nil || len(s.found.Findings) > 0 || s.byClient && len(s.found.Resources) > 0
 }
 
 // Certain reports whether any finding is a path whatever the disk looks like. Where it is false and NeedsBoundary is
 // true, only words of shell strings and relative names are left, which Judge looks up.
 func (s *Scan) Certain() bool {
-	return s == nil || s.byClient && len(s.resources) > 0 || slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.Conditional() })
+	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f Finding) bool { return !f.Conditional() })
 }
 
-// Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
-// is an *Error or a *Error.
+// Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
+// *ArgumentsError or a *SchemaError.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
-	tr := strictjson.New(c.depth)
-	defer tr.Free()
-	if err := tr.Parse(args, c.size); err != nil {
-		return nil, err
-	}
-	t, err := t.ready()
+	found, err := c.search.Arguments(&t.args, args)
+	return c.scanned(t, found, err)
+}
+
+func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := newMemory()
-	defer m.free()
-	work := m.budget(tr.Len())
-	if t.schema != nil && !t.schema.Plainly(tr) {
-		if err := t.schema.Validate(tr.Value(0), work); err != nil {
-			return nil, err
-		}
-	}
-	s, err := c.search(t, tr, m)
-	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.rewritable.end > 0 }) {
-		s.value = tr.Value(0)
-	}
-	return s, err
-}
-
-func (c *Checker) search(t *Tool, tr *strictjson.Tree, m *memory) (*Scan, error) {
-	d := m.detector(tr, c, t, &m.work)
-	if err := d.run(); err != nil {
-		return nil, err
-	}
-	if len(t.defaults) > 0 {
-		if err := d.missing(); err != nil {
-			return nil, err
-		}
-	}
-	return d.found()
+	return &Scan{tool: t, found: found, byClient: c.search.ClientResources}, nil
 }
 
 // Judge decides a scanned call under one boundary, for one child instance (V5, V6, V9, V10). Everything on disk is
@@ -291,13 +250,13 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
-	resources := c.judgeResources(s.resources, v)
-	if len(s.findings) == 0 {
+	resources := c.judgeResources(s.found.Resources, v)
+	if len(s.found.Findings) == 0 {
 		out.Findings = resources
 		out.settle(s.tool, w, v)
 		return out
 	}
-	work := s.work // a scan may be judged more than once
+	work := s.found.Work // a scan may be judged more than once
 	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
@@ -314,7 +273,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		j.guard = j.guard.Through(j.m.FS)
 	}
 	j.watch()
-	out.Findings = append(j.all(s.findings), resources...)
+	out.Findings = append(j.all(s.found.Findings), resources...)
 	out.settle(s.tool, w, v)
 	j.rewrite(s, out)
 	return out
@@ -357,7 +316,7 @@ func (j *judge) readings(findings []Finding) []Judged {
 			return append(list, j.overspent(&findings[i]))
 		}
 		f := &findings[i]
-		elsewhere := f.relative() || f.form != formURI && f.form != formText && !j.hasOwnBase(f) && !j.m.Platform.IsAbs(f.Value)
+		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !j.hasOwnBase(f) && !j.m.Platform.IsAbs(f.Value)
 		if !ok {
 			if elsewhere {
 				again = append(again, -i-1)
@@ -447,7 +406,7 @@ const maxHinted = 16
 
 // keepDir notes a directory that a name under a key that says nothing leads to.
 func (j *judge) keepDir(f *Finding, dir string) {
-	if dir = j.m.Platform.Clean(dir); f.form != formGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
+	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
 		j.hinted = append(j.hinted, dir)
 	}
 }

@@ -24,11 +24,11 @@ const (
 
 // globWord yields what a glob word of a shell string matches now.
 func (j *judge) globWord(f *Finding, yield func(spelled)) {
-	if f.glob == "" {
+	if f.Glob == "" {
 		yield(spelled{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
 	}
-	for _, text := range append(j.m.Expand(f.glob), f.glob) {
+	for _, text := range append(j.m.Expand(f.Glob), f.Glob) {
 		if home, rest, ok := j.m.UserHome(text); ok {
 			text = home + rest
 		}

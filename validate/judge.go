@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,11 +11,8 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
-)
-
-const (
-	maxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
 )
 
 // judge decides one call. It lives as long as Judge runs.
@@ -132,11 +130,11 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 		j.note(&out, r, d)
 	}
 	switch {
-	case len(f.Value) > maxValue:
+	case len(f.Value) > detect.MaxValue:
 		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
-	case f.form == formURI, f.form == formText:
+	case f.Form == detect.FormURI, f.Form == detect.FormText:
 		j.uri(f, each)
-	case f.form == formGlob:
+	case f.Form == detect.FormGlob:
 		j.globWord(f, each)
 	default:
 		j.spellings(f, each)
@@ -148,9 +146,9 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 func (j *judge) spellings(f *Finding, yield func(spelled)) {
 	if dir, rest, ok := j.atRoot(f, f.Value); ok {
 		j.belowRoot(f, dir, rest, yield)
-		for _, alt := range f.alts {
+		for _, alt := range f.Alts {
 			own := *f
-			own.Value, own.alts = alt, nil
+			own.Value, own.Alts = alt, nil
 			j.spellings(&own, yield)
 		}
 		return
@@ -158,7 +156,7 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.m.Variants(f.Value, f.alts...)
+	texts, all := j.m.Variants(f.Value, f.Alts...)
 	if !all {
 		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
@@ -172,15 +170,15 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 // its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
 // a path; one that is named again further on counts.
 func (j *judge) beginsRoot(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
+	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
 		return false
 	}
 	whole, part := chars.TrimEdges(f.Raw), f.Value
-	if f.form == formText {
+	if f.Form == detect.FormText {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
@@ -250,7 +248,7 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 
 // unread decides what needs no look at where a path leads: done.
 func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decision, counts, done bool) {
-	if f.form == formName {
+	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
 			return Allow, false, true
 		}
@@ -261,13 +259,13 @@ func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decis
 			u.hard = false
 			return Allow, !f.Conditional(), true
 		}
-		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
+		return Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
 	}
 	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.hard, u.known = false, true
 		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
-		return Allow, !f.relative(), true
+		return Allow, !f.Relative(), true
 	}
 	return Deny, true, false
 }
@@ -289,11 +287,11 @@ func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decis
 	escape := j.describe(&r, &where, err)
 	if where.Path != "" {
 		code := j.protected(f, &where)
-		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
+		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // denied in any case: say what can be cured
 			u.hard = true
 		}
-		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != access.Delete && !f.operand {
+		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
@@ -304,13 +302,13 @@ func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decis
 			return r, Allow, false
 		}
 	}
-	touched := err == nil && f.relative() && ((where.Exists || f.makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
+	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
 			r.Code, r.Root, u.hard = CodeCeiling, "", true
 			return r, Deny, true
 		}
-		return r, Allow, !f.relative() || touched
+		return r, Allow, !f.Relative() || touched
 	}
 	if conditional && !(where.Exists && j.touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
 		return r, Allow, false
@@ -321,7 +319,7 @@ func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decis
 	}
 	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.confined(f.Role)) {
 		r.Code, u.hard = CodeOpen, false
-		return r, Allow, !f.relative() || u.known && j.touches(f.Role, &where)
+		return r, Allow, !f.Relative() || u.known && j.touches(f.Role, &where)
 	}
 	return r, Deny, true
 }
@@ -368,26 +366,26 @@ func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error)
 	if errors.As(err, &stuck) {
 		switch stuck.Cause {
 		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return !f.relative() || stuck.Cause == rootsmgr.CauseMagic
+			return !f.Relative() || stuck.Cause == rootsmgr.CauseMagic
 		}
 		return false // nothing can be opened there
 	}
-	if f.relative() {
+	if f.Relative() {
 		return j.linkLeads(f, s, where, err)
 	}
-	if f.form == formLiteral || f.form == formText {
+	if f.Form == detect.FormLiteral || f.Form == detect.FormText {
 		return j.names(f, s, where.Path, where.Exists)
 	}
 	if s.glob != "" {
 		return where.Exists && j.m.Matches(where.Path, s.glob)
 	}
-	if f.instead != "" && j.begins(f.instead) {
+	if f.Instead != "" && j.begins(f.Instead) {
 		return false
 	}
 	if where.Exists || s.weak {
 		return where.Exists
 	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.written)
+	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
 }
 
 // begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
@@ -411,13 +409,13 @@ func (j *judge) counts(f *Finding, s spelled) bool {
 	}
 	info, err := j.m.FS.Lstat(s.path)
 	if err != nil {
-		return f.makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
+		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
 	}
 	if info.IsDir() {
 		j.keepDir(f, s.path)
-		return f.Role == access.Delete && f.operand || j.touchesName(f, s)
+		return f.Role == access.Delete && f.Operand || j.touchesName(f, s)
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base) || j.touchesName(f, s)
+	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(s.base) || j.touchesName(f, s)
 }
 
 // strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
@@ -457,7 +455,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 			return false
 		}
 	} else if base, err := rootsmgr.Resolve(j.m.FS, s.base); err == nil {
-		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
+		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
 			return false
 		}
 	}
@@ -473,7 +471,7 @@ func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why erro
 // runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
 // program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
-	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
 }
 
 func codeOf(err error) string {
@@ -512,3 +510,27 @@ func hush(out *Judged) {
 		}
 	}
 }
+
+// names is the test of rule 8, for a place outside: something is there, or could be made because its directory is there,
+// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
+// and libraries is nobody's, and no device is a file.
+func (j *judge) names(f *Finding, s spelled, place string, exists bool) bool {
+	if systemPlace.MatchString(place) {
+		return false
+	}
+	if s.glob != "" {
+		return exists && j.m.Matches(place, s.glob)
+	}
+	if exists || f.Weak || s.weak {
+		return exists
+	}
+	dir := j.m.Parent(place)
+	if dir != j.m.Home && chars.Components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+		return false
+	}
+	info, err := j.m.FS.Lstat(dir)
+	return err == nil && info.IsDir() && j.m.MayWrite(dir)
+}
+
+// systemPlace is where programs, libraries and devices are.
+var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)

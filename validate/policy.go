@@ -214,7 +214,7 @@ func (t *Tool) CallRule() *Rule {
 
 // NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
 func (s *Scan) NeedsJudge() bool {
-	if s.NeedsBoundary() || s.tool == nil || len(s.resources) > 0 {
+	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
 		return true
 	}
 	r := s.tool.CallRule()

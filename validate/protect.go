@@ -5,6 +5,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 )
 
@@ -48,7 +49,7 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
 // tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
+	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
 	}
 	return f.Role >= access.Write
@@ -64,9 +65,9 @@ func harmless(f *Finding, dev string) bool {
 	if f.Role == access.Delete {
 		return false
 	}
-	if f.inShell || f.assumed {
-		writes := f.written || f.makes
-		return writes == (role == access.Write) || !f.inShell && !writes
+	if f.InShell || f.Assumed {
+		writes := f.Written || f.Makes
+		return writes == (role == access.Write) || !f.InShell && !writes
 	}
 	return f.Role == role
 }

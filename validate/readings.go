@@ -8,8 +8,10 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
+	"mcphub/validate/uri"
 )
 
 // spelled is one absolute path that a value may mean, or why there is none.
@@ -96,9 +98,9 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 		j.absolute(text, j.m.Platform.Join(base, text), base, func(s spelled) {
 			s.weak = j.elsewhere // what is only read has to be there
 			if j.again {
-				s.weak = f.form != formWord || !slices.Contains(j.own, base)
+				s.weak = f.Form != detect.FormWord || !slices.Contains(j.own, base)
 			}
-			s.weak = s.weak && !f.written && !f.makes
+			s.weak = s.weak && !f.Written && !f.Makes
 			yield(s)
 		})
 	}
@@ -111,7 +113,7 @@ func (j *judge) relative(f *Finding, text string, yield func(spelled)) {
 			yield(s)
 		})
 	}
-	if f.course.Lost && !f.relative() && j.container == nil {
+	if f.Course.Lost && !f.Relative() && j.container == nil {
 		j.fromBelow(f, bases, text, yield)
 	}
 }
@@ -132,7 +134,7 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(sp
 			}
 			dir = above
 			j.absolute(text, j.m.Platform.Join(dir, rest), dir, func(s spelled) {
-				s.weak = !f.written && !f.makes
+				s.weak = !f.Written && !f.Makes
 				yield(s)
 			})
 		}
@@ -141,11 +143,11 @@ func (j *judge) fromBelow(f *Finding, bases []string, text string, yield func(sp
 
 // moved are the directories that a cd before the word leads to and that are there.
 func (j *judge) moved(f *Finding) []string {
-	if f.course.Dir == "" || j.container != nil {
+	if f.Course.Dir == "" || j.container != nil {
 		return nil
 	}
 	var list []string
-	for dir := range strings.SplitSeq(f.course.Dir, "\x00") {
+	for dir := range strings.SplitSeq(f.Course.Dir, "\x00") {
 		for _, text := range append(j.m.Expand(dir), dir) {
 			if text == "~" || strings.HasPrefix(text, "~/") {
 				text = j.m.Home + text[1:]
@@ -171,7 +173,7 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 		return false
 	}
 	for i := range findings {
-		if f := &findings[i]; f.context && f.form == formPath && j.m.Platform.IsAbs(f.Value) {
+		if f := &findings[i]; f.Context && f.Form == detect.FormPath && j.m.Platform.IsAbs(f.Value) {
 			if where, err := j.guard.Check(f.Value); err == nil && where.Dir {
 				return true
 			}
@@ -182,16 +184,16 @@ func (j *judge) worksElsewhere(findings []Finding) bool {
 
 // certainly is where a cd led from base, where nothing else can have happened.
 func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
-	if f.course.Sure == shell.SureNot || j.container != nil || j.m.Getenv("CDPATH") != "" {
+	if f.Course.Sure == shell.SureNot || j.container != nil || j.m.Getenv("CDPATH") != "" {
 		return "", false
 	}
-	list := strings.Split(f.course.Dir, "\x00")
+	list := strings.Split(f.Course.Dir, "\x00")
 	for i, to := range list {
 		if dir = to; !j.m.Platform.IsAbs(to) {
 			dir = j.m.Platform.Join(base, to)
 		}
 		where, err := rootsmgr.Resolve(j.m.FS, dir)
-		if err != nil || !where.Dir && (f.course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
+		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
 	}
@@ -202,7 +204,7 @@ func (j *judge) certainly(f *Finding, base string) (dir string, ok bool) {
 // directories count as well.
 func (j *judge) declaredBase(value string) ([]string, bool) {
 	v := chars.TrimEdges(value)
-	if kind, texts := readScheme(v); kind == schemeFile {
+	if kind, texts := uri.Read(v); kind == uri.File {
 		paths, err := j.m.Platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
 	}

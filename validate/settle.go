@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/detect"
 )
 
 // settle takes the strictest of the findings (V9, P1): what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
 func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
-	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != HowResource }) {
+	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
 		v.settleCall(t.CallRule(), w)
 		if len(v.Findings) > 0 && v.Fired == nil {
 			v.Rule = RuleInside
@@ -19,7 +20,7 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
-		if f.How != HowResource {
+		if f.How != detect.HowResource {
 			f.Hint = hintFor(t, f)
 		}
 		if f.Decision == Allow {
@@ -58,7 +59,7 @@ func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
 		v.Why = v.First.whyNot(view)
 	}
 	switch {
-	case v.First != nil && v.First.How == HowResource:
+	case v.First != nil && v.First.How == detect.HowResource:
 		v.Why, v.Roots = whyResource, v.First.bounds
 	case v.Decision != Allow && view.Snapshot != nil:
 		v.Roots = view.Snapshot.URIs()
@@ -93,10 +94,10 @@ func ruleOf(code string) string {
 
 // hintFor writes what an operator would add to hub.json to declare that the argument is no path.
 func hintFor(t *Tool, f *Judged) string {
-	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.plausible() || t.uri || f.Member {
+	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.Plausible() || t.args.URI || f.Member {
 		return ""
 	}
-	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.declare))
+	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.Declare))
 }
 
 // RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.
@@ -107,5 +108,5 @@ func (v *Verdict) RootsMatter() bool {
 	case v.Fired != nil:
 		return v.Fired.Paths != nil && v.Fired.Paths.Outside
 	}
-	return v.First != nil && (v.First.How != HowResource || v.First.byClient)
+	return v.First != nil && (v.First.How != detect.HowResource || v.First.byClient)
 }

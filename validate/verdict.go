@@ -14,7 +14,12 @@ const (
 	Allow
 )
 
-func (d Decision) String() string { return nameOf([]string{"deny", "escalate", "allow"}, int(d)) }
+func (d Decision) String() string {
+	if d > Allow {
+		d = Deny
+	}
+	return [...]string{"deny", "escalate", "allow"}[d]
+}
 
 // Where describes the child instance that would run the call.
 type Where struct {

@@ -103,10 +103,3 @@ const (
 	// StartEager starts a child as soon as it may be started.
 	StartEager
 )
-
-func (m StartMode) String() string {
-	if m == StartEager {
-		return "eager"
-	}
-	return "lazy"
-}

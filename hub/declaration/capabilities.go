@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -117,15 +118,15 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 		case (mode == "form" || m.Param("mode") == nil) && !a.Form:
 			return lacks(jsonrpc.CodeInvalidParams, "elicitation.form")
 		}
-	case MethodTaskGet, MethodTaskResult:
+	case tasks.MethodGet, tasks.MethodResult:
 		if !a.Tasks {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks")
 		}
-	case MethodTaskList:
+	case tasks.MethodList:
 		if !a.TaskList {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
 		}
-	case MethodTaskCancel:
+	case tasks.MethodCancel:
 		if !a.TaskAbort {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
@@ -145,13 +146,9 @@ func (a *Abilities) Extends(method string) bool {
 
 // Methods of requests that a server may send its client.
 const (
-	MethodRootsList  = "roots/list"
-	MethodSample     = "sampling/createMessage"
-	MethodElicit     = "elicitation/create"
-	MethodTaskGet    = "tasks/get"
-	MethodTaskResult = "tasks/result"
-	MethodTaskList   = "tasks/list"
-	MethodTaskCancel = "tasks/cancel"
+	MethodRootsList = "roots/list"
+	MethodSample    = "sampling/createMessage"
+	MethodElicit    = "elicitation/create"
 )
 
 // Extends reports whether a method or notification is one of an extension: its

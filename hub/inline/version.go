@@ -26,8 +26,6 @@ const (
 const (
 	MethodDiscover = "server/discover"
 	MethodListen   = "subscriptions/listen"
-
-	methodTaskUpdate = "tasks/update" // of the extension for tasks
 )
 
 // handshakeVersions are those that a client and a server agree on in a handshake.

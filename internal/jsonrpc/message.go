@@ -196,6 +196,3 @@ func (e *CancelledError) Error() string {
 	}
 	return "cancelled by the peer: " + e.Reason
 }
-
-// IsObject reports whether a raw value is an object. It must be valid JSON.
-func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }

@@ -269,3 +269,39 @@ func WordSet(list string) map[string]bool {
 	}
 	return set
 }
+
+// IsHome reports ~, ~/x and a leading $HOME.
+func IsHome(v string) bool {
+	if v == "~" || strings.HasPrefix(v, "~/") || strings.HasPrefix(v, `~\`) || strings.HasPrefix(v, "~+/") || strings.HasPrefix(v, "~-/") {
+		return true
+	}
+	for _, name := range []string{"$HOME", "${HOME}", "%HOME%", "%USERPROFILE%", "$env:HOME", "$env:USERPROFILE", "${HOME:", "$USERPROFILE"} {
+		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || IsSlash(rest[0]) || strings.HasSuffix(name, ":")) {
+			return true
+		}
+	}
+	return false
+}
+
+// IndexFold finds an ASCII lower-case needle in any letter case.
+func IndexFold(s, needle string) int {
+	for i := 0; i+len(needle) <= len(s); i++ {
+		if s[i]|0x20 == needle[0] && strings.EqualFold(s[i:i+len(needle)], needle) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Components counts those of a path as it is written, "." left out, up to two.
+func Components(v string) int {
+	n := 0
+	for c := range strings.FieldsFuncSeq(Slashed(DecodePercent(v)), func(r rune) bool { return r == '/' }) {
+		if c != "." {
+			if n++; n == 2 {
+				return n
+			}
+		}
+	}
+	return n
+}
