@@ -31,8 +31,7 @@ func (f *httpFront) principal(owner string) *httpClient {
 		}
 		c = newHTTPClient("", owner, f.h.now().cfg.Limits.Calls, &f.watch)
 		c.modern = true
-		f.host(c, nobody{}, askRoots{nobody{}}, sessionOptions{stateless: true, bearer: "token " + owner})
-		c.s.modern.listeners = f.o.Sessions
+		f.host(c, nobody{}, askRoots{nobody{}}, sessionOptions{stateless: true, bearer: "token " + owner, streams: f.o.Sessions})
 		c.s.approvals.PerCall() // the session belongs to no client in particular
 		f.owners[owner] = c
 		f.live(c)

@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"mcphub/hub/declaration"
@@ -15,16 +13,6 @@ import (
 )
 
 // This file serves clients of 2026-07-28, for whom package inline is the adapter.
-
-// modernSide is what a Session has for its modern requests beside their adapter.
-type modernSide struct {
-	met sync.Once
-	// first: what came first that needs children is of this era, and a child that
-	// has both is spoken to in it. It is settled when the session begins, and
-	// written with the session's lock held.
-	first     atomic.Bool
-	listeners int // at a time; 0: as many as fit into the requests of one client
-}
 
 // An inlineHost is a Session as package inline needs it.
 type inlineHost struct{ *Session }
@@ -56,7 +44,7 @@ func inlineOf(ctx context.Context) *inline.Client {
 	return c
 }
 
-// bridgedCaps is what a child of the other era is shown of a modern client: it
+// bridgedCaps is what a child of the handshake's era is shown of such a client: it
 // is told once, before any request says what its client can do. What the
 // client of one request did not declare is refused when the child asks for it.
 // It is the same for every client, for lists may not vary with the connection.
@@ -75,14 +63,14 @@ func bridged(first *declaration.Client) []byte {
 	return append(jsonrpc.AppendMember(b, memberExtensions, extensions), '}')
 }
 
-// meet notes that a modern client is there, with its first request. Later calls do
+// meet notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
 func (s *Session) meet(first *declaration.Client) {
-	s.modern.met.Do(func() {
+	s.inlineMet.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = bridged(first)
-			s.modern.first.Store(!s.tab.begun)
+			s.inlineFirst.Store(!s.tab.begun)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
@@ -94,7 +82,7 @@ func (s *Session) meet(first *declaration.Client) {
 // request may be said to it then.
 func (s *Session) handshaken() bool { return s.capabilities().Known }
 
-// serveModern answers one request of the modern era. What has to be said before
+// serveModern answers one request of 2026-07-28. What has to be said before
 // the answer goes to out. m and its parts belong to the hub from now on. ctx
 // ends when the client no longer wants an answer, and then nobody reads it.
 func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inline.Outlet) jsonrpc.Answer {
@@ -120,10 +108,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline
 	case how.purpose == forStream:
 		return how.modern(s, withClient(ctx, s.inline.Client(meta, out)), m)
 	}
+	level := meta.Level
 	return s.inline.Serve(ctx, inline.Request{Message: m, Meta: meta, Out: out, Asks: how.asks}, func(c *inline.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.asks {
-			if meta.Level != 0 {
-				s.hear(end.Context(), meta.Level)
+			if level != 0 {
+				s.hear(end.Context(), level)
 			}
 			if a, ok := s.callAndWait(c, end, request); ok {
 				return a

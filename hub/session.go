@@ -44,7 +44,11 @@ type Session struct {
 	begun chan struct{} // closed when the client is there: its children may be started
 
 	inline *inline.Server // its requests of 2026-07-28
-	modern modernSide
+	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
+	// that has both eras is spoken to in that one. It is settled when the session
+	// begins, and written with the session's lock held.
+	inlineFirst atomic.Bool
+	inlineMet   sync.Once
 
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
@@ -74,6 +78,7 @@ type sessionOptions struct {
 	stateless bool         // it serves requests that have nothing in common but their token
 	bearer    string       // whom a requestState may come from; "": this session alone
 	seal      *seal.Sealer // of a requestState; nil: the hub's
+	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 }
 
 // sessionTables is what Session.mu guards. Channels in it are closed and
@@ -422,7 +427,7 @@ func (s *Session) setCaps(params []byte) {
 	s.mu.Lock()
 	s.tab.caps = c
 	if !s.tab.begun {
-		s.modern.first.Store(false)
+		s.inlineFirst.Store(false)
 	}
 	s.mu.Unlock()
 	s.introduce()

@@ -48,7 +48,7 @@ func (s *seats) with(name string, p seat) *seats {
 // that is to have both eras, by hub.json, is spoken to in that of the session.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	if c.Spec.Era == children.EraAuto && s.modern.first.Load() {
+	if c.Spec.Era == children.EraAuto && s.inlineFirst.Load() {
 		k.Era = children.EraModern
 	}
 	switch {

@@ -129,8 +129,8 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	c, limits := inlineOf(ctx), &s.hub.now().cfg.Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
-	if s.modern.listeners > 0 {
-		most = s.modern.listeners
+	if s.streams > 0 {
+		most = s.streams
 	}
 	return s.notifier.Listen(ctx, subscribe.Listen{
 		Request: m, Client: c.Detach(), Capabilities: c.Claims().Shown, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,

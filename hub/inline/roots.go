@@ -21,9 +21,8 @@ const RootsKey = "mcphub-roots"
 // are.
 var ErrRootsFirst = errors.New("the client is asked for its roots first")
 
-// Boundary is what this request is judged by: the roots that came with it. A
-// client that can give them and has not is asked first; nothing of the request is held
-// meanwhile.
+// Boundary is what this request is judged by: the roots that came with it. A client
+// that can give them and has not is asked first. Nothing is held meanwhile.
 func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
 	if !c.asks { // a subscription judges many at a time, and notes nothing
 		return c.view(ctx)
@@ -87,12 +86,14 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 	return host.Roots().View(), nil // those that came last, or what stands in for them
 }
 
-// standsAlone reports whether the roots that come with a request are for that request alone: over HTTP, and where the
-// handshake has said that the client is to be asked for those of the process.
+// standsAlone reports whether the roots that come with a request hold for that
+// request alone: over HTTP, and where a handshake has declared roots, which are
+// those of the process.
 func (v *Server) standsAlone() bool { return v.o.Stateless || v.o.Host.DeclaredRoots() }
 
-// silent is what a request is judged by that does not declare roots. Where the same process has said what its roots are, in
-// its handshake or with another request, those hold: saying nothing opens nothing. Over HTTP no request stands for another.
+// silent is what a request is judged by that does not declare roots. Where the same
+// process has said what its roots are, in its handshake or with another request,
+// those hold: saying nothing opens nothing. Over HTTP no request stands for another.
 func (v *Server) silent(ctx context.Context) (rootsmgr.View, error) {
 	roots := v.o.Host.Roots()
 	switch {
@@ -152,9 +153,9 @@ func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
 	return nil
 }
 
-// RootsAfter is RootsBefore for what is known of a child only when it runs: that
-// it has asked for roots. A modern one asks by its result when it needs them: see
-// Rootless. Where there is an error the lease was released.
+// RootsAfter checks once more when the child runs, because only then is it known
+// whether it has asked for roots. A child of the same era asks by its result when it
+// needs them: see Rootless. Where there is an error the lease was released.
 func (c *Client) RootsAfter(lease *children.Lease) error {
 	if !c.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil

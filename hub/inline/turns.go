@@ -29,12 +29,12 @@ const (
 
 var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", TurnTime)
 
-// turns lets calls that bring their own roots into one instance of a child:
-// those with the same roots together, those with others after them. Who
-// waits is let in in the order of arrival, but for this: with the first one that
-// has its turn come all others that bring the same. Nobody who arrives later is
-// let in before that, so a call waits for no more turns than there were calls
-// before it. What the instance is served belongs to whoever has the turn.
+// turns lets calls that bring their own roots into one instance of a child: those
+// with the same roots together, those with others after them. Calls that wait are
+// let in in the order of arrival; with the first one come all others that bring the
+// same roots. A call that arrives later is let in no sooner, so a call waits for no
+// more turns than there were calls before it. Whoever has the turn says which roots
+// the instance is served.
 type turns struct {
 	most int // that may wait
 
