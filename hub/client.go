@@ -29,13 +29,16 @@ type peer interface {
 // A mainPeer is the peer of what belongs to no request of the client.
 type mainPeer interface {
 	peer
-	Serving() int // requests of the client under way
+	Serving() int                    // requests of the client under way
+	Connected() bool                 // the client takes what belongs to no request now
+	Ready(ctx context.Context) error // waits until the client can be asked
 }
 
-// A way is the peer of one request.
-type way interface {
+// A Reply is what a front gives a request: the client is told and asked on it,
+// before the answer, what belongs to the request.
+type Reply interface {
 	peer
-	// Lend lets the hub's own questions go on this way, where there is no other,
+	// Lend lets the hub's own questions go on this reply, where there is no other way,
 	// until back is called.
 	Lend() (back func())
 	// Reaches reports whether the client can be told anything on it before its
@@ -43,18 +46,18 @@ type way interface {
 	Reaches() bool
 }
 
-// mainWay is the way of a request that has none of its own.
-type mainWay struct{ mainPeer }
+// mainReply is that of a request which has none of its own.
+type mainReply struct{ mainPeer }
 
-func (mainWay) Lend() (back func()) { return func() {} }
-func (mainWay) Reaches() bool       { return true }
+func (mainReply) Lend() (back func()) { return func() {} }
+func (mainReply) Reaches() bool       { return true }
 
 // A client is whoever made one request, as a Call sees it. There are two: a
 // handshakeClient has said once what it can do, and is asked and told at any time;
 // an *inline.Client says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type client interface {
-	way
+	Reply
 	// Era is the word for its era, for reports alone.
 	Era() string
 	// Claims is what the client says of itself.
@@ -134,12 +137,12 @@ func (s *Session) clientOf(ctx context.Context) client {
 
 // speaksOn sets what belongs to no request of the client.
 func (s *Session) speaksOn(main mainPeer) {
-	s.client, s.main = main, &handshakeClient{mainWay{main}, s}
+	s.client, s.main = main, &handshakeClient{mainReply{main}, s}
 }
 
 // A handshakeClient is a client of the era of the handshake.
 type handshakeClient struct {
-	way
+	Reply
 	s *Session
 }
 

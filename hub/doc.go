@@ -7,7 +7,7 @@
 // completion, a subscription, something of an extension. What differs is its target
 // (target_tool.go, target_request.go).
 //
-//  1. The front (stdio.go, http.go) reads a frame; methods.go says for each method
+//  1. The front (stdio.go, [httpfront]) reads a frame; methods.go says for each method
 //     what it is and who serves it, in which era.
 //  2. Lookup, in the session's Catalog: an immutable value behind an atomic pointer,
 //     which may hold what children offered in an earlier run (remember.go). A name

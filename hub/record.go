@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/inline"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -195,7 +196,7 @@ func (s *Session) newRecord(ctx context.Context, cfg *Audit, what subject) audit
 		// A name, which is no argument; and of a call that came to no tool, one
 		// that the client made up.
 		name, _ := jsonrpc.String(r.m.Param("name"))
-		rec.Tool = audit.Redact(shown(name, 200))
+		rec.Tool = redact.Text(shown(name, 200))
 	}
 	if cfg.Arguments {
 		if rec.Arguments = what.args; what.method != "" {

@@ -91,7 +91,7 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	g := &clientOf(t, r.h, r.webClient).s.group
+	g := &onlySession(r.h).group
 	for {
 		got := g.Waiting()
 		if got == n {
@@ -284,7 +284,7 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 // What panics in one call that is recorded leaves no other waiting.
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
-	s := clientOf(t, r.h, r.webClient).s
+	s := onlySession(r.h)
 	tool := s.tools().byName["kid__echo"]
 	var some []*waiter
 	for range 3 {

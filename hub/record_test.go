@@ -18,6 +18,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/redact"
 )
 
 // recorded is a hub whose decisions go to a folder that a test can fill up.
@@ -225,7 +226,7 @@ func TestArgumentsAreRecordedWhereAskedFor(t *testing.T) {
 	r.raw("tools/call", call("kid__echo", `{"text":"a word","token":"hunter2","path":"/etc/passwd"}`))
 	r.raw("prompts/get", `{"name":"kid__greet","arguments":{"password":"hunter2"}}`)
 	for _, d := range r.decisions(t) {
-		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), audit.Redacted) {
+		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), redact.Mark) {
 			t.Errorf("%s", d.Raw)
 		}
 	}

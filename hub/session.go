@@ -128,6 +128,15 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	return s
 }
 
+// asksForRoots has the session ask its client for its roots, which stay under a
+// ceiling where that is not nil.
+func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
+	cfg := &s.hub.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling, settings.Places = ceiling, s.places
+	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
+}
+
 // run serves the session for as long as front does, then lets its children go.
 // A nil front serves until ctx ends: others bring what the client says.
 func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
@@ -194,27 +203,37 @@ func (s *Session) serveRoots(ctx context.Context) {
 		}
 	}
 	for first := true; ; first = false {
-		g := s.hub.inForce()
-		updates := s.roots.Updates()
-		view := s.roots.View()
-		if ctx.Err() != nil {
-			return // what a session knows when it has ended is no change of its roots
-		}
-		s.approvals.Prune(g.rules())
-		asked := s.broughtSoFar()
-		granted, grants := s.approvals.Version()
-		s.serve(g, view, first)
-		s.setServed(g, view.Snapshot.Generation(), asked, granted)
+		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
 		case <-s.turned:
 		case <-s.yielded:
 		case <-grants:
-		case <-g.next:
+		case <-next:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// serveRootsNow serves the roots as they stand. The channels tell when to do so
+// again. It is a function of its own because a session waits without its variables:
+// the stack of an idle session stays small.
+//
+//go:noinline
+func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	g := s.hub.inForce()
+	updates = s.roots.Updates()
+	view := s.roots.View()
+	if ctx.Err() != nil {
+		return // what a session knows when it has ended is no change of its roots
+	}
+	s.approvals.Prune(g.rules())
+	asked := s.broughtSoFar()
+	granted, grants := s.approvals.Version()
+	s.serve(g, view, first)
+	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	return updates, grants, g.next
 }
 
 func (s *Session) setServed(g *generation, generation, brought, granted uint64) {

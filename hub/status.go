@@ -11,8 +11,8 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/inline"
-	"mcphub/internal/audit"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
 )
 
@@ -355,7 +355,7 @@ func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
 }

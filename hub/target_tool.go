@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -57,6 +60,40 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return s.callTool(ctx, m)
 	}
 	return a
+}
+
+// headers are those of a request that repeat parts of it.
+type headers interface {
+	// Fits compares them with the arguments of a call, once it is known which
+	// parameters they repeat. ok false: refusal is the answer.
+	Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool)
+}
+
+type headersKey struct{}
+
+// withHeaders marks the context of a request with its headers.
+func withHeaders(ctx context.Context, h headers) context.Context {
+	return context.WithValue(ctx, headersKey{}, h)
+}
+
+// fitsHeaders compares the arguments of a call with the headers that came with it,
+// if any. A tool that the front knew was compared by that already.
+func fitsHeaders(ctx context.Context, tool *offered, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	h, there := ctx.Value(headersKey{}).(headers)
+	if !there {
+		return jsonrpc.Answer{}, true
+	}
+	return h.Fits(tool.mirrors, args)
+}
+
+// known returns the tool that a call is of, nil where it is none, or the
+// server has not listed it yet.
+func (s *Session) known(m *jsonrpc.Message) *offered {
+	if m.Method != string(mcp.MethodToolsCall) {
+		return nil
+	}
+	name, _ := jsonrpc.String(m.Param("name"))
+	return s.tools().byName[name]
 }
 
 // lookup finds a tool by its name towards the client. A name that may belong

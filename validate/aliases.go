@@ -4,6 +4,7 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
+	"mcphub/validate/policy"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -16,10 +17,23 @@ type (
 	Mode           = declare.Mode     // how far the arguments of a child are searched
 	ArgRule        = declare.ArgRule  // what hub.json says about one argument
 	Finding        = detect.Finding   // one string, or part of one, that was taken for a path
+	Decision       = policy.Decision  // what becomes of a call
+	Policy         = policy.Policy    // what is decided otherwise than by the boundary
+	Rule           = policy.Rule      // one rule of a policy
+	PathRule       = policy.PathRule  // what a rule asks of a path
+	RoleSet        = policy.RoleSet   // a set of roles
+	Grant          = policy.Grant     // what a human has allowed one child of one session
+	PolicyError    = policy.Error     // what is wrong with one part of a Policy
+	PolicyInfo     = policy.Info      // a policy as it is shown to people
+	RuleInfo       = policy.RuleInfo  // one rule of it
 )
 
-// The roles and modes there are.
+// The decisions, roles and modes there are.
 const (
+	Deny         = policy.Deny
+	Escalate     = policy.Escalate
+	Allow        = policy.Allow
+	AnyRole      = policy.AnyRole
 	RoleNone     = access.None
 	RoleRead     = access.Read
 	RoleWrite    = access.Write
@@ -40,6 +54,9 @@ const (
 
 // ParseRole reads a role as hub.json spells it.
 func ParseRole(s string) (Role, error) { return access.Parse(s) }
+
+// Roles is the set of these roles.
+func Roles(list ...Role) RoleSet { return policy.Roles(list...) }
 
 // ParseMode reads a mode as hub.json spells it.
 func ParseMode(s string) (Mode, error) { return declare.ParseMode(s) }

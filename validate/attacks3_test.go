@@ -153,7 +153,7 @@ func TestGlobBudget(t *testing.T) {
 	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
-	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
+	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}

@@ -51,13 +51,13 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	if len(text) > len(longest) {
 		tail = "/x"
 	}
-	o, known := j.odd[longest+tail]
+	o, known := j.oddRoots[longest+tail]
 	if !known {
 		o = j.newOddRoot(longest, tail)
-		if j.odd == nil {
-			j.odd = map[string]*oddRoot{}
+		if j.oddRoots == nil {
+			j.oddRoots = map[string]*oddRoot{}
 		}
-		j.odd[longest+tail] = o
+		j.oddRoots[longest+tail] = o
 	}
 	return o
 }
@@ -176,7 +176,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 	}
 	texts, free := j.m.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
-		j.absolutes(f, text, func(s spelled) {
+		j.absolutes(f, text, func(s meaning) {
 			place, err := rootsmgr.Resolve(j.m.FS, s.path)
 			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})
@@ -220,18 +220,18 @@ func (j *judge) firstRoot(text string, at int) (dir string) {
 }
 
 // belowRoot yields what a text behind an odd root may mean.
-func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
+func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
 		j.absolute(dir, dir, "", yield)
 		return
 	}
 	texts, all := j.m.Variants(rest)
 	if !all {
-		yield(spelled{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+		yield(meaning{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
-			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+			yield(meaning{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue
 		}
 		if !chars.IsSlash(text[0]) {

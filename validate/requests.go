@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"mcphub/validate/access"
 	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
@@ -83,17 +81,8 @@ func (c *Checker) other(child, name, method string) (*Tool, error) {
 	}
 	t := c.prepare(c.children[child], "", name, true, false)
 	t.args.Traits = names.Traits{Role: access.Read}
-	t.ruling = c.policy.ruling(child, method)
+	t.ruling = c.policy.Ruling(child, method)
 	return t, nil
-}
-
-// quoteJSON writes a text for people to copy.
-func quoteJSON(s string) []byte {
-	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil {
-		return []byte(`""`)
-	}
-	return b
 }
 
 // broadURI judges a whole URI: only schemes that carry a path matter.

@@ -21,8 +21,8 @@ type Rewrite struct {
 	With       []byte // the raw JSON string to put there
 }
 
-// respelled is one string in the spelling that its server needs.
-type respelled struct {
+// replacement is one string in the spelling that its server needs.
+type replacement struct {
 	f     *Judged
 	plain string // the path of a file URI, "" where it is a path already
 	to    string // plain, or the path it was, with the root resolved
@@ -35,7 +35,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
 		return
 	}
-	list, ok := j.respell(s.tool, out)
+	list, ok := j.replacements(s.tool, out)
 	if !ok {
 		out.settle(s.tool, j.w, j.v)
 		return
@@ -80,7 +80,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 }
 
 // texts are the new strings by their pointers.
-func texts(list []respelled) map[string]string {
+func texts(list []replacement) map[string]string {
 	m := make(map[string]string, len(list))
 	for i := range list {
 		m[list[i].f.Pointer] = list[i].to
@@ -88,7 +88,7 @@ func texts(list []respelled) map[string]string {
 	return m
 }
 
-func (r *respelled) why() string {
+func (r *replacement) why() string {
 	switch r.plain {
 	case "":
 		return declare.RewriteResolvedRoot
@@ -99,8 +99,8 @@ func (r *respelled) why() string {
 }
 
 // withoutRoots leaves only what became of file URIs, with their roots as spelled.
-func withoutRoots(list []respelled) []respelled {
-	var rest []respelled
+func withoutRoots(list []replacement) []replacement {
+	var rest []replacement
 	for _, r := range list {
 		if r.plain != "" {
 			r.to = r.plain
@@ -110,15 +110,15 @@ func withoutRoots(list []respelled) []respelled {
 	return rest
 }
 
-// respell looks at every finding; ok is false where one of them now denies.
-func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
+// replacements looks at every finding; ok is false where one of them now denies.
+func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if f.Rewritable.End == 0 {
 			continue
 		}
-		r := respelled{f: f, to: f.Value}
+		r := replacement{f: f, to: f.Value}
 		if f.Form == detect.FormURI {
 			if t.rewrite&declare.PlainPaths == 0 {
 				continue
@@ -183,11 +183,11 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 		rest = rest[1:]
 	}
 	to := root + rest
-	was, err := j.look(text)
+	was, err := j.resolve(text)
 	if err != nil {
 		return ""
 	}
-	is, err := j.look(to)
+	is, err := j.resolve(to)
 	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
 		return ""
 	}
@@ -213,22 +213,22 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 		}
 		return s
 	}
-	if j.spelled == nil {
-		j.spelled = make(map[string]string)
+	if j.givenRoots == nil {
+		j.givenRoots = make(map[string]string)
 		roots := j.v.Snapshot.Roots()
 		for i := range roots {
-			j.spelled[fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[fold(roots[i].Given)] = roots[i].Path
 			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.spelled[fold(roots[i].Path)] = ""
+			j.givenRoots[fold(roots[i].Path)] = ""
 		}
 	}
 	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.spelled[fold(text[:end])]
+		at, ok := j.givenRoots[fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""
@@ -241,9 +241,9 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 
 // asSent judges the call with these strings in it. What was found inside a string that changes is found anew, by the
 // rules that made it a path.
-func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
+func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 	out := &Verdict{Rule: RuleUnjudged}
-	changed := make(map[int32]*respelled, len(list))
+	changed := make(map[int32]*replacement, len(list))
 	dirs := texts(list)
 	for i := range list {
 		changed[list[i].f.Node] = &list[i]
@@ -268,7 +268,7 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out

@@ -9,6 +9,7 @@ import (
 	"mcphub/validate/declare"
 	"mcphub/validate/detect"
 	"mcphub/validate/names"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -17,7 +18,7 @@ type Tool struct {
 	name    string
 	child   *child
 	profile *declare.Profile
-	ruling  *ruling
+	ruling  *policy.Ruling
 	rewrite declare.Rewriting
 	first   bool // relative paths start in the first directory that the server is served
 	args    detect.Tool
@@ -45,7 +46,7 @@ type definition struct {
 }
 
 // Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
-// it. An error means that the tool must not be offered, and says why (V2).
+// it. An error means that the tool must not be offered, and says why.
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
@@ -67,7 +68,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.ruling(ch.Name, name)}
+	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil}
 	byName := t.profile == nil
 	t.first = !byName && t.profile.First // a claim of the server's own would take readings away
@@ -86,7 +87,7 @@ func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
 	t := strictjson.New(depth + 4)
 	defer t.Free()
-	if err := t.Walk(def, -1, 0, strictjson.Lenient...); err != nil {
+	if err := t.Walk(def, -1, 0, strictjson.Tolerated...); err != nil {
 		return d, err
 	}
 	if t.Nodes[0].Kind != strictjson.Object {

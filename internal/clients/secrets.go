@@ -3,8 +3,8 @@ package clients
 import (
 	"strings"
 
-	"mcphub/internal/audit"
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/redact"
 )
 
 // Secrets keeps secrets by name, out of any configuration.
@@ -46,7 +46,7 @@ func moveSecrets(server string, entry edit.Table, secrets Secrets) (out edit.Tab
 		}
 		with := make(edit.Table, len(t))
 		for i, m := range t {
-			if s, ok := m.Value.(string); ok && (audit.SecretKey(m.Name) || audit.Redact(s) != s) {
+			if s, ok := m.Value.(string); ok && (redact.SecretKey(m.Name) || redact.Text(s) != s) {
 				m.Value = swap(box+"."+m.Name, m.Name, s)
 			}
 			with[i] = m
@@ -56,7 +56,7 @@ func moveSecrets(server string, entry edit.Table, secrets Secrets) (out edit.Tab
 	if args, ok := entry.Get("args").([]any); ok {
 		out = out.With("args", moveArgs(args, swap))
 	}
-	if url, ok := entry.Get("url").(string); ok && audit.Redact(url) != url && !strings.Contains(url, "${") {
+	if url, ok := entry.Get("url").(string); ok && redact.Text(url) != url && !strings.Contains(url, "${") {
 		plain = append(plain, "url") // a reference cannot stand for an address
 	}
 	return out, moved, plain, err
@@ -67,7 +67,7 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 	for i, a := range args {
 		texts[i], _ = a.(string)
 	}
-	clean := audit.RedactArgs(texts, nil)
+	clean := redact.Args(texts, nil)
 	out := make([]any, len(args))
 	for i, a := range args {
 		out[i] = a

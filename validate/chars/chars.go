@@ -75,7 +75,7 @@ func Ansi(s string) string {
 }
 
 // IsEdge reports what a child may trim off a value before it uses it: blanks of every kind, zero-width characters, quotes
-// and angle brackets (V5).
+// and angle brackets.
 func IsEdge(r rune) bool {
 	switch r {
 	case '"', '\'', '`', '<', '>', '\u00a0', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u2028', '\u2029', '\u0085',

@@ -123,7 +123,7 @@ func (d *detector) object(id int32, p place) error {
 	t := d.t
 	var twinErr error
 	t.Twins(id, func(a, b int32) bool {
-		twinErr = d.judgeTwins(a, b, p)
+		twinErr = d.checkTwins(a, b, p)
 		return twinErr == nil
 	})
 	if twinErr != nil {
@@ -186,7 +186,7 @@ func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 	return path && d.tool.Mode == declare.ModeStrict
 }
 
-// segments judges a path given as a list of its components: ["src", "main.go"].
+// segments searches a path given as a list of its components: ["src", "main.go"].
 func (d *detector) segments(id int32, p place) {
 	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
@@ -210,11 +210,11 @@ func (d *detector) segments(id int32, p place) {
 	}
 }
 
-// judgeTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
+// checkTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
 // the tool or a declaration names and the other is not: such a child reads whichever comes last, a strict one reads the
-// declared one, and only one of them was judged as what it is. Names of which neither is declared (environment
-// variables, headers, files) are judged like any other.
-func (d *detector) judgeTwins(a, b int32, p place) error {
+// declared one, and only one of them was searched as what it is. Names of which neither is declared (environment
+// variables, headers, files) are searched like any other.
+func (d *detector) checkTwins(a, b int32, p place) error {
 	declared := func(id int32) bool {
 		return d.tool.schema.HintsAt(d.t, id).Declared || p.at.Names(d.t.Name(id))
 	}
@@ -242,7 +242,7 @@ func (d *detector) classOf(id int32) names.Class {
 	if class != names.Other && class != names.Content && class != names.Query {
 		return class
 	}
-	// A child that ignores case reads pAth as path: it is judged as such, never exempted as such.
+	// A child that ignores case reads pAth as path: it is searched as such, never exempted as such.
 	folded := chars.FoldName(name)
 	switch declared := d.tool.folded[folded]; declared {
 	case names.Other, names.Content, names.Query, names.Edit:
@@ -255,7 +255,7 @@ func (d *detector) classOf(id int32) names.Class {
 	return class
 }
 
-// member judges a member name.
+// member searches a member name.
 func (d *detector) member(id int32, p place, own *declare.Rule) {
 	inner, _ := d.t.RawName(id)
 	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
@@ -289,7 +289,7 @@ func (d *detector) member(id int32, p place, own *declare.Rule) {
 	d.broad(id, name, q, true)
 }
 
-// mayBePath is a cheap look at raw bytes: no string without one of these can be a path of rule 2.
+// mayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
 func mayBePath(raw []byte) bool {
 	if trimmed := bytes.TrimLeft(raw, " \"'"); len(trimmed) > 2 && trimmed[0] == '-' {
 		return true
@@ -363,7 +363,7 @@ func looksNested(raw []byte) bool {
 // isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
 func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
 
-// value judges one string by what governs it.
+// value searches one string by what governs it.
 func (d *detector) value(id int32, s string, p place) {
 	if r := p.rule; r != nil {
 		if r.Role != access.None {
@@ -442,7 +442,7 @@ func isFlagged(s string) bool {
 }
 
 // isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
-// list unless no line of them could be a path by rule 2.
+// list unless no line of them could be a path by itself.
 func (d *detector) isSourceCode(key int32, s string) bool {
 	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
 		return false

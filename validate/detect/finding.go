@@ -17,11 +17,11 @@ import (
 const (
 	HowDeclared = declare.ByOperator // in hub.json
 	HowProfile  = declare.ByProfile  // the built-in profile of the server
-	HowKey      = "key"              // the name of the argument (rule 1)
+	HowKey      = "key"              // the name of the argument
 	HowDefault  = "default"          // the schema's default for an argument that is absent
-	HowHeader   = "header"           // the header of a patch (rule 5)
+	HowHeader   = "header"           // the header of a patch
 	HowMember   = "member"           // a member name below a path-like key, or one that is a path itself
-	HowAbsolute = "absolute"         // rule 2
+	HowAbsolute = "absolute"         // from the root
 	HowHome     = "home"             // ~, ~user, $HOME
 	HowDrive    = "drive"            // C:\x
 	HowUNC      = "unc"              // \\host\share
@@ -30,11 +30,11 @@ const (
 	HowScheme   = "scheme"           // sqlite:, unix:, jar:, vscode://file ...
 	HowTail     = "tail"             // after "=", "@", a ref's colon or a short flag
 	HowList     = "list"             // one part of a joined list
-	HowShell    = "shell"            // a word of a shell string (rule 4)
-	HowLiteral  = "literal"          // a word inside a longer string (rule 8)
-	HowLink     = "link"             // a relative name that a symlink leads out (rule 2)
-	HowURI      = "uri"              // the URI of a resource (V7)
-	HowResource = "resource"         // a URI of a scheme that has prefixes (R16)
+	HowShell    = "shell"            // a word of a shell string
+	HowLiteral  = "literal"          // a word inside a longer string
+	HowLink     = "link"             // a relative name that a symlink leads out
+	HowURI      = "uri"              // the URI of a resource
+	HowResource = "resource"         // a URI of a scheme that has prefixes
 )
 
 // Finding is one string, or part of one, that was taken for a path.
@@ -73,7 +73,7 @@ const (
 	FormPath    form = iota
 	FormURI          // a file: URI
 	FormWord         // a word: counts only where it leads outside and exists or could be created
-	FormLiteral      // a word of a longer string: counts only where it names something outside (rule 8)
+	FormLiteral      // a word of a longer string: counts only where it names something outside
 	FormText         // a file: URI in a longer string: likewise, and one component is enough
 	formLink         // a relative name: counts only where a symlink leads it outside
 	FormName         // a name without a slash: counts only where it is such a symlink itself
@@ -93,7 +93,7 @@ func (f *Finding) Does() string {
 	return f.Role.String()
 }
 
-// Conditional reports whether the finding counts only under a condition that Judge looks up.
+// Conditional reports whether the finding counts only under a condition that the judge looks up.
 func (f *Finding) Conditional() bool { return f.Form >= FormWord }
 
 // Relative reports a finding that counts only for the symlink on its way.

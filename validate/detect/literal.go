@@ -12,8 +12,8 @@ import (
 	"mcphub/validate/uri"
 )
 
-// This file is rule 8: paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
-// is kept wherever it may begin in one of them, and counts where it names something outside, which Judge finds out.
+// This file finds paths inside longer strings of any language. No statement, verb or dialect is recognised. A word
+// is kept wherever it may begin in one of them, and counts where it names something outside, which the judge finds out.
 
 // literals keeps the words of a text, as it stands and with its escapes read.
 func (d *detector) literals(id int32, s string, p place) {
@@ -290,7 +290,7 @@ func (d *detector) signs(id int32, s string, p place) {
 	}
 }
 
-// literal keeps one word for Judge: it has two components or more, and is absolute, from a home folder or climbing, a URI
+// literal keeps one word for the judge: it has two components or more, and is absolute, from a home folder or climbing, a URI
 // that carries a path, or a relative name that a link may lead out. weak lets it count only where it is there.
 func (d *detector) literal(id int32, v string, p place, weak bool) {
 	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {

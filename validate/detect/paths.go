@@ -14,7 +14,7 @@ import (
 	"mcphub/validate/uri"
 )
 
-// asPath is rule 1: the string is a path, and so is every part of a joined list that is absolute, home or climbing.
+// asPath keeps a string that is a path, and every part of a joined list that is absolute, home or climbing.
 func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
 	trimmed := chars.TrimEdges(s)
 	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
@@ -142,7 +142,7 @@ func (d *detector) partLinks(id int32, s string, p place, member bool, separator
 	}
 }
 
-// positions judges what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
+// positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
 // bare lets names without a slash count.
 func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 	v := chars.TrimEdges(s)
@@ -165,7 +165,7 @@ func (d *detector) positions(id int32, s string, p place, member, bare bool) {
 	}
 }
 
-// name keeps a relative name, with or without a slash, for Judge.
+// name keeps a relative name, with or without a slash, for the judge.
 func (d *detector) name(id int32, s string, p place, member bool) {
 	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
 	switch {
@@ -182,10 +182,10 @@ func (d *detector) name(id int32, s string, p place, member bool) {
 // evidence decides whether one part or tail is a path, and says why.
 type evidence func(v string) (how string, ok bool)
 
-// plainly is the evidence of rule 1: absolute, home or climbing, whether or not it exists.
+// plainly is the evidence where the string is a path already: absolute, home or climbing, whether or not it exists.
 func (d *detector) plainly(v string) (string, bool) { return d.look(v, false) }
 
-// broadly is the evidence of rule 2, exemption of rule 3 included.
+// broadly is the evidence where nothing but the string speaks for a path: one from the root has to begin with what is there.
 func (d *detector) broadly(v string) (string, bool) { return d.look(v, true) }
 
 func (d *detector) look(v string, exempt bool) (string, bool) {
@@ -232,7 +232,7 @@ func (d *detector) variable(v string) (string, bool) {
 		return "", false
 	}
 	if rest := v[n:]; name == "PWD" && (rest == "" || chars.IsSlash(rest[0])) {
-		return HowHome, true // the child's; Judge knows it
+		return HowHome, true // the child's; the judge knows it
 	}
 	if !d.work.Spend(machine.DollarWork(v)) {
 		return "", false
@@ -248,7 +248,7 @@ func (d *detector) variable(v string) (string, bool) {
 	return "", false
 }
 
-// broad is rule 2.
+// broad looks at a string under a name that says nothing.
 func (d *detector) broad(id int32, s string, p place, member bool) {
 	before := len(d.findings)
 	kind, texts := uri.Read(s)
@@ -313,7 +313,7 @@ func isText(v string) bool {
 	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
 }
 
-// cutAtNUL judges what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
+// cutAtNUL searches what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
 // so is the whole, and that cannot be resolved.
 func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
 	before := len(d.findings)
@@ -337,7 +337,7 @@ func (d *detector) onlyRelative(from int) bool {
 	return true
 }
 
-// broadList reads a joined list under a key that says nothing: a part must be a path by rule 2. A text with blanks is
+// broadList reads a joined list under a key that says nothing: a part must be a path by itself. A text with blanks is
 // read by its words.
 func (d *detector) broadList(id int32, s string, p place, member bool) {
 	if chars.HasBlank(s) {
@@ -349,7 +349,7 @@ func (d *detector) broadList(id int32, s string, p place, member bool) {
 	}
 }
 
-// parts judges the parts of a joined list; blanks always separate.
+// parts searches the parts of a joined list; blanks always separate.
 func (d *detector) parts(id int32, s string, p place, member bool, separators string, is evidence) {
 	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
 	if strings.IndexFunc(s, cut) < 0 {
@@ -371,7 +371,7 @@ func (d *detector) parts(id int32, s string, p place, member bool, separators st
 	}
 }
 
-// link keeps a relative name for Judge, which looks whether a symlink leads it out.
+// link keeps a relative name for the judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p place, member bool) {
 	v := chars.TrimEdges(s)
 	if len(v) > chars.MaxPath {

@@ -11,9 +11,9 @@ import (
 	"mcphub/validate/uri"
 )
 
-// This file is rule 5: what free text holds that is a path all the same.
+// This file finds what free text holds that is a path all the same.
 
-// prose judges a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
+// prose searches a string that is free text: a whole value that is a file: URI, "@" and a path where nothing else of the
 // call is one, and the headers of a patch.
 func (d *detector) prose(id int32, s string, p place) {
 	v := chars.TrimEdges(s)
@@ -122,7 +122,7 @@ func mayBePatch(s string) bool {
 	return false
 }
 
-// patch judges the paths in the headers of a patch. Lines that the count of a hunk covers are its body.
+// patch searches the paths in the headers of a patch. Lines that the count of a hunk covers are its body.
 func (d *detector) patch(id int32, s string, p place) {
 	before, after := 0, 0 // lines of the hunk that are still to come
 	held := ""            // a line that is a header where the next one is

@@ -76,7 +76,7 @@ func (d *detector) found() (Result, error) {
 }
 
 // URI searches the URI of a resource. templates are the child's own URI templates: where the URI is made from one, its
-// variables are judged like arguments, and file://local/{path} means the variable, not a host called local. A URI that is
+// variables are searched like arguments, and file://local/{path} means the variable, not a host called local. A URI that is
 // malformed is a *strictjson.Error.
 func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err error) {
 	local := true

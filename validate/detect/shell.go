@@ -60,7 +60,7 @@ func (d *detector) fed(id int32, s string) string {
 // inputWords name what a command reads.
 var inputWords = map[string]bool{"stdin": true, "input": true}
 
-// commands judges the words of a shell string.
+// commands searches the words of a shell string.
 func (d *detector) commands(id int32, s string, p place) {
 	r := shell.Read(s, d.s.Depth, d.work)
 	if r.Fault != "" {
@@ -87,7 +87,7 @@ func (d *detector) refuse(id int32, why string) {
 	}
 }
 
-// item judges one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
+// item searches one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
 func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 	u := item.Use
 	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
@@ -123,7 +123,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
 	}
 }
 
-// wordPieces judges what other programs may read out of a word.
+// wordPieces searches what other programs may read out of a word.
 func (d *detector) wordPieces(id int32, s string, p place) {
 	if kind, _ := uri.Read(s); kind == uri.Other {
 		return
@@ -138,7 +138,7 @@ func (d *detector) wordPieces(id int32, s string, p place) {
 	})
 }
 
-// words judges the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
+// words searches the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
 // divides, and begins a pattern.
 func (d *detector) words(id int32, s string, code bool, p place) {
 	if code {
@@ -162,7 +162,7 @@ func (d *detector) words(id int32, s string, code bool, p place) {
 	}
 }
 
-// named judges the files that a program in another language names.
+// named searches the files that a program in another language names.
 func (d *detector) named(id int32, s string, u shell.Use, p place) {
 	switch {
 	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
@@ -172,7 +172,7 @@ func (d *detector) named(id int32, s string, u shell.Use, p place) {
 	}
 }
 
-// sedFiles judges what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
+// sedFiles searches what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
 func (d *detector) sedFiles(id int32, s string, p place) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n")
@@ -197,7 +197,7 @@ func (d *detector) sedFiles(id int32, s string, p place) {
 // sedRuns is the end of s/x/y/e, which runs what it has made.
 var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
-// assignment judges NAME=VALUE where the name says what the value is; it reports whether that was all.
+// assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p place) bool {
 	name, value, ok := strings.Cut(s, "=")
 	switch {
@@ -217,7 +217,7 @@ func (d *detector) assignment(id int32, s string, p place) bool {
 	return false
 }
 
-// word keeps one word of a shell string as a candidate: Judge decides whether it exists, and where it leads.
+// word keeps one word of a shell string as a candidate: the judge decides whether it exists, and where it leads.
 func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
 	written := at == shell.Written
 	if len(w) > MaxRaw {
@@ -326,7 +326,7 @@ func (d *detector) isProgramWord(w string, at shell.Position) bool {
 	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.m.IsCommand(w)
 }
 
-// bareWord judges a word as it is where its variables hold the working directory, or nothing.
+// bareWord searches a word as it is where its variables hold the working directory, or nothing.
 func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
 	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+machine.DollarWork(w)) {
 		return
@@ -350,7 +350,7 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how 
 	}
 }
 
-// urlWord judges a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
+// urlWord searches a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
 // is called "https:".
 func (d *detector) urlWord(id int32, w string, p place, how string) {
 	if len(w) > MaxRaw {
@@ -363,7 +363,7 @@ func (d *detector) urlWord(id int32, w string, p place, how string) {
 	d.urlLink(id, w, p, false)
 }
 
-// longWord judges a word that the kernel would not open as it stands, but a child that cleans it first would.
+// longWord searches a word that the kernel would not open as it stands, but a child that cleans it first would.
 func (d *detector) longWord(id int32, w string, p place, how string) {
 	if chars.HasBlank(w) {
 		return // a text; its words are looked at by themselves

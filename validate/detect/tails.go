@@ -10,7 +10,7 @@ import (
 	"mcphub/validate/uri"
 )
 
-// tails judges what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
+// tails searches what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
 // its word.
 func (d *detector) tails(id int32, s string, p place, member bool) {
 	inURL, word, end := false, 0, 0
@@ -96,7 +96,7 @@ func bundle(s string) int {
 var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
 
 // glued keeps an absolute path behind an option that nobody knows (--outputdir/etc/x, -output/etc/passwd) or behind one
-// of gluedLetters, for Judge: it counts where it exists, or could be made, and the text is not rather a relative path.
+// of gluedLetters, for the judge: it counts where it exists, or could be made, and the text is not rather a relative path.
 func (d *detector) glued(id int32, w string, p place, how string, member bool) {
 	i := strings.IndexByte(w, '/')
 	if i < 1 || len(w) > MaxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
@@ -132,7 +132,7 @@ func isOption(s string) bool {
 	}) < 0
 }
 
-// pathspec judges a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
+// pathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
 func (d *detector) pathspec(id int32, s string, p place, member bool) {
 	v := chars.TrimEdges(s)
 	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
@@ -167,7 +167,7 @@ var tailEnds = func() (ends [256]bool) {
 	return ends
 }()
 
-// tail judges one of them.
+// tail searches one of them.
 func (d *detector) tail(id int32, s string, p place, member bool) {
 	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
@@ -199,7 +199,7 @@ func (d *detector) tail(id int32, s string, p place, member bool) {
 	}
 }
 
-// patterns judges what a value stands for as a glob: its alternatives, written out.
+// patterns searches what a value stands for as a glob: its alternatives, written out.
 func (d *detector) patterns(id int32, s string, p place, member bool) {
 	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
 		return

@@ -106,7 +106,7 @@ func (t *Tool) compile(doc any) error {
 	return nil
 }
 
-// A server takes the default of its schema for an argument that is absent, so a default that is a path is judged like
+// A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like
 // one that was sent.
 
 // takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.

@@ -9,12 +9,12 @@ import (
 	"mcphub/validate/uri"
 )
 
-// A server without templates slices the URI that it is handed by hand. So what follows the scheme is judged as what such a
+// A server without templates slices the URI that it is handed by hand. So what follows the scheme is searched as what such a
 // server would open.
 
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
-// sliced judges what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
+// sliced searches what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
 // every slice counts only where something is there. The schemes of the web count only where the child itself says by a
 // template that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
@@ -49,7 +49,7 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 	}
 }
 
-// slice judges one path that a URI may hold, and what stands before its last components.
+// slice searches one path that a URI may hold, and what stands before its last components.
 func (d *detector) slice(id int32, s string, p place) {
 	for range maxEnds {
 		if s == "" {
@@ -90,7 +90,7 @@ func (d *detector) broadURI(id int32, text string) {
 	}
 }
 
-// uris judges every file: URI in a string, and nothing else.
+// uris searches every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p place, member bool) {
 	form := FormText
 	if kind, texts := uri.Read(s); kind == uri.File {

@@ -11,7 +11,7 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// vector judges one element of args, argv or flags, or such an argument given as one string.
+// vector searches one element of args, argv or flags, or such an argument given as one string.
 func (d *detector) vector(id int32, s string, p place) {
 	if u, ok := d.inVector(id, p); ok {
 		d.element(id, s, u, p)
@@ -93,7 +93,7 @@ var operators = chars.WordSet("; & && | || > >> < 2> &>")
 // severalWords are keys of several shell strings.
 var severalWords = chars.WordSet("commands cmds scripts lines")
 
-// element judges a word of a command line that is given as an array.
+// element searches a word of a command line that is given as an array.
 func (d *detector) element(id int32, s string, u shell.Use, p place) {
 	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
 		if d.argv.Here {
