@@ -60,10 +60,10 @@ type Client struct {
 	unsure  bool           // likewise: what looks like a path may be none
 	// provisional, likewise: it was judged as if nothing were open
 	provisional bool
-	held        int // bytes while suspended; set before that
-	cancel      func(cause error)
-	done        chan jsonrpc.Answer // of the work; capacity 1
-	asked       chan struct{}       // there are questions; capacity 1
+	held        int                  // bytes while suspended; set before that
+	end         jsonrpc.Cancellation // of the work
+	done        chan jsonrpc.Answer  // of the work; capacity 1
+	asked       chan struct{}        // there are questions; capacity 1
 
 	mu    sync.Mutex
 	state clientState
@@ -302,7 +302,7 @@ func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
 			}
 		case <-ctx.Done():
 			c.leave()
-			c.cancel(context.Cause(ctx))
+			c.end.End(context.Cause(ctx))
 			discard(<-c.done)
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
 		}
@@ -356,7 +356,7 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 		err = c.v.calls.suspend(id, c)
 	}
 	if err != nil {
-		c.cancel(err)
+		c.end.End(err)
 		discard(<-c.done)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
 	}
@@ -421,7 +421,7 @@ func (c *Client) subjectNow() []byte {
 // abandon ends the work for a client that does not come again. The child is told
 // by the end of its call; what it answered is nobody's.
 func (c *Client) abandon(cause error) {
-	c.cancel(cause)
+	c.end.End(cause)
 	c.mu.Lock()
 	c.state.left = true
 	c.mu.Unlock()

@@ -151,7 +151,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 	view := host.Roots().InlineOnce(page)
 	view.Client = c.Claims().Name
 	if err := judge(view); err != nil {
-		c.cancel(err)
+		c.end.End(err)
 		return err
 	}
 	if c.v.o.Stateless {
@@ -171,7 +171,7 @@ func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.Vie
 		if err := c.enter(ctx, gate, set); err != nil {
 			err = &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
 			if had {
-				c.cancel(err)
+				c.end.End(err)
 			}
 			return err
 		}

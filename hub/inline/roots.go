@@ -115,7 +115,7 @@ func (c *Client) wantRoots() error {
 	c.mu.Lock()
 	c.state.roots = true
 	c.mu.Unlock()
-	c.cancel(ErrRootsFirst)
+	c.end.End(ErrRootsFirst)
 	return ErrRootsFirst
 }
 

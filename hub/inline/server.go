@@ -105,13 +105,12 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	c := v.Client(r.Meta, r.Out)
-	end := &jsonrpc.Cancellation{Base: ctx}
-	c.request, c.asks, c.token, c.cancel = request, r.Asks, slices.Clone(r.Meta.Token), end.End
+	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.asks {
-		defer end.Free()
-		return c.finish(work(c, end, request))
+		defer c.end.Free()
+		return c.finish(work(c, &c.end, request))
 	}
-	end.Base = context.WithoutCancel(ctx)
+	c.end.Base = context.WithoutCancel(ctx)
 	c.done, c.asked = make(chan jsonrpc.Answer, 1), make(chan struct{}, 1)
 	responses := r.Message.Param(MemberResponses)
 	if responses != nil && !jsonrpc.IsObject(responses) {
@@ -134,8 +133,8 @@ func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		}
 	}
 	if !c.start(func() jsonrpc.Answer {
-		defer end.Free()
-		return work(c, end, request)
+		defer c.end.Free()
+		return work(c, &c.end, request)
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
 	}

@@ -271,7 +271,7 @@ func (l *calls) close() {
 	}
 	l.mu.Unlock()
 	for c := range working {
-		c.cancel(errClosed)
+		c.end.End(errClosed)
 	}
 	for _, c := range held {
 		c.abandon(errClosed)

@@ -78,7 +78,7 @@ func TestCallsDoAllWork(t *testing.T) {
 		var mu sync.Mutex
 		taken, done := 0, 0
 		start := func(wait <-chan struct{}) bool {
-			return l.start(&Client{cancel: func(error) {}}, func() {
+			return l.start(&Client{}, func() {
 				if wait != nil {
 					<-wait
 				}
@@ -155,8 +155,9 @@ func TestAnAbandonedAnswerIsReleased(t *testing.T) {
 	for name, first := range map[string]string{"answered, then abandoned": "answer", "abandoned, then answered": "abandon", "at once": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				c := &Client{cancel: cancel, done: make(chan jsonrpc.Answer, 1)}
+				c := &Client{done: make(chan jsonrpc.Answer, 1)}
+				ctx := c.end.Context()
+				defer c.end.Free()
 				var released atomic.Int32
 				answer := func() {
 					c.deliver(jsonrpc.Answer{Result: []byte(`{}`), Release: func() { released.Add(1) }})
