@@ -12,7 +12,9 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
+	"mcphub/hub/inline"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -104,7 +106,7 @@ type Hub struct {
 	own        []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
-	parked     atomic.Int64      // requests that wait for their clients, of all sessions
+	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   inflight.Progress
 	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
@@ -199,3 +201,41 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 		s.childChanged(st, offer)
 	}
 }
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s := h.owner(k); s != nil {
+		level := s.heard().String()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+	}
+	var most declaration.Level
+	for _, s := range h.holding(k) {
+		most = most.MoreVerbose(s.heard())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// owner returns the session that an instance belongs to alone; nil for a shared
+// one, and once the session has ended.
+func (h *Hub) owner(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[k.Instance]
+}
+
+// holding returns the sessions that an instance serves.
+func (h *Hub) holding(k children.Key) []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Session, 0, len(h.holders[k]))
+	for s := range h.holders[k] {
+		all = append(all, s)
+	}
+	return all
+}
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

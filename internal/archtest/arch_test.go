@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"children/spec":         {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr"},
 	"children/run":          {"children/handshake", "children/health", "children/launch", "children/link", "children/modern", "children/offers", "children/served", "children/spec", "internal/jsonrpc"},
 	"children":              {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "rootsmgr"},
-	"hub":                   {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record"},
+	"hub":                   {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "internal/redact", "hub/approval", "hub/inflight", "hub/subscribe", "hub/tasks", "internal/worker", "hub/httpfront", "hub/catalog", "hub/record", "hub/declaration", "hub/inline"},
 	"internal/admin":        {"hub", "internal/proctree", "hub/approval"},
 	"internal/setup":        {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "hub/approval", "hub/catalog"},
 	"hub/approval":          {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
@@ -72,6 +72,8 @@ var allowed = map[string][]string{
 	"hub/httpfront":         {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/catalog":           {"children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/record":            {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
+	"hub/declaration":       {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
+	"hub/inline":            {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
 }
 
 // fenced lists packages from outside that only some rooms may import, and why.

@@ -1,18 +1,15 @@
 package hub
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/internal/jsonrpc"
+	"mcphub/hub/inline"
 )
 
 // A call that waits for its client, and has the turn of a child, gives way to one with other roots after a while, and its
@@ -49,11 +46,11 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		if msg, bad := waits.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other)); bad {
 			t.Errorf("with other roots: %s", msg)
 		}
-		if took := time.Since(began); took < givesWayAfter || took > givesWayAfter+5*time.Second {
+		if took := time.Since(began); took < inline.GivesWayAfter || took > inline.GivesWayAfter+5*time.Second {
 			t.Errorf("it has waited %s", took)
 		}
 		synctest.Wait()
-		if n := h.parked.Load(); n != 0 {
+		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d are parked", n)
 		}
 		if got := w.modern("").noticed("kid"); strings.Count(got, "notifications/cancelled") != 1 || !strings.Contains(got, "other roots") {
@@ -65,7 +62,7 @@ func TestParkedCallsGiveWay(t *testing.T) {
 			t.Errorf("another call with its state: %s%s", m.Result, m.Error)
 		}
 		m, _ := holder.outcome(holder.once("tools/call", retry), nil)
-		if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.keys[0] != rootsKey {
+		if a, ok := askedBy(string(m.Result)); !ok || len(a.keys) != 1 || a.keys[0] != inline.RootsKey {
 			t.Fatalf("anew: %s%s", m.Result, m.Error)
 		}
 		if again, _ := holder.outcome(holder.once("tools/call", retry), nil); codeOf(again) != -32602 {
@@ -78,91 +75,6 @@ func TestParkedCallsGiveWay(t *testing.T) {
 		}
 		if !strings.Contains(string(m.Result), `"accept"`) {
 			t.Errorf("in the end: %s%s", m.Result, m.Error)
-		}
-	})
-}
-
-// Beyond the bound the oldest that gave way is forgotten: its retry is refused.
-func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
-	l := &lot{}
-	for i := range mostParked + 5 {
-		l.mu.Lock()
-		l.lapse(fmt.Sprint(i))
-		l.mu.Unlock()
-	}
-	if len(l.lapsed) != mostParked || l.anew("4") || !l.anew("5") || l.anew("5") {
-		t.Errorf("%q", l.lapsed)
-	}
-}
-
-// What the work of a parley ends with is let go of when its client does not come again, whichever comes first.
-func TestAnAbandonedAnswerIsReleased(t *testing.T) {
-	for name, first := range map[string]string{"answered, then abandoned": "answer", "abandoned, then answered": "abandon", "at once": ""} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				p := &parley{cancel: cancel, done: make(chan jsonrpc.Answer, 1)}
-				var released atomic.Int32
-				answer := func() { p.deliver(jsonrpc.Answer{Result: []byte(`{}`), Release: func() { released.Add(1) }}) }
-				abandon := func() { p.abandon(errAbandoned) }
-				switch first {
-				case "answer":
-					answer()
-					abandon()
-				case "abandon":
-					abandon()
-					answer()
-				default:
-					go answer()
-					go abandon()
-				}
-				synctest.Wait()
-				if n := released.Load(); n != 1 || !errors.Is(context.Cause(ctx), errAbandoned) || len(p.done) != 0 {
-					t.Errorf("released %d times, %v", n, context.Cause(ctx))
-				}
-			})
-		})
-	}
-}
-
-func onlySession(h *Hub) (s *Session) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s = range h.sessions {
-	}
-	return s
-}
-
-// A parked request that is taken or given up leaves no timer behind, which would hold it for ten minutes more.
-func TestParkedRequestsLeaveNoTimer(t *testing.T) {
-	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
-		c, _ := enterModern(t, h, askCaps)
-		params := asking("kid", methodElicit, someForm)
-		var spots []*spot
-		note := func() {
-			s := onlySession(h)
-			s.modern.lot.mu.Lock()
-			defer s.modern.lot.mu.Unlock()
-			for _, spot := range s.modern.lot.parked {
-				spots = append(spots, spot)
-			}
-		}
-		a := c.mustAsk("tools/call", params)
-		note()
-		c.raw("tools/call", a.retry(params, map[string]string{a.keys[0]: accepted}))
-		for i := range mostParked + 1 {
-			c.mustAsk("tools/call", asking("kid", methodElicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
-			if i == 0 {
-				note() // the oldest, which is given up
-			}
-		}
-		if len(spots) != 2 {
-			t.Fatalf("%d spots", len(spots))
-		}
-		for i, spot := range spots {
-			if spot.expire.Stop() {
-				t.Errorf("%d: its timer still ran", i)
-			}
 		}
 	})
 }

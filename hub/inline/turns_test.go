@@ -1,4 +1,4 @@
-package hub
+package inline
 
 import (
 	"context"
@@ -185,4 +185,28 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 		}
 		gate.leave()
 	})
+}
+
+// A turn can be made one for other roots while nobody else has it.
+func TestTurnsChange(t *testing.T) {
+	g := newTurns(10)
+	ctx := t.Context()
+	if err := g.enter(ctx, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := g.arrive("b")
+	if !g.change("b") || !b.in {
+		t.Error("alone, it is to become one of b, and to let others of b in")
+	}
+	if g.change("c") {
+		t.Error("changed under another")
+	}
+	g.leave()
+	if !g.change("c") {
+		t.Error("alone again, it is to change")
+	}
+	g.leave()
+	if err := g.enter(ctx, "d", nil); err != nil {
+		t.Error(err)
+	}
 }

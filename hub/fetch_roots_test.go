@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -56,7 +57,7 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 		if len(a.keys) != 1 || a.methods[a.keys[0]] != "roots/list" || a.params[a.keys[0]] != "{}" {
 			t.Fatalf("asked %+v", a)
 		}
-		if e := c.refused("tools/call", a.retry(lazily, map[string]string{a.keys[0]: `{"roots":7}`})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, rootsKey) {
+		if e := c.refused("tools/call", a.retry(lazily, map[string]string{a.keys[0]: `{"roots":7}`})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, inline.RootsKey) {
 			t.Errorf("no roots: %v", e)
 		}
 		if b := c.mustAsk("tools/call", a.retry(lazily, nil)); b.methods[b.keys[0]] != "roots/list" {
@@ -74,7 +75,7 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 		if now, live := s.count("kid"); now != launched || live != 2 {
 			t.Errorf("%d more were started: a child that has served calls is to stay", now-launched)
 		}
-		if h.parked.Load() != 0 {
+		if h.suspended.Load() != 0 {
 			t.Error("a request is still held")
 		}
 	})
@@ -104,7 +105,7 @@ func TestRootsThatNeverCome(t *testing.T) {
 		c, leave := enterModern(t, h, rootsCaps, t.TempDir())
 		c.mustAsk("tools/call", lazily)
 		leave() // and nothing is left of it: see play
-		if h.parked.Load() != 0 {
+		if h.suspended.Load() != 0 {
 			t.Error("a request is still held")
 		}
 	})
@@ -160,7 +161,7 @@ func TestRootsInACallAreJudgedBefore(t *testing.T) {
 			c, _ := enterModern(t, h, rootsCaps, in)
 			params := call("kid__roots", fmt.Sprintf(`{"tag":"a/%s"}`, name))
 			a := c.mustAsk("tools/call", params)
-			if a.methods[a.keys[0]] != "roots/list" || h.parked.Load() != 1 {
+			if a.methods[a.keys[0]] != "roots/list" || h.suspended.Load() != 1 {
 				t.Fatalf("asked %+v before the child did: this is to be about a name that is no path yet", a)
 			}
 			got, bad := text(c.raw("tools/call", a.retry(params, map[string]string{a.keys[0]: c.roots})))
@@ -240,29 +241,6 @@ func TestRootsInACallTakeTurns(t *testing.T) {
 	}
 }
 
-func TestTurnsChange(t *testing.T) {
-	g := newTurns(10)
-	ctx := t.Context()
-	if err := g.enter(ctx, "a", nil); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := g.arrive("b")
-	if !g.change("b") || !b.in {
-		t.Error("alone, it is to become one of b, and to let others of b in")
-	}
-	if g.change("c") {
-		t.Error("changed under another")
-	}
-	g.leave()
-	if !g.change("c") {
-		t.Error("alone again, it is to change")
-	}
-	g.leave()
-	if err := g.enter(ctx, "d", nil); err != nil {
-		t.Error(err)
-	}
-}
-
 // While a call of a handshake client is with the child as well, it cannot be told
 // whose the question is: it is answered as for that client.
 func TestRootsInACallBesideAHandshake(t *testing.T) {
@@ -297,14 +275,14 @@ func TestRootsInACallThatIsAbandoned(t *testing.T) {
 	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		for range 3 * mostParked {
+		for range 3 * inline.MostSuspended {
 			c.once("tools/call", lazily) // asked, and never answers
 		}
-		if n := h.parked.Load(); n > mostParked {
-			t.Errorf("%d requests are held, more than %d", n, mostParked)
+		if n := h.suspended.Load(); n > inline.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
 		}
-		time.Sleep(stateTime + time.Minute)
-		if n := h.parked.Load(); n != 0 {
+		time.Sleep(inline.StateTime + time.Minute)
+		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d requests are still held", n)
 		}
 		if got, _ := text(first(c.full("tools/call", lazily, nil))); got != served(in) {

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -46,7 +47,7 @@ func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {
 				t.Errorf("%s: the child was answered %s", method, got)
 			}
 		}
-		if n := h.parked.Load(); n != 0 {
+		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d requests are still held", n)
 		}
 	})
@@ -124,12 +125,12 @@ func TestStateExpires(t *testing.T) {
 		c, _ := enterModern(t, h, askCaps)
 		params := asking("kid", methodElicit, someForm)
 		a := c.mustAsk("tools/call", params)
-		time.Sleep(stateTime + time.Second)
+		time.Sleep(inline.StateTime + time.Second)
 		synctest.Wait()
 		if e := c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: accepted})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "too long ago") {
 			t.Errorf("expired: %v", e)
 		}
-		if n := h.parked.Load(); n != 0 {
+		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d requests are still held", n)
 		}
 		if got := c.noticed("kid", "notifications/cancelled"); len(got) != 1 || !strings.Contains(got[0], "never answered") {
@@ -146,12 +147,12 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 		c, leave := enterModern(t, h, askCaps)
 		first := asking("kid", methodElicit, someForm, `,"task":"first"`)
 		a := c.mustAsk("tools/call", first)
-		for i := range 3 * mostParked {
+		for i := range 3 * inline.MostSuspended {
 			c.mustAsk("tools/call", asking("kid", methodElicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
 		}
 		synctest.Wait()
-		if n := h.parked.Load(); n != mostParked {
-			t.Errorf("%d requests are held, more than %d", n, mostParked)
+		if n := h.suspended.Load(); n != inline.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
 		}
 		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
 			t.Errorf("the oldest: %v", e)
@@ -162,7 +163,7 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 			t.Errorf("control: the newest: %s", got)
 		}
 		leave()
-		if n := h.parked.Load(); n != 0 {
+		if n := h.suspended.Load(); n != 0 {
 			t.Errorf("%d requests are held after the session", n)
 		}
 	})

@@ -1,4 +1,4 @@
-package hub
+package inline
 
 import (
 	"crypto/sha256"
@@ -13,15 +13,15 @@ import (
 	"mcphub/internal/seal"
 )
 
-// This file makes and reads requestState: what a request is bound to that was
-// answered with a question (2026-07-28, basic/patterns/mrtr). It goes through
-// the client, so it is sealed.
+// This file makes and reads requestState, which a request that was answered with a
+// question is bound by (2026-07-28, basic/patterns/mrtr). It goes through the
+// client, so it is sealed.
 
 // What a requestState is for; the first byte of what is sealed.
 const (
-	stateRoots  = 'r' // the roots were asked for; nothing else is known of the request
-	stateParked = 'p' // the request is held here: its id, another one each time
-	stateChild  = 'c' // a child asked: its name, and its own requestState
+	stateRoots     = 'r' // the roots were asked for; nothing else is known of the request
+	stateSuspended = 'p' // the request is suspended here: its id, another one each time
+	stateChild     = 'c' // a child asked: its name, and its own requestState
 )
 
 const purposeState = "requestState"
@@ -29,12 +29,12 @@ const purposeState = "requestState"
 // subject is what a requestState is bound to: the same request of the same
 // principal. All of a request counts but _meta, which differs each time, and what
 // the retry adds.
-func (s *Session) subject(m *jsonrpc.Message) []byte {
+func (v *Server) subject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
-	put(h, 's', []byte(s.modern.bearer))
+	put(h, 's', []byte(v.o.Bearer))
 	put(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
-		return mb.Name == "_meta" || mb.Name == memberResponses || mb.Name == memberState
+		return mb.Name == "_meta" || mb.Name == MemberResponses || mb.Name == MemberState
 	})
 	digestMembers(h, members)
 	return h.Sum(nil)
@@ -88,21 +88,21 @@ func digestValue(h hash.Hash, raw []byte) {
 	}
 }
 
-// sealState makes a requestState that lives for stateTime.
-func (s *Session) sealState(subject []byte, kind byte, payload []byte) (string, error) {
-	return s.modern.seal.Seal(purposeState, subject, time.Now().Add(stateTime), append([]byte{kind}, payload...))
+// sealState makes a requestState that lives for StateTime.
+func (v *Server) sealState(subject []byte, kind byte, payload []byte) (string, error) {
+	return v.o.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
 }
 
-// stateTime is how long a client may take to answer what a request was asked.
-const stateTime = 10 * time.Minute
+// StateTime is how long a client may take to answer what a request was asked.
+const StateTime = 10 * time.Minute
 
 // openState reads a requestState; the answer is why it is refused.
-func (s *Session) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
-	token, ok := jsonrpc.String(m.Param(memberState))
+func (v *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
+	token, ok := jsonrpc.String(m.Param(MemberState))
 	if !ok {
 		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
 	}
-	raw, err := s.modern.seal.Open(purposeState, subject, time.Now(), token)
+	raw, err := v.o.Seal.Open(purposeState, subject, time.Now(), token)
 	switch {
 	case errors.Is(err, seal.ErrExpired):
 		return 0, nil, refuseState("it was given out too long ago")
