@@ -19,6 +19,11 @@ func (prog Program) Lacks(h Machine) []Lack {
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
 		out = append(out, Lack{[]string{"cwd"}, "there is no folder " + prog.Cwd})
 	}
+	if file, err := envFile(prog, nil); err != nil && !isMissingRoot(err) {
+		out = append(out, Lack{[]string{"envFile"}, err.Error()})
+	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
+		out = append(out, Lack{[]string{"envFile"}, "there is no file " + file})
+	}
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {
 		return append(out, Lack{[]string{"env"}, err.Error()})

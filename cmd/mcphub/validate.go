@@ -16,6 +16,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/reference"
 	"mcphub/internal/setup"
 	"mcphub/validate"
 )
@@ -93,7 +94,7 @@ func listServed(out io.Writer, found *setup.Checked) {
 
 // describe says in one line how a server is run.
 func describe(s children.Spec) string {
-	if u, err := url.Parse(s.URL); s.URL != "" && err == nil {
+	if u, err := url.Parse(reference.Blank(s.URL, "SECRET")); s.URL != "" && err == nil {
 		u.User, u.RawQuery, u.Fragment = nil, "", "" // they may hold a secret
 		return u.String()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/internal/nesting"
+	"mcphub/internal/reference"
 )
 
 // Redacted stands in a record in the place of what may be a secret.
@@ -120,7 +121,8 @@ func Redact(text string) string {
 	return text
 }
 
-// RedactArgs is Redact for the arguments of a program: what follows an option
+// RedactArgs is Redact for the arguments of a program: a reference to a secret stays
+// as hub.json has it, what follows an option
 // whose name is that of a secret is left out too, and so is the value of each
 // variable of environ that is one.
 func RedactArgs(args, environ []string) []string {
@@ -138,6 +140,8 @@ func RedactArgs(args, environ []string) []string {
 		header, _, isHeader := strings.Cut(arg, ":")
 		option := strings.HasPrefix(arg, "-") && SecretKey(strings.TrimLeft(name, "-"))
 		switch {
+		case reference.Has(arg):
+			out[i] = reference.Show(known.Replace(arg))
 		case next && arg != "":
 			out[i] = Redacted
 		case joined && value != "" && SecretKey(strings.TrimLeft(name, "-")):

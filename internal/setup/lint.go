@@ -16,6 +16,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
@@ -59,10 +60,10 @@ func (l *linter) report(sev config.Severity, text, hint string, path ...string) 
 func (l *linter) entry(c *hub.Child) {
 	name := c.Spec.Name
 	for _, lack := range children.Lacks(c.Spec, children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}) {
-		l.report(config.SeverityError, lack.Text, "", append([]string{"mcpServers", name}, lack.Key...)...)
+		l.report(config.SeverityError, reference.Show(lack.Text), "", append([]string{"mcpServers", name}, lack.Key...)...)
 	}
 	if doubt := c.Spec.Doubt(); doubt != "" {
-		l.report(config.SeverityWarning, doubt, "", "mcpServers", name, "command")
+		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
 	for k, patterns := range [][]string{c.Include, c.Exclude} {
 		key := []string{"include", "exclude"}[k]

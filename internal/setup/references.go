@@ -1,0 +1,61 @@
+package setup
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"mcphub/internal/config"
+	"mcphub/internal/reference"
+)
+
+// absoluteReferences makes the paths of ${file:PATH} absolute, so that a reference
+// says by itself what it means.
+func absoluteReferences(f *config.File, text, home string) string {
+	out, err := reference.Replace(text, func(r reference.Ref) (string, error) {
+		if r.Kind == reference.File {
+			r.Name = fromFile(f, r.Name, home, false)
+		}
+		return r.Mark(), nil
+	})
+	if err != nil {
+		return text // what holds another NUL fails when the child starts
+	}
+	return out
+}
+
+// configFolder is where the files of secrets are: mcphub in the XDG folder of
+// configurations, on Windows below APPDATA. "" where the user has none.
+func configFolder(env func(string) string) string {
+	if dir := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcphub")
+	}
+	if dir := env("APPDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcphub")
+	}
+	if home := env("HOME"); runtime.GOOS != "windows" && filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "mcphub")
+	}
+	return ""
+}
+
+// secretFiles are the files that hold secrets, or variables of a child: no call may
+// touch them, whatever is in scope.
+func secretFiles(f *config.File, home string) []string {
+	var all []string
+	add := func(path string) {
+		if path = fromFile(f, path, home, false); filepath.IsAbs(path) && !strings.Contains(path, "${root") {
+			all = append(all, path)
+		}
+	}
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		add(s.EnvFile)
+		for _, r := range s.References() {
+			if r.Kind == reference.File {
+				add(r.Name)
+			}
+		}
+	}
+	return all
+}
