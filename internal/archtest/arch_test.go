@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"internal/audit":      {"internal/rawio", "internal/nesting", "internal/reference"},
 	"internal/config":     {"internal/nesting", "internal/reference", "internal/resource"},
 	"internal/reference":  {},
+	"internal/secrets":    {"internal/audit", "internal/reference"},
 	"internal/files":      {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":     {"internal/jsonrpc"},
 	"children/link":       {"internal/jsonrpc"},
@@ -50,13 +51,13 @@ var allowed = map[string][]string{
 	"children":            {"children/handshake", "children/health", "children/launch", "children/limits", "children/link", "children/modern", "children/offers", "children/process", "children/remote", "children/run", "children/served", "children/spec", "internal/jsonrpc", "internal/reference", "rootsmgr"},
 	"hub":                 {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/reference", "internal/seal", "internal/audit", "hub/approval"},
 	"internal/admin":      {"hub", "internal/proctree", "hub/approval"},
-	"internal/setup":      {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "hub/approval"},
+	"internal/setup":      {"hub", "validate", "children", "children/launch", "rootsmgr", "internal/config", "internal/admin", "internal/exit", "internal/reference", "internal/secrets", "hub/approval"},
 	"hub/approval":        {"validate", "children", "rootsmgr", "internal/jsonrpc", "internal/printable"},
 	"internal/service":    {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":     {"validate", "internal/audit"},
 	"internal/client":     {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
 	"cmd/mcphub": {"hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/config",
-		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/reference", "internal/stdio"},
+		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/reference", "internal/secrets", "internal/stdio"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},
 }
@@ -71,6 +72,8 @@ var fenced = []struct {
 	{"github.com/mark3labs/mcp-go/client", []string{"children/handshake"}, "only the handshake with a child goes through mcp-go's client"},
 	{"github.com/mark3labs/mcp-go", []string{"hub", "internal/files", "children/handshake", "children/modern", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
+	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
+	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
 	{"os/exec", []string{"children/process", "children/childtest"}, "only one package starts programs"},
 }
 
