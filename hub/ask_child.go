@@ -3,9 +3,10 @@ package hub
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -24,75 +25,42 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // asked brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	came := inflight.From[onBehalf](ctx)
 	able := s.able(k, came)
-	if refusal, ok := able.refuses(m); !ok {
+	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
 	}
-	if refusal, ok := s.tasks.mayUse(k, m); !ok {
+	if refusal, ok := s.tasks.MayUse(k, m); !ok {
 		return refusal
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
-	to, text := s.tracked.ask(q, came)
-	if text != "" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+text)
-	}
-	params := m.Params
-	var told sync.WaitGroup
-	if q.token != nil {
-		params = join(splice(params, edit{q.token, q.own}))
-		told.Go(func() {
-			for p := range q.news {
-				_ = children.Tell(ctx, "notifications/progress", p)
-			}
-		})
-	}
-	resp, err := s.put(ctx, to, m.Method, params)
-	s.tracked.answered(q)
-	told.Wait() // progress comes before the answer
-	if err != nil {
+	resp, err := s.inFlight.Ask(ctx, k, came, m, func(ctx context.Context, to onBehalf, _ bool, params []byte) (*jsonrpc.Response, error) {
+		return s.put(ctx, to.client, m.Method, params)
+	})
+	var busy *inflight.BusyError
+	switch {
+	case errors.As(err, &busy):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	case err != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.tasks.answered(k, m, resp.Answer())
+	return s.tasks.Answered(k, m, resp.Answer())
 }
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) able(k children.Key, came *inFlight) abilities {
-	if _, to := s.tracked.whose(k, came); to != nil {
-		return to.claims().can
+func (s *Session) able(k children.Key, came *inFlight) declaration.Abilities {
+	if _, to, ok := s.inFlight.Find(k, came); ok {
+		return to.Claims().Can
 	}
-	return s.capabilities().can
+	return s.capabilities().Can
 }
 
-// put asks the client, on a way of one of its requests or else on its own,
-// which has to be there soon.
+// put asks the client, with one of its requests or else beside them.
 func (s *Session) put(ctx context.Context, to client, method string, params []byte) (*jsonrpc.Response, error) {
 	if to != nil {
 		return to.Call(ctx, method, params)
 	}
-	if c, ok := s.client.(reachable); ok {
-		soon, cancel := context.WithTimeout(ctx, streamWait)
-		defer cancel()
-		if err := c.Reach(soon); err != nil {
-			return nil, err
-		}
-	}
 	return s.client.Call(ctx, method, params)
-}
-
-// A reachable client is not always there to be asked.
-type reachable interface {
-	// Reach waits until the client can be asked.
-	Reach(ctx context.Context) error
-}
-
-// Reach waits for a stream that a question can go on.
-func (c *httpClient) Reach(ctx context.Context) error {
-	_, err := c.way(ctx)
-	return err
 }
 
 // unanswered says why a question has no answer.

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -53,7 +54,7 @@ type target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
 	owner() (*generation, string)
 	method() string
-	subject() subject
+	subject() record.Subject
 	// asked is how a person is asked about it. Its digest is of all that would be
 	// sent.
 	asked(c *Call) approval.Request
@@ -96,9 +97,9 @@ func (c *Call) params(own []byte, edits []edit) [][]byte {
 		return c.build(own, edits)
 	}
 	r := &c.request
-	edits = append(edits, edit{r.quoted, jsonrpc.AppendString(nil, r.remote)})
+	edits = append(edits, edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
 	if own != nil {
-		edits = append(edits, edit{r.token, own})
+		edits = append(edits, edit{Old: r.token, With: own})
 	}
 	return splice(r.raw, edits...)
 }
@@ -144,7 +145,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	defer s.approvals.Done(j.approval)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
-	ticket, err := s.record(ctx, t.subject(), j)
+	ticket, err := s.records.Decide(ctx, t.subject(), j.decision())
 	switch {
 	case !j.allowed():
 		return c.deny(j)
@@ -157,7 +158,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	if c.told {
 		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
-			ticket.Outcome(failureOf(err))
+			ticket.Outcome(record.Failure(err))
 			return t.refuse(ctx, err), nil
 		}
 		ticket.Outcome(audit.ResultOK)
@@ -168,7 +169,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 
 func (c *Call) deny(j *judgement) (jsonrpc.Answer, error) {
 	what := c.target.subject()
-	c.s.log.Info().Str("child", what.child).Str("tool", what.tool).Str("method", c.target.method()).
+	c.s.log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
 		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
 	return c.target.deny(j), errDenied
 }
@@ -180,8 +181,8 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
-		drop = func() { s.hub.progress.remove(own) }
+		own = s.hub.progress.Add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
+		drop = func() { s.hub.progress.Remove(own) }
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
@@ -192,14 +193,14 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 		drop()
 		late.settle(j)
 		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.record(context.WithoutCancel(ctx), t.subject(), j)
+		_, _ = s.records.Decide(context.WithoutCancel(ctx), t.subject(), j.decision())
 		return c.deny(j)
 	case err != nil:
 		drop()
-		ticket.Outcome(failureOf(err))
+		ticket.Outcome(record.Failure(err))
 		return t.refuse(ctx, err), nil
 	}
-	ticket.Outcome(resultOf(a.Result, a.Error))
+	ticket.Outcome(record.Result(a.Result, a.Error))
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }
 
@@ -242,13 +243,14 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	byRoots := s.byRoots(t.owner())
+	g, child := t.owner()
+	byRoots := s.byRoots(g.byName[child])
 	if byRoots { // they choose the process, and with it what its tools are
 		if c.nowait {
 			return nil, errWouldBlock
 		}
 		patience = s.roots.Begin()
-		if view, err = from.boundary(ctx, patience); err != nil {
+		if view, err = from.Boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 		if err = t.renew(ctx, s); err != nil {
@@ -274,12 +276,12 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		j.view = view
 	default:
 		patience = s.roots.Begin()
-		from.lookFirst(j.scan)
-		if j.view, err = from.boundary(ctx, patience); err != nil {
+		from.Scanned(j.scan)
+		if j.view, err = from.Boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
-	if err = from.rootsBefore(ctx, j.gen, j.child); err != nil {
+	if err = from.RootsBefore(ctx, &j.gen.byName[j.child].Spec); err != nil {
 		return nil, err
 	}
 	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
@@ -292,7 +294,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
 		return nil, err
 	}
-	if err = from.rootsAfter(j.lease); err != nil {
+	if err = from.RootsAfter(j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
@@ -314,13 +316,13 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgement) error {
 	s.decide(j)
 	from := s.clientOf(ctx)
-	if err := from.decided(j.verdict); err != nil {
+	if err := from.Judged(j.verdict); err != nil {
 		return err
 	}
 	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := from.lend()
+	back := from.Lend()
 	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
 	if err != nil || !newer {
@@ -340,7 +342,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) decide(j *judgement) {
 	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
-		j.verdict = t.tool.plain.of(j).verdict
+		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
 	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)

@@ -7,12 +7,12 @@
 // completion, a subscription, something of an extension. What differs is its target
 // (target_tool.go, target_request.go).
 //
-//  1. The front (stdio.go, http.go) reads a frame; methods.go says for each method
-//     what it is and who serves it, in which era (era.go).
-//  2. Lookup, in the session's Catalog: an immutable value behind an atomic pointer,
-//     which may hold what children offered in an earlier run (remember.go). A name
-//     that may belong to a child which has not listed its tools yet waits for that
-//     child. A hub tool goes its own way (tools.go).
+//  1. The front (stdio.go, [httpfront]) reads a frame; methods.go says for each method
+//     what it is and who serves it, in which era.
+//  2. Lookup, in the session's catalogue (package catalog): an immutable value
+//     behind an atomic pointer, which may hold what children offered in an earlier
+//     run (remember.go). A name that may belong to a child which has not listed its
+//     tools yet waits for that child. A hub tool goes its own way (tools.go).
 //  3. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
 //     strings are paths. Where nothing is found no roots are needed.
 //  4. Roots: the boundary of this session, no older than the last change that the
@@ -20,7 +20,7 @@
 //  5. Lease: the right to call the instance, started if need be, with these roots
 //     served and applied, which may take a while (starting.go). One that does not run
 //     is judged by how it would be started first (foretell.go). Should the child
-//     define the target otherwise than the Catalog, again from step 3.
+//     define the target otherwise than the catalogue, again from step 3.
 //  6. Judge, with the instance's own working directory. A denial becomes the text of
 //     refuse.go and never reaches the child.
 //  7. Approve: a call that a rule escalates is put to a person (approve.go and package approval);
@@ -28,7 +28,7 @@
 //     with the bytes it had.
 //  8. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so
-//     (record.go).
+//     (package record).
 //  9. Send: the judged bytes go out with only the name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //
@@ -37,35 +37,16 @@
 //
 // # Two eras
 //
-// The life above is that of a handshake client's call; one of the modern era
-// (2026-07-28: no handshake, no request to the client) lives it too. modern.go
-// takes what is of that era out of the request, runs the core on a goroutine of
-// its own, and gives the answer the era's shape (modern_answer.go). In place of a
-// session's capabilities and roots stand those that came with the request. The
-// [parley] is its client, over all rounds that it takes:
+// The life above is that of a handshake client's call. One of a client of 2026-07-28
+// (no handshake, no request to the client) lives it too: package inline is its
+// adapter, and inline.go what the two need of each other. A Call knows its client
+// by the interface client alone. A child of the handshake's era that asks for roots
+// in the middle of a call whose client has brought none waits while that client is
+// asked; what names may be links is judged once more before the child is given them
+// (fetch_roots.go).
 //
-//   - Step 5 has no roots yet: the work ends, and the client is asked for them by
-//     the result. Nothing is held; the retry is a request like any other, and the
-//     sealed requestState says that it is the same one (modern_roots.go,
-//     modern_state.go).
-//   - A child of the handshake's era asks something in step 8: the work goes on
-//     waiting, the client is asked by the result, and the retry, which may come
-//     once, hands the answers over (park.go). What does not come again within ten
-//     minutes is cancelled towards the child; how many wait, and how many bytes
-//     they hold, is bounded. Over HTTP one that keeps a child from calls with
-//     other roots gives way after half a minute, and its retry begins anew.
-//   - A child of the handshake's era asks for roots in step 8, which nothing told
-//     before: it waits, for as long as any answer of a client about roots may take,
-//     while that client is asked in the same way. What names may be links is
-//     judged once more before the child is given them (lazy_roots.go).
-//   - A child of the same era asks by its result: that goes to the client with the
-//     child's requestState inside the hub's (modern_child.go). Nothing is held.
-//     Answers that come without one go to such a child with the call, which is
-//     judged like any other; but for roots, which are the hub's to say.
-//
-// Every requestState is bound to method, params, client and time. What a child is
-// told of a client that it meets before any request, and what a client is told
-// beside its answers, see bridgedCaps and modern_listen.go.
+// What a child is told of a client that it meets before any request, and what a
+// client is told beside its answers, see bridgedCaps and package subscribe.
 //
 // # Sharing
 //
@@ -86,11 +67,11 @@
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go). What a child asks
 // its client goes to the session whose own child it is, on the way of the request
-// that it belongs to (ask_child.go, in_flight.go), where the client declared that it
+// that it belongs to (ask_child.go, package inflight), where the client declared that it
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them
-// (tasks.go, tasks_given.go).
+// (package tasks).
 //
 // What the protocol does not know passes too, where it belongs to an extension
 // (extensions.go): a request or notification of the client is a Call of the
@@ -102,13 +83,13 @@
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
 // goroutine of that session has ended and its children have been told to stop. A Session's
-// tables are guarded by one leaf mutex; its Catalog is replaced, never changed,
+// tables are guarded by one leaf mutex; its catalogue is replaced, never changed,
 // and so are its seats, under Hub.mu.
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
 // Calls that wait for nothing but their line are in the session's audit group
-// (record_group.go): whoever finds nobody at it writes the line of all and sends
+// (record.Recorder): whoever finds nobody at it writes the line of all and sends
 // them.
 //
 // # What it refuses to do

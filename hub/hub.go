@@ -11,6 +11,11 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inflight"
+	"mcphub/hub/inline"
+	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/internal/seal"
@@ -26,7 +31,7 @@ type Config struct {
 	Broken   []Broken
 	Disabled []string // entries that are left out on purpose: shown by Status
 	Checker  *validate.Checker
-	Names    Names
+	Names    catalog.Names
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
@@ -100,14 +105,14 @@ type Hub struct {
 	config     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
-	own        []ownTool         // definitions of the hub's own tools
+	own        []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
-	parked     atomic.Int64      // requests that wait for their clients, of all sessions
-	progress   routes
-	subs       subscriptions
+	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
+	progress   inflight.Progress
+	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
-	redefined  redefinitions
+	redefined  catalog.Redefinitions
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -118,7 +123,7 @@ type Hub struct {
 // knownChild is the last that was told of an instance.
 type knownChild struct {
 	status children.Status
-	offer  *childOffer // nil until it was listed
+	offer  *catalog.Offer // nil until it was listed
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -179,7 +184,7 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 			offer = nil
 			break
 		}
-		if offer != nil && offer.gen == g && offer.raw == raw {
+		if offer != nil && offer.By(g.offers) && offer.Raw == raw {
 			break
 		}
 		h.mu.Unlock()
@@ -198,3 +203,41 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 		s.childChanged(st, offer)
 	}
 }
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s := h.owner(k); s != nil {
+		level := s.heard().String()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+	}
+	var most declaration.Level
+	for _, s := range h.holding(k) {
+		most = most.MoreVerbose(s.heard())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// owner returns the session that an instance belongs to alone; nil for a shared
+// one, and once the session has ended.
+func (h *Hub) owner(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[k.Instance]
+}
+
+// holding returns the sessions that an instance serves.
+func (h *Hub) holding(k children.Key) []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Session, 0, len(h.holders[k]))
+	for s := range h.holders[k] {
+		all = append(all, s)
+	}
+	return all
+}
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

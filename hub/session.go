@@ -13,7 +13,14 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
+	"mcphub/hub/record"
+	"mcphub/hub/subscribe"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -25,55 +32,62 @@ const startAfter = time.Second
 // is on offer, its private children.
 type Session struct {
 	id string
-	// principal is whom the session belongs to; "" is the user that stdio serves.
-	principal string
-	hub       *Hub
-	client    mainPeer         // whatever belongs to none of its requests goes there
-	main      *handshakeClient // of requests that have no way of their own
-	roots     *rootsmgr.Manager
-	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
-	seats     atomic.Pointer[seats]
-	log       zerolog.Logger
-	since     time.Time
+	sessionOptions
+	hub     *Hub
+	client  mainPeer         // whatever belongs to none of its requests goes there
+	main    *handshakeClient // of requests that have no way of their own
+	roots   *rootsmgr.Manager
+	catalog atomic.Pointer[listing] // nil when an offer has come: see tools
+	seats   atomic.Pointer[seats]
+	log     zerolog.Logger
+	since   time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
-	modern modernSide
-	self   *subscriber // the client after its handshake
+	inline *inline.Server // its requests of 2026-07-28
+	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
+	// that has both eras is spoken to in that one. It is settled when the session
+	// begins, and written with the session's lock held.
+	inlineFirst atomic.Bool
+	inlineMet   sync.Once
 
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	tracked   tracked
-	tasks     tasks
+	inFlight  inFlights
+	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
-	group     recordGroup
+	records   *record.Recorder
 	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
-	announcer worker // tells the client of changed lists
-	outbox    outbox // what the client tells children
+	notifier *subscribe.Notifier // tells the client what changes
+	outbox   outbox              // what the client tells children
 
+	turned  chan struct{} // roots that came with a call are to be served; capacity 1
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
 }
 
-// sessionLists is how far a client knows its lists.
-type sessionLists struct {
-	known [kinds]string // digest of each as the client has it; "": it has not asked
-	by    time.Time     // until when they wait for starting children; zero before the first
+// sessionOptions say whose a session is. The zero value is for stdio.
+type sessionOptions struct {
+	principal string       // whom the session belongs to; "" is the user that stdio serves
+	stateless bool         // it serves requests that have nothing in common but their token
+	bearer    string       // whom a requestState may come from; "": this session alone
+	seal      *seal.Sealer // of a requestState; nil: the hub's
+	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 }
 
 // sessionTables is what Session.mu guards. Channels in it are closed and
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
 	gen         *generation // that the session goes by: its catalogue is made under it
-	offers      map[string]*childOffer
+	offers      map[string]*catalog.Offer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
 	brought     brought
@@ -82,35 +96,47 @@ type sessionTables struct {
 	servedBy    *generation   // whose policy and configuration they were given them by
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
-	initialized bool
-	begun       bool // as the channel
-	lists       sessionLists
-	restarted   []string // children that were started, whose subscriptions have to be made anew
-	caps        clientCaps
-	level       logLevel // that the client set
-	modernLevel logLevel // the most verbose that a modern request of it wanted
+	begun       bool          // as the channel
+	listsBy     time.Time     // until when lists wait for starting children; zero before the first
+	caps        declaration.Client
+	level       declaration.Level // that the client set
+	modernLevel declaration.Level // the most verbose that a modern request of it wanted
 }
 
-func (h *Hub) newSession() *Session {
+func (h *Hub) newSession(o sessionOptions) *Session {
 	id, g := uuid.NewString(), h.now()
+	if o.bearer == "" {
+		o.bearer = "session " + id
+	}
+	if o.seal == nil {
+		o.seal = h.seal
+	}
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
+		yielded: make(chan struct{}, 1), turned: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
-		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
+		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
-	s.announcer.do, s.outbox.passing.do = s.announce, s.outbox.empty
-	s.modern.turned = make(chan struct{}, 1)
-	s.modern.seal = h.seal
-	s.modern.bearer = "session " + id
-	s.modern.hears.over = make(chan struct{})
-	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
-	s.group.init(s)
+	s.outbox.passing.Do = s.outbox.empty
+	s.inline = inline.NewServer(inline.Options{
+		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
+	})
+	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
+	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s
+}
+
+// asksForRoots has the session ask its client for its roots, which stay under a
+// ceiling where that is not nil.
+func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
+	cfg := &s.hub.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling, settings.Places = ceiling, s.places
+	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 }
 
 // run serves the session for as long as front does, then lets its children go.
@@ -122,20 +148,20 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	var wg sync.WaitGroup
 	wg.Go(func() { s.recall(ctx) })
 	wg.Go(func() { _ = s.roots.Run(ctx) })
-	s.announcer.start(ctx)
-	s.outbox.passing.start(ctx)
+	s.notifier.Start(ctx)
+	s.outbox.passing.Start(ctx)
 	if front == nil {
 		s.serveRoots(ctx) // on this goroutine: a session that rests has few
 	} else {
 		wg.Go(func() { s.serveRoots(ctx) })
 		err = front(ctx)
 	}
-	s.modern.lot.close()
-	s.tasks.close()
+	s.inline.Close()
+	s.tasks.Close()
 	cancel()
 	wg.Wait()
-	s.announcer.stop()
-	s.outbox.passing.stop()
+	s.notifier.Stop()
+	s.outbox.passing.Stop()
 	return err
 }
 
@@ -179,27 +205,37 @@ func (s *Session) serveRoots(ctx context.Context) {
 		}
 	}
 	for first := true; ; first = false {
-		g := s.hub.inForce()
-		updates := s.roots.Updates()
-		view := s.roots.View()
-		if ctx.Err() != nil {
-			return // what a session knows when it has ended is no change of its roots
-		}
-		s.approvals.Prune(g.rules())
-		asked := s.broughtSoFar()
-		granted, grants := s.approvals.Version()
-		s.serve(g, view, first)
-		s.setServed(g, view.Snapshot.Generation(), asked, granted)
+		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
-		case <-s.modern.turned:
+		case <-s.turned:
 		case <-s.yielded:
 		case <-grants:
-		case <-g.next:
+		case <-next:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// serveRootsNow serves the roots as they stand. The channels tell when to do so
+// again. It is a function of its own because a session waits without its variables:
+// the stack of an idle session stays small.
+//
+//go:noinline
+func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	g := s.hub.inForce()
+	updates = s.roots.Updates()
+	view := s.roots.View()
+	if ctx.Err() != nil {
+		return // what a session knows when it has ended is no change of its roots
+	}
+	s.approvals.Prune(g.rules())
+	asked := s.broughtSoFar()
+	granted, grants := s.approvals.Version()
+	s.serve(g, view, first)
+	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	return updates, grants, g.next
 }
 
 func (s *Session) setServed(g *generation, generation, brought, granted uint64) {
@@ -253,7 +289,7 @@ func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given 
 
 // childChanged takes in what is told of one instance. The
 // caller holds Hub.mu.
-func (s *Session) childChanged(st children.Status, offer *childOffer) {
+func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
 	at, seated := s.seats.Load().by[st.Child]
 	if !seated || at.key != st.Key || st.Serial < at.serial {
 		return // another instance serves the session now
@@ -263,7 +299,6 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 		s.reseat(at)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	before := s.tab.status[st.Child]
 	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
 	s.tab.status[st.Child] = st
@@ -273,7 +308,7 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
-	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
+	case offer == nil && had != nil && s.replacing(had) && settled(st, true, false):
 		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
 		s.catalog.Store(nil)
 	default:
@@ -282,20 +317,29 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	if st.Yields {
 		poke(s.yielded)
 	}
-	if again {
-		s.tab.restarted = append(s.tab.restarted, st.Child)
-	}
-	if news || again {
-		s.announcer.wake()
-	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
+	s.mu.Unlock()
+	switch {
+	case again:
+		s.notifier.Restarted(st.Child)
+	case news:
+		s.notifier.Changed()
+	}
 }
 
-// tools returns the session's Catalog, made anew where an offer has come since:
+// poke makes sure that c holds a token.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// tools returns the session's catalogue, made anew where an offer has come since:
 // when many children start, their offers come in one after the other, and nobody
 // looks at what is between.
-func (s *Session) tools() *Catalog {
+func (s *Session) tools() *listing {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
@@ -305,17 +349,17 @@ func (s *Session) tools() *Catalog {
 }
 
 // toolsNow is tools for callers that hold mu.
-func (s *Session) toolsNow() *Catalog {
+func (s *Session) toolsNow() *listing {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
-	c := s.tab.gen.buildCatalog(s.tab.offers)
-	s.catalog.Store(c)
-	return c
+	l := &listing{s.tab.gen.offers.Catalog(s.tab.offers), s.tab.gen}
+	s.catalog.Store(l)
+	return l
 }
 
-// isGhost reports an offer of a child that is being replaced. s.mu is held.
-func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.tab.gen }
+// replacing reports an offer of a child that is being replaced. s.mu is held.
+func (s *Session) replacing(o *catalog.Offer) bool { return !o.By(s.tab.gen.offers) }
 
 // childStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
@@ -324,7 +368,7 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
 	offer := s.tab.offers[name]
-	return st, known, offer != nil && !s.isGhost(offer) && !s.seats.Load().by[name].moved, s.tab.changed
+	return st, known, offer != nil && !s.replacing(offer) && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
@@ -386,32 +430,31 @@ func (s *Session) awaitOffers(ctx context.Context) {
 func (s *Session) listsBy(wait time.Duration) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tab.lists.by.IsZero() {
-		s.tab.lists.by = time.Now().Add(wait)
+	if s.tab.listsBy.IsZero() {
+		s.tab.listsBy = time.Now().Add(wait)
 	}
-	return s.tab.lists.by
+	return s.tab.listsBy
 }
 
 // setCaps records what the client declared. Roots that are no object count as
 // not declared (R1).
 func (s *Session) setCaps(params []byte) {
-	var c clientCaps
-	c.known = true
-	readCaps(jsonrpc.Get(params, "capabilities"), &c)
+	c := declaration.Client{Known: true}
+	c.Read(jsonrpc.Get(params, "capabilities"))
 	info := jsonrpc.Get(params, "clientInfo")
-	c.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-	c.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
-	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
+	c.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
 	if !s.tab.begun {
-		s.modern.first.Store(false)
+		s.inlineFirst.Store(false)
 	}
 	s.mu.Unlock()
 	s.introduce()
 }
 
-func (s *Session) capabilities() clientCaps {
+func (s *Session) capabilities() declaration.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.caps

@@ -2,9 +2,6 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"maps"
 	"strconv"
 	"time"
@@ -51,39 +48,17 @@ func (s *seats) with(name string, p seat) *seats {
 // that is to have both eras, by hub.json, is spoken to in that of the session.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	if c.Spec.Era == children.EraAuto && s.modern.first.Load() {
+	if c.Spec.Era == children.EraAuto && s.inlineFirst.Load() {
 		k.Era = children.EraModern
 	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
-	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
-		k.Instance = rootSet(s.principal, roots)
+	case s.byRoots(c):
+		k.Instance = rootsmgr.SetID(s.principal, roots)
 	default:
 		k.Instance = s.id
 	}
 	return s.hub.sup.Home(k)
-}
-
-// rootSet is the digest of all that a child can tell of a session's roots: who
-// the session belongs to, and each root's URI, path and name, in order. The
-// order counts because the first root is the working directory and ${root}, the
-// names because a child is shown them. So the roots of an instance shared by
-// its root set never change.
-func rootSet(principal string, roots []rootsmgr.Root) string {
-	h := sha256.New()
-	put := func(s string) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
-	}
-	put(principal)
-	for i := range roots {
-		put(roots[i].URI)
-		put(roots[i].Path)
-		put(roots[i].Name)
-	}
-	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }
 
 // rootsFor returns the roots that a child is served: those of the session, and
@@ -246,7 +221,7 @@ func (h *Hub) unhold(s *Session, k children.Key) {
 // remove ends a session's part in everything: its own children stop, shared
 // ones go on without it.
 func (h *Hub) remove(s *Session) {
-	h.subs.leave(s)
+	s.notifier.Leave()
 	h.mu.Lock()
 	delete(h.sessions, s.id)
 	at := s.seats.Load().by
@@ -369,7 +344,7 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 		return lease, nil
 	}
 	defer waiting(ctx, name)()
-	defer s.clientOf(ctx).lend()() // which process it is, and its start, may wait for the roots
+	defer s.clientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {
@@ -397,25 +372,26 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 }
 
 // byRoots reports whether the session's roots decide which process serves it:
-// then every call of the child has to know them, one without a path as well.
-func (s *Session) byRoots(g *generation, name string) bool {
-	return g.byName[name].Spec.Share == children.ShareRoots && !s.modern.stateless
+// then every call of the child has to know them, one without a path as well. A
+// stateless session has no roots of its own, so it has a process of its own.
+func (s *Session) byRoots(c *Child) bool {
+	return c.Spec.Share == children.ShareRoots && !s.stateless
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool *offered) (*offered, error) {
-	if s.seats.Load().by[tool.child].moved {
-		s.awaitStart(ctx, []string{tool.child})
+func (s *Session) toolNow(ctx context.Context, tool listedTool) (listedTool, error) {
+	if s.seats.Load().by[tool.Child].moved {
+		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
-			return nil, err
+			return listedTool{}, err
 		}
 	}
-	if now := s.tools().byChild[tool.child][tool.remote]; now != nil {
+	if now := s.tools().toolOf(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.hub.superseded(tool.gen.byName[tool.child]) {
-		return nil, errSuperseded
+	if s.hub.superseded(tool.gen.byName[tool.Child]) {
+		return listedTool{}, errSuperseded
 	}
-	return nil, &children.UnavailableError{Child: tool.child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.remote, 100))}
+	return listedTool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
 }

@@ -9,6 +9,8 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
@@ -151,7 +153,7 @@ func TestGlobBudget(t *testing.T) {
 	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
-	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
+	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}
@@ -180,7 +182,7 @@ func TestProfileByNameAlone(t *testing.T) {
 	c := w.checker()
 	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
 		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
-	for _, p := range Profiles() {
+	for _, p := range declare.Profiles() {
 		for _, server := range p.Match.Servers {
 			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
 				tool := w.tool(c, server, `{"name":"`+name+`"}`)

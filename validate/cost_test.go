@@ -108,8 +108,8 @@ func TestHostileWork(t *testing.T) {
 		if worst = max(worst, disk.looks); disk.looks > most+64 {
 			t.Errorf("%s: %d looks at the disk, at most %d are paid for", name, disk.looks, most)
 		}
-		if len(s.findings) > budget.CallSteps/budget.FindSteps || len(v.Findings) > budget.CallSteps/budget.JudgeSteps+1 {
-			t.Errorf("%s: %d findings, %d judged", name, len(s.findings), len(v.Findings))
+		if len(s.found.Findings) > budget.CallSteps/budget.FindSteps || len(v.Findings) > budget.CallSteps/budget.JudgeSteps+1 {
+			t.Errorf("%s: %d findings, %d judged", name, len(s.found.Findings), len(v.Findings))
 		}
 	}
 	if worst < 1000 {

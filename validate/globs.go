@@ -23,12 +23,12 @@ const (
 )
 
 // globWord yields what a glob word of a shell string matches now.
-func (j *judge) globWord(f *Finding, yield func(spelled)) {
-	if f.glob == "" {
-		yield(spelled{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
+func (j *judge) globWord(f *Finding, yield func(meaning)) {
+	if f.Glob == "" {
+		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
 	}
-	for _, text := range append(j.m.Expand(f.glob), f.glob) {
+	for _, text := range append(j.m.Expand(f.Glob), f.Glob) {
 		if home, rest, ok := j.m.UserHome(text); ok {
 			text = home + rest
 		}
@@ -47,7 +47,7 @@ func (j *judge) globWord(f *Finding, yield func(spelled)) {
 }
 
 // matches yields every path below base that the pattern matches and that goes through a symlink or up.
-func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
+func (j *judge) matches(f *Finding, base, pattern string, yield func(meaning)) {
 	start := base
 	if j.container != nil {
 		var ok bool
@@ -55,9 +55,9 @@ func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
 			return
 		}
 	}
-	g := globber{j: j, f: f, yield: func(found string) { yield(spelled{text: f.Value, path: found, base: start}) }}
+	g := globber{j: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
 	if !g.walk(start, strings.Split(pattern, "/"), false) {
-		yield(spelled{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
+		yield(meaning{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
 	}
 }
 
@@ -133,7 +133,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 
 // guarded reports a protected path, or one above it that would be deleted, and likewise the directory of a rule.
 func (g *globber) guarded(p string) bool {
-	if g.j.matchesArea(g.f.Role, p) {
+	if g.j.rules.MatchesArea(g.f.Role, p) {
 		return true
 	}
 	for i := range g.j.watched {

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/schema"
 )
@@ -109,7 +110,7 @@ func TestBase(t *testing.T) {
 	}
 	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
 	for _, f := range s.Findings() {
-		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != access.Write || f.How != HowDeclared) {
+		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != access.Write || f.How != detect.HowDeclared) {
 			t.Errorf("finding %+v", f)
 		}
 	}
@@ -340,14 +341,14 @@ func TestFindingsOfACall(t *testing.T) {
 	}
 	var got []line
 	for _, f := range s.Findings() {
-		if f.How == HowLink {
+		if f.How == detect.HowLink {
 			continue // bare names beside and below paths, which are looked up
 		}
 		got = append(got, line{f.Pointer, f.How, f.Role})
 	}
 	want := []line{
-		{"/where", schema.HowFormat, access.Read}, {"/files/src~1b.go", HowMember, access.Read}, {"/maybe", schema.HowFormat, access.Read},
-		{"/list/0", schema.HowFormat, access.Read}, {"/list/1", schema.HowFormat, access.Read}, {"/x", HowHome, access.Read},
+		{"/where", schema.HowFormat, access.Read}, {"/files/src~1b.go", detect.HowMember, access.Read}, {"/maybe", schema.HowFormat, access.Read},
+		{"/list/0", schema.HowFormat, access.Read}, {"/list/1", schema.HowFormat, access.Read}, {"/x", detect.HowHome, access.Read},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

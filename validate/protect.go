@@ -1,10 +1,14 @@
 package validate
 
 import (
+	"fmt"
 	"io/fs"
+	"slices"
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 )
 
@@ -14,7 +18,7 @@ type watched struct {
 	info      fs.FileInfo // of a file, nil otherwise
 }
 
-// protected is V10's stage: everything at or below a protected path, and writing to or deleting a directory above one.
+// protected denies everything at or below a protected path, and writing to or deleting a directory above one.
 func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 	var mine fs.FileInfo
 	for i := range j.watched {
@@ -48,7 +52,7 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
 // tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
+	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
 	}
 	return f.Role >= access.Write
@@ -64,9 +68,47 @@ func harmless(f *Finding, dev string) bool {
 	if f.Role == access.Delete {
 		return false
 	}
-	if f.inShell || f.assumed {
-		writes := f.written || f.makes
-		return writes == (role == access.Write) || !f.inShell && !writes
+	if f.InShell || f.Assumed {
+		writes := f.Written || f.Makes
+		return writes == (role == access.Write) || !f.InShell && !writes
 	}
 	return f.Role == role
+}
+
+// protectedPath is a protected path in every spelling.
+type protectedPath struct {
+	spellings []string
+}
+
+// protect resolves a protected path once. One that does not exist yet is kept as text.
+func (c *Checker) protect(p string) (protectedPath, error) {
+	given := p
+	p = c.m.ExpandHome(p)
+	if !c.m.Platform.IsAbs(p) {
+		return protectedPath{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
+	}
+	var s protectedPath
+	add := func(spelling string) {
+		if spelling != "" && !slices.Contains(s.spellings, spelling) {
+			s.spellings = append(s.spellings, spelling)
+		}
+	}
+	add(c.m.Platform.Clean(p))
+	place, err := rootsmgr.Resolve(c.m.FS, p)
+	if err == nil {
+		add(place.Path)
+		add(place.Readings.Cleaned)
+	}
+	return s, nil
+}
+
+// watch looks at the protected files as they are now.
+func (j *judge) watch() {
+	for _, s := range j.c.protected {
+		w := watched{spellings: s.spellings}
+		if info, err := j.m.FS.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
+			w.info = info
+		}
+		j.watched = append(j.watched, w)
+	}
 }

@@ -20,7 +20,7 @@ func Find(flag string, env func(string) (string, bool), exists func(path string)
 	}
 	if path == "" {
 		for _, dir := range configDirs(env) {
-			if p := filepath.Join(dir, "mcphub", "hub.json"); exists(p) {
+			if p := defaultFile(dir); exists(p) {
 				path = p
 				break
 			}
@@ -32,6 +32,9 @@ func Find(flag string, env func(string) (string, bool), exists func(path string)
 	}
 	return path, unused
 }
+
+// defaultFile is hub.json below a user's configuration folder.
+func defaultFile(dir string) string { return filepath.Join(dir, "mcphub", "hub.json") }
 
 // configDirs asks env alone, not the process, so that a test sees what it set.
 func configDirs(env func(string) (string, bool)) []string {

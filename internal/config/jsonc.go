@@ -203,7 +203,7 @@ func (s *source) syntax(err error) *Problem {
 	case len(bytes.TrimSpace(s.data)) == 0:
 		off, text, hint = 0, "the file is empty", `the least there can be is {"mcpServers": {}}`
 	case looksLike(s.data) != "":
-		text, hint = "this looks like "+looksLike(s.data)+", and hub.json is JSON", `{ "mcpServers": { "NAME": { "command": ..., "args": [...] } } }`
+		text, hint = "this looks like "+looksLike(s.data)+", and hub.json is JSON", "`mcphub import FILE` reads the servers of a client's configuration in "+looksLike(s.data)
 	case strings.Contains(text, "unexpected EOF"):
 		text, hint = "the file ends too early", s.unclosed(text)
 	case strings.Contains(text, "after object value"), strings.Contains(text, "after array value"):

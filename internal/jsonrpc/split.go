@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -408,6 +409,15 @@ func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 	return b
 }
 
+// Without is a raw object without these members; nil where nothing else is in it.
+func Without(object []byte, names ...string) []byte {
+	b := AppendMembers([]byte{'{'}, object, func(name string) bool { return !slices.Contains(names, name) })
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
 // Elements calls yield for each element of the JSON array raw, in order, as a
 // part of raw, until yield returns false. raw that is no array is an error.
 func Elements(raw []byte, yield func(value []byte) bool) error {
@@ -480,3 +490,6 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// IsObject reports whether a raw value is an object.
+func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }

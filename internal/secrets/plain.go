@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mcphub/internal/audit"
+	"mcphub/internal/redact"
 	"mcphub/internal/reference"
 )
 
@@ -41,7 +41,7 @@ func FindPlain(e Entry) []Plain {
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		f.value([]string{"headers", name}, name, e.Headers[name])
 	}
-	shown := audit.RedactArgs(e.Args, nil)
+	shown := redact.Args(e.Args, nil)
 	for i, arg := range e.Args {
 		if shown[i] == arg || strings.Contains(arg, "${") {
 			continue
@@ -50,12 +50,12 @@ func FindPlain(e Entry) []Plain {
 		option, value, joined := strings.Cut(arg, "=")
 		header, rest, isHeader := strings.Cut(arg, ":")
 		switch {
-		case joined && audit.SecretKey(strings.TrimLeft(option, "-")):
+		case joined && redact.SecretKey(strings.TrimLeft(option, "-")):
 			f.add(at, strings.TrimLeft(option, "-"), option+"=", value)
-		case isHeader && shown[i] == header+": "+audit.Redacted:
+		case isHeader && shown[i] == header+": "+redact.Mark:
 			value := strings.TrimLeft(rest, " ")
 			f.credential(at, header, arg[:len(arg)-len(value)], value)
-		case shown[i] == audit.Redacted && i > 0:
+		case shown[i] == redact.Mark && i > 0:
 			f.add(at, cmp.Or(strings.TrimLeft(e.Args[i-1], "-"), "args"), "", arg)
 		default:
 			f.part(at, "args-"+strconv.Itoa(i), arg, shown[i])
@@ -74,10 +74,10 @@ type plainFinder struct {
 func (f *plainFinder) value(at []string, name, value string) {
 	switch {
 	case value == "" || strings.Contains(value, "${"):
-	case audit.SecretKey(name) && !strings.HasSuffix(name, "PWD"):
+	case redact.SecretKey(name) && !strings.HasSuffix(name, "PWD"):
 		f.credential(at, name, "", value)
 	default:
-		f.part(at, name, value, audit.Redact(value))
+		f.part(at, name, value, redact.Text(value))
 	}
 }
 
@@ -95,8 +95,8 @@ func (f *plainFinder) part(at []string, name, text, shown string) {
 	if shown == text {
 		return
 	}
-	before, after, _ := strings.Cut(shown, audit.Redacted)
-	if strings.Contains(after, audit.Redacted) || len(before)+len(after) >= len(text) || !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after) {
+	before, after, _ := strings.Cut(shown, redact.Mark)
+	if strings.Contains(after, redact.Mark) || len(before)+len(after) >= len(text) || !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after) {
 		f.add(at, name, "", text)
 		return
 	}

@@ -1,0 +1,29 @@
+// Package clients knows the programs that people use MCP servers with: where
+// each keeps its configuration, in which spelling, and how the hub is
+// registered there.
+//
+// One table ([All]) holds what is known of each client. The rest works on any
+// of them: [Read] lists the servers that a client has, in the spelling of
+// hub.json; a [Plan] puts the hub in and switches others off; a [Store] keeps
+// what was done, so that it can be undone.
+//
+// # Other people's files
+//
+// A file is changed by the least that is needed (package edit), written beside
+// itself and renamed into place, with the permissions it had. It is not written
+// if it has changed since it was read. Before the first change a copy of it is
+// kept in the Store, and with it a record of what was put in. Undoing gives back
+// the copy, to the byte, if nobody has edited the file since; otherwise it takes
+// out what was put in and leaves the edits. Copies and records hold whatever
+// secrets the files held. They are readable by their owner only.
+//
+// # Concurrency
+//
+// The table is constant. A Plan and a Store are used by one goroutine at a time;
+// two processes that write one file at once are told apart by its content only.
+//
+// # What it refuses to do
+//
+// It starts no program, asks nobody and prints nothing. It never shows the value
+// of a setting: messages name files, servers and keys.
+package clients

@@ -1,0 +1,544 @@
+package edit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is what a file is written in.
+type Format string
+
+// The formats.
+const (
+	JSON Format = "json" // comments and trailing commas allowed
+	TOML Format = "toml"
+	YAML Format = "yaml"
+)
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Where says where a file keeps its entries.
+type Where struct {
+	Path []string `json:"path"`           // names of the tables from the top
+	List bool     `json:"list,omitempty"` // entries are a list, and each has its name under "name"
+}
+
+// nameKey holds the name of an entry that stands in a list.
+const nameKey = "name"
+
+// A Splice replaces Old by New at an offset.
+type Splice struct {
+	Off    int    `json:"-"`
+	Old    string `json:"old,omitempty"`
+	New    string `json:"new,omitempty"`
+	Before string `json:"before,omitempty"` // what stood around it afterwards
+	After  string `json:"after,omitempty"`
+}
+
+// Kind is what an edit does.
+type Kind string
+
+// The kinds of edits.
+const (
+	Put    Kind = "put"    // an entry is there, with this value
+	Remove Kind = "remove" // an entry is not there
+	Set    Kind = "set"    // a member of an entry has this value
+)
+
+// A Change is one edit that was made, with what it takes to undo it.
+type Change struct {
+	Kind    Kind     `json:"kind"`
+	Name    string   `json:"name"`
+	Key     string   `json:"key,omitempty"`     // Set: the member
+	Value   any      `json:"-"`                 // Put: a Table; Set: the value
+	Was     Table    `json:"was,omitempty"`     // Put, Remove: the entry that was there
+	Had     bool     `json:"had,omitempty"`     // Set: the member was there ...
+	HadTrue bool     `json:"hadTrue,omitempty"` // ... and this was its value, which is a bool always
+	Made    int      `json:"made,omitempty"`    // how many tables of the path were not there before
+	Splices []Splice `json:"splices"`
+}
+
+// ErrNoEntry says that the entry to be changed is not in the file.
+var ErrNoEntry = errors.New("there is no such entry")
+
+// Entries lists the entries of a file in their order. One that is no table is left out.
+func Entries(format Format, data []byte, at Where) (Table, error) {
+	whole, err := Decode(format, data)
+	if err != nil {
+		return nil, err
+	}
+	return entriesOf(whole, at), nil
+}
+
+func entriesOf(whole Table, at Where) Table {
+	var v any = whole
+	for _, name := range at.Path {
+		t, ok := v.(Table)
+		if !ok {
+			return nil
+		}
+		v = t.Get(name)
+	}
+	var out Table
+	switch v := v.(type) {
+	case Table:
+		if at.List {
+			return nil
+		}
+		for _, m := range v {
+			if _, ok := m.Value.(Table); ok {
+				out = append(out, m)
+			}
+		}
+	case []any:
+		if !at.List {
+			return nil
+		}
+		for _, e := range v {
+			if t, ok := e.(Table); ok {
+				out = append(out, Member{nameOf(t), t.Without(nameKey)})
+			}
+		}
+	}
+	return out
+}
+
+// Make edits a text. The change that it returns undoes the edit.
+func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error) {
+	whole, err := Decode(format, data)
+	if err != nil {
+		return nil, c, err
+	}
+	if name := twice(whole, at, c.Name); name != "" {
+		return nil, c, fmt.Errorf("%q stands twice in the file; remove one of them", name)
+	}
+	entries := entriesOf(whole, at)
+	have, there := entries.Get(c.Name).(Table)
+	switch c.Kind {
+	case Put:
+		c.Was = nil
+		if there {
+			c.Was = have
+		}
+	case Remove:
+		if !there {
+			return nil, c, ErrNoEntry
+		}
+		c.Was = have
+	case Set:
+		if !there {
+			return nil, c, ErrNoEntry
+		}
+		c.Had = have.Has(c.Key)
+		c.HadTrue, _ = have.Get(c.Key).(bool)
+	}
+	head := 0
+	if bytes.HasPrefix(data, bom) {
+		head = len(bom)
+	}
+	body := data[head:]
+	var splices []Splice
+	switch format {
+	case TOML:
+		splices, err = tomlEdit(body, at, c, there)
+	case YAML:
+		splices, err = yamlEdit(body, at, c, there)
+	default:
+		splices, err = jsonEdit(body, at, c, there)
+	}
+	if err != nil {
+		return nil, c, err
+	}
+	for i := range splices {
+		splices[i].Off += head
+	}
+	out := splice(data, splices)
+	c.Made = missing(whole, at)
+	if err := verify(format, whole, out, at, c); err != nil {
+		return nil, c, err
+	}
+	c.Splices = surround(data, splices)
+	return out, c, nil
+}
+
+// missing counts the tables of the path that are not there.
+func missing(whole Table, at Where) int {
+	var v any = whole
+	for i, name := range at.Path {
+		t, _ := v.(Table)
+		v = t.Get(name)
+		if v == nil {
+			return len(at.Path) - i
+		}
+	}
+	return 0
+}
+
+// verify reads the result and compares it with the original in which the same
+// was done to the values.
+func verify(format Format, before Table, after []byte, at Where, c Change) error {
+	got, err := Decode(format, after)
+	if err != nil {
+		return fmt.Errorf("the edit would break the file: %w", err)
+	}
+	want, err := applied(before, at, c)
+	if err != nil {
+		return err
+	}
+	if !same(got, want, at) {
+		return fmt.Errorf("the file is written in a way in which %q cannot be changed alone; change it by hand", c.Name)
+	}
+	return nil
+}
+
+// same compares two files. Where the entries are kept, an empty table is as good
+// as none, and the order of a list does not matter.
+func same(a, b Table, at Where) bool { return Equal(pruned(a, at.Path), pruned(b, at.Path)) }
+
+func pruned(t Table, path []string) Table {
+	switch in := t.Get(path[0]).(type) {
+	case nil:
+		return t.Without(path[0])
+	case Table:
+		if len(path) > 1 {
+			in = pruned(in, path[1:])
+		}
+		if len(in) == 0 {
+			return t.Without(path[0])
+		}
+		return t.With(path[0], in)
+	case []any:
+		if len(in) == 0 {
+			return t.Without(path[0])
+		}
+		in = slices.Clone(in)
+		slices.SortStableFunc(in, func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })
+		return t.With(path[0], in)
+	}
+	return t
+}
+
+// nameless begins what an entry of a list is called that has no name: the rest is
+// made of what it holds.
+const nameless = "#"
+
+func nameOf(v any) string {
+	t, _ := v.(Table)
+	name, _ := t.Get(nameKey).(string)
+	if name == "" && t != nil {
+		text, _ := json.Marshal(plain(t)) // a map's members are sorted
+		sum := sha256.Sum256(text)
+		return nameless + hex.EncodeToString(sum[:6])
+	}
+	return name
+}
+
+// twice finds a name that stands twice on the way to an entry, or among the
+// members of it. Programs differ in which of them counts.
+func twice(whole Table, at Where, name string) string {
+	var v any = whole
+	for _, step := range append(slices.Clone(at.Path), name) {
+		t, ok := v.(Table)
+		if !ok {
+			return ""
+		}
+		n := 0
+		for _, m := range t {
+			if m.Name == step {
+				n++
+			}
+		}
+		if n > 1 {
+			return step
+		}
+		v = t.Get(step)
+	}
+	return ""
+}
+
+// applied is an edit of values instead of texts.
+func applied(whole Table, at Where, c Change) (Table, error) {
+	if len(at.Path) == 0 {
+		return nil, errors.New("entries stand below a name")
+	}
+	var edit func(v any, path []string) (any, error)
+	edit = func(v any, path []string) (any, error) {
+		if len(path) == 0 {
+			return appliedEntry(v, at, c)
+		}
+		t, ok := v.(Table)
+		if !ok && v != nil {
+			return nil, fmt.Errorf("%q is no table", path[0])
+		}
+		in, err := edit(t.Get(path[0]), path[1:])
+		if err != nil {
+			return nil, err
+		}
+		return t.With(path[0], in), nil
+	}
+	out, err := edit(whole, at.Path)
+	t, _ := out.(Table)
+	return t, err
+}
+
+func appliedEntry(v any, at Where, c Change) (any, error) {
+	change := func(old Table) Table {
+		if c.Kind == Set {
+			if c.Value == nil {
+				return old.Without(c.Key)
+			}
+			return old.With(c.Key, c.Value)
+		}
+		t, _ := c.Value.(Table)
+		return t
+	}
+	if !at.List {
+		t, ok := v.(Table)
+		if !ok && v != nil {
+			return nil, errors.New("the entries are no table")
+		}
+		if c.Kind == Remove {
+			out := t.Without(c.Name)
+			if out == nil {
+				out = Table{}
+			}
+			return out, nil
+		}
+		old, _ := t.Get(c.Name).(Table)
+		return t.With(c.Name, change(old)), nil
+	}
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, errors.New("the entries are no list")
+	}
+	out := []any{}
+	done := false
+	for _, e := range list {
+		t, _ := e.(Table)
+		if nameOf(t) != c.Name {
+			out = append(out, e)
+			continue
+		}
+		done = true
+		if c.Kind != Remove {
+			out = append(out, named(c.Name, change(t.Without(nameKey))))
+		}
+	}
+	if !done && c.Kind == Put {
+		out = append(out, named(c.Name, change(nil)))
+	}
+	return out, nil
+}
+
+// named is an entry of a list.
+func named(name string, t Table) Table {
+	if strings.HasPrefix(name, nameless) {
+		return t
+	}
+	return append(Table{{nameKey, name}}, t.Without(nameKey)...)
+}
+
+// splice applies replacements, whose offsets are those of data.
+func splice(data []byte, all []Splice) []byte {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
+	var out bytes.Buffer
+	at := 0
+	for _, s := range all {
+		out.Write(data[at:s.Off])
+		out.WriteString(s.New)
+		at = s.Off + len(s.Old)
+	}
+	out.Write(data[at:])
+	return out.Bytes()
+}
+
+// context is how much of the text around a splice is remembered.
+const context = 64
+
+// surround notes what stands around each splice once all are made.
+func surround(data []byte, all []Splice) []Splice {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Splice) int { return a.Off - b.Off })
+	out := splice(data, all)
+	shift := 0
+	for i := range all {
+		s := &all[i]
+		s.Off += shift
+		shift += len(s.New) - len(s.Old)
+		end := s.Off + len(s.New)
+		s.Before = string(out[max(0, s.Off-context):s.Off])
+		s.After = string(out[end:min(len(out), end+context)])
+	}
+	return all
+}
+
+// Undo takes a change back in a text that may have been edited since. Where
+// nothing of the change is left it returns the text as it is.
+func Undo(format Format, data []byte, at Where, c Change) ([]byte, error) {
+	whole, err := Decode(format, data)
+	if err != nil {
+		return nil, err
+	}
+	back, needed, err := inverse(entriesOf(whole, at), c)
+	if err != nil || !needed {
+		return data, err
+	}
+	want, err := undone(whole, at, c, back)
+	if err != nil {
+		return nil, err
+	}
+	if out, ok := unsplice(data, c.Splices); ok {
+		if got, err := Decode(format, out); err == nil && same(got, want, at) {
+			return out, nil
+		}
+	}
+	out, _, err := Make(format, data, at, back)
+	if err != nil {
+		return nil, err
+	}
+	if c.Made > 0 && format == JSON {
+		out = dropEmpty(out, at, c.Made)
+	}
+	return out, nil
+}
+
+// inverse is the edit that means the opposite of a change, and whether there is
+// anything left to take back.
+func inverse(entries Table, c Change) (back Change, needed bool, err error) {
+	have, there := entries.Get(c.Name).(Table)
+	switch c.Kind {
+	case Put:
+		switch {
+		case !there:
+			return back, false, nil
+		case c.Was != nil:
+			return Change{Kind: Put, Name: c.Name, Value: c.Was}, !Equal(have, c.Was), nil
+		}
+		return Change{Kind: Remove, Name: c.Name}, true, nil
+	case Remove:
+		if there { // put back by somebody, or by the client
+			return back, false, nil
+		}
+		return Change{Kind: Put, Name: c.Name, Value: c.Was}, true, nil
+	case Set:
+		back = Change{Kind: Set, Name: c.Name, Key: c.Key}
+		if c.Had {
+			back.Value = c.HadTrue
+		}
+		now, set := have.Get(c.Key).(bool)
+		return back, there && set && (!c.Had || now != c.HadTrue), nil
+	}
+	return back, false, fmt.Errorf("the record has an unknown kind of change, %q", c.Kind)
+}
+
+// undone is what the values are once a change was taken back.
+func undone(whole Table, at Where, c, back Change) (Table, error) {
+	want, err := applied(whole, at, back)
+	if err != nil || c.Made == 0 {
+		return want, err
+	}
+	return withoutEmpty(want, at.Path, c.Made), nil
+}
+
+// withoutEmpty removes the innermost n tables of a path as far as they are empty.
+func withoutEmpty(t Table, path []string, n int) Table {
+	if len(path) == 0 {
+		return t
+	}
+	in, _ := t.Get(path[0]).(Table)
+	if len(path) > 1 {
+		in = withoutEmpty(in, path[1:], n)
+	}
+	list, _ := t.Get(path[0]).([]any)
+	if len(path) <= n && len(in) == 0 && len(list) == 0 {
+		return t.Without(path[0])
+	}
+	if len(path) > 1 {
+		return t.With(path[0], in)
+	}
+	return t
+}
+
+// unsplice finds what was put in by what stands around it, each exactly once.
+func unsplice(data []byte, all []Splice) ([]byte, bool) {
+	var back []Splice
+	from := 0
+	for _, s := range all {
+		off, ok := locate(data, s)
+		if !ok || off < from {
+			return nil, false
+		}
+		from = off + len(s.New)
+		back = append(back, Splice{Off: off, Old: s.New, New: s.Old})
+	}
+	return splice(data, back), true
+}
+
+// surroundings are how much of what stood before and after is looked for, the
+// most telling first.
+var surroundings = [][2]int{{64, 64}, {32, 32}, {16, 16}, {8, 8}, {4, 4}, {32, 0}, {0, 32}, {12, 0}, {0, 12}, {0, 0}}
+
+// tellingAlone is how long a text is that needs no surroundings to be found.
+const tellingAlone = 16
+
+// locate finds the one place where a splice was made.
+func locate(data []byte, s Splice) (int, bool) {
+	for _, size := range surroundings {
+		before, after := s.Before, s.After
+		before = before[max(0, len(before)-size[0]):]
+		after = after[:min(len(after), size[1])]
+		if size[0]+size[1] == 0 && len(s.New) < tellingAlone {
+			continue
+		}
+		needle := []byte(before + s.New + after)
+		if len(needle) > 0 && bytes.Count(data, needle) == 1 {
+			return bytes.Index(data, needle) + len(before), true
+		}
+	}
+	return 0, false
+}
+
+// newline is the line end of a text: that of its first line.
+func newline(data []byte) string {
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// lineStart is the offset of the first byte of the line that off lies in.
+func lineStart(data []byte, off int) int { return bytes.LastIndexByte(data[:off], '\n') + 1 }
+
+// lineEnd is the offset of what ends the line that off lies in: the line end
+// itself, or the end of the text.
+func lineEnd(data []byte, off int) int {
+	end := len(data)
+	if i := bytes.IndexByte(data[off:], '\n'); i >= 0 {
+		end = off + i
+		if end > off && data[end-1] == '\r' {
+			end--
+		}
+	}
+	return end
+}
+
+// indentAt is the blank text that the line of an offset begins with.
+func indentAt(data []byte, off int) string {
+	line := data[lineStart(data, off):]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // a string always can be
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(b))
+}
+
+// Prune leaves out the tables of a path that hold nothing.
+func Prune(t Table, at Where) Table { return pruned(t, at.Path) }

@@ -1,0 +1,219 @@
+package clients
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"mcphub/internal/clients/edit"
+)
+
+// Plan is what is to be done to the files of one client. It is made in memory;
+// [Store.Apply] does it.
+type Plan struct {
+	Client *Client
+	Files  []*FileEdit
+}
+
+// FileEdit is what is to be done to one file.
+type FileEdit struct {
+	Place   Place
+	Existed bool
+	Before  []byte
+	After   []byte
+	Changes []Made
+}
+
+// Made is one change in a file.
+type Made struct {
+	Where  edit.Where  `json:"where"`
+	Change edit.Change `json:"change"`
+}
+
+// file reads a file of the plan, once.
+func (p *Plan) file(at Place) (*FileEdit, error) {
+	for _, f := range p.Files {
+		if f.Place.File == at.File {
+			return f, nil
+		}
+	}
+	f := &FileEdit{Place: at}
+	data, err := readFile(at.File)
+	switch {
+	case err == nil:
+		f.Existed, f.Before, f.After = true, data, data
+	case errors.Is(err, fs.ErrNotExist):
+		f.After = []byte(at.Fresh)
+	default:
+		return nil, err
+	}
+	p.Files = append(p.Files, f)
+	return f, nil
+}
+
+func (f *FileEdit) do(where edit.Where, c edit.Change) error {
+	after, made, err := edit.Make(f.Place.Format, f.After, where, c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Place.File, err)
+	}
+	f.After = after
+	f.Changes = append(f.Changes, Made{where, made})
+	return nil
+}
+
+// Changed reports whether there is anything to do.
+func (p *Plan) Changed() bool {
+	for _, f := range p.Files {
+		if len(f.Changes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// PlanInstall puts the hub into the file that the client reads. already: it is
+// there as it should be, or under a name of the user's own, which is returned.
+func PlanInstall(c *Client, e Env, h Hub) (p *Plan, already string, err error) {
+	p = &Plan{Client: c}
+	at := c.target(e)
+	f, err := p.file(at)
+	if err != nil {
+		return nil, "", err
+	}
+	whole, err := edit.Decode(at.Format, f.After)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", at.File, err)
+	}
+	where := c.layout(whole, at)[0].where
+	entries, err := edit.Entries(at.Format, f.After, where)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", at.File, err)
+	}
+	want := c.Entry(h, at)
+	if where.List {
+		want = want.Without("name")
+	}
+	if have := entries.Get(HubName); have != nil && edit.Equal(have, want) {
+		return p, HubName, nil
+	}
+	for _, m := range entries {
+		t, _ := m.Value.(edit.Table)
+		if entry, ok := c.dialect.entry(t); ok && m.Name != HubName && isHub(flat(entry)) {
+			return p, m.Name, nil
+		}
+	}
+	return p, "", f.do(where, edit.Change{Kind: edit.Put, Name: HubName, Value: want})
+}
+
+// flat gives a command that is a list the form that isHub knows.
+func flat(t edit.Table) edit.Table {
+	if words, ok := t.Get("command").([]any); ok && len(words) > 0 {
+		return t.With("command", words[0]).With("args", words[1:])
+	}
+	return t
+}
+
+// target is the file for the hub: the first that is there, else the first.
+func (c *Client) target(e Env) Place {
+	all := c.places(e)
+	for _, p := range all {
+		if _, err := os.Stat(p.File); err == nil {
+			return p
+		}
+	}
+	return all[0]
+}
+
+// SwitchOff adds to a plan that a server no longer runs in its client. It
+// reports how: "disabled", or "removed" where the client has no switch.
+func (p *Plan) SwitchOff(s Server) (string, error) {
+	f, err := p.file(s.place)
+	if err != nil {
+		return "", err
+	}
+	switch s.toggle {
+	case "disabled":
+		return "disabled", f.do(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "disabled", Value: true})
+	case "enabled":
+		return "disabled", f.do(s.where, edit.Change{Kind: edit.Set, Name: s.key, Key: "enabled", Value: false})
+	}
+	return "removed", f.do(s.where, edit.Change{Kind: edit.Remove, Name: s.key})
+}
+
+// PlanRemoval takes out a hub that somebody registered by hand.
+func PlanRemoval(c *Client, e Env) (*Plan, error) {
+	p := &Plan{Client: c}
+	for _, at := range c.places(e) {
+		data, err := readFile(at.File)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		whole, err := edit.Decode(at.Format, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", at.File, err)
+		}
+		for _, k := range c.layout(whole, at) {
+			entries, err := edit.Entries(at.Format, data, k.where)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", at.File, err)
+			}
+			for _, m := range entries {
+				t, _ := m.Value.(edit.Table)
+				entry, ok := c.dialect.entry(t)
+				if !ok || !isHub(flat(entry)) {
+					continue
+				}
+				f, err := p.file(at)
+				if err != nil {
+					return nil, err
+				}
+				if err := f.do(k.where, edit.Change{Kind: edit.Remove, Name: m.Name}); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return p, nil
+}
+
+// Preview says line by line what will be done to a file. What the file holds is
+// not shown, because it may be secret: of a part that goes, only its name.
+func (f *FileEdit) Preview() []string {
+	var out []string
+	for _, m := range f.Changes {
+		c := m.Change
+		switch c.Kind {
+		case edit.Put:
+			if c.Was != nil {
+				out = append(out, fmt.Sprintf("- %s (another entry of that name; it is kept in the backup)", c.Name))
+			}
+			for _, s := range c.Splices {
+				for line := range strings.Lines(s.New) {
+					if line = strings.TrimRight(line, "\r\n"); strings.Trim(line, " \t,") != "" {
+						out = append(out, "+ "+line)
+					}
+				}
+			}
+		case edit.Set:
+			out = append(out, fmt.Sprintf("~ %s: %s = %v", c.Name, c.Key, c.Value))
+		case edit.Remove:
+			out = append(out, fmt.Sprintf("- %s (kept in the backup)", c.Name))
+		}
+	}
+	return out
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) }

@@ -1,0 +1,242 @@
+package clients
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/internal/clients/edit"
+	"mcphub/internal/config"
+)
+
+// maxFile bounds a configuration. Claude Code keeps its history beside its servers.
+const maxFile = 64 << 20
+
+// Server is one server of a client, in the spelling of hub.json.
+type Server struct {
+	Name     string     // as the client has it
+	Entry    edit.Table // without "disabled"
+	Disabled bool
+	Client   *Client // nil where a file was named
+	Notes    []string
+
+	key    string // its name in the file
+	place  Place
+	where  edit.Where
+	toggle string
+}
+
+// Skipped is an entry that is not imported.
+type Skipped struct {
+	Name string
+	Why  string
+}
+
+// Found is what a client has.
+type Found struct {
+	Client     *Client
+	Files      []string // those that are there
+	Servers    []Server
+	Skipped    []Skipped
+	Registered string       // the name under which the hub is in it
+	Inputs     []edit.Table // questions of VS Code that entries refer to
+}
+
+// Installed reports whether a client seems to be on this machine: a file of it is
+// there, or its folder.
+func (c *Client) Installed(e Env) bool {
+	marks := []string{}
+	if c.marks != nil {
+		marks = c.marks(e)
+	}
+	for i, p := range c.places(e) {
+		marks = append(marks, p.File)
+		if i == 0 && c.marks == nil {
+			marks = append(marks, filepath.Dir(p.File))
+		}
+	}
+	return slices.ContainsFunc(marks, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+}
+
+// Read lists the servers of a client. What cannot be read is an error that names the file.
+func Read(c *Client, e Env) (Found, error) {
+	out := Found{Client: c}
+	for _, p := range c.places(e) {
+		data, err := readFile(p.File)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Files = append(out.Files, p.File)
+		if err := out.read(p, data); err != nil {
+			return out, fmt.Errorf("%s: %w", p.File, err)
+		}
+	}
+	return out, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		return nil, fmt.Errorf("%s: larger than %d MiB", path, maxFile>>20)
+	}
+	return data, err
+}
+
+func (f *Found) read(p Place, data []byte) error {
+	whole, err := edit.Decode(p.Format, data)
+	if err != nil {
+		return err
+	}
+	for _, at := range f.Client.layout(whole, p) {
+		entries, err := edit.Entries(p.Format, data, at.where)
+		if err != nil {
+			return err
+		}
+		for _, m := range entries {
+			t, _ := m.Value.(edit.Table)
+			f.add(m.Name, t, p, at)
+		}
+	}
+	inputs, _ := whole.Get("inputs").([]any)
+	for _, in := range inputs {
+		if t, ok := in.(edit.Table); ok {
+			f.Inputs = append(f.Inputs, t)
+		}
+	}
+	return nil
+}
+
+// kept is one table of servers in a file.
+type kept struct {
+	where  edit.Where
+	toggle string
+}
+
+// layout says where in a file the servers are, the first for the hub.
+func (c *Client) layout(whole edit.Table, p Place) []kept {
+	first := kept{p.Where, c.Switch}
+	if c.Name == "opencode" { // its second version has them one table further down
+		mcp, _ := whole.Get("mcp").(edit.Table)
+		if in, ok := mcp.Get("servers").(edit.Table); ok && !in.Has("type") && !in.Has("command") {
+			first = kept{edit.Where{Path: []string{"mcp", "servers"}}, "disabled"}
+		}
+	}
+	out := []kept{first}
+	if c.more != nil {
+		for _, w := range c.more(whole) {
+			out = append(out, kept{w, c.Switch})
+		}
+	}
+	return out
+}
+
+func (f *Found) add(name string, t edit.Table, p Place, at kept) {
+	var d dialect
+	if f.Client != nil {
+		d = f.Client.dialect
+	}
+	entry, ok := d.entry(t)
+	if !ok {
+		f.Skipped = append(f.Skipped, Skipped{name, "it is part of the client or an extension, not a server that another program can start"})
+		return
+	}
+	f.addEntry(name, entry, p, at)
+}
+
+// addEntry takes an entry that its dialect has been taken out of.
+func (f *Found) addEntry(name string, entry edit.Table, p Place, at kept) {
+	shown := name
+	if strings.HasPrefix(name, "#") {
+		shown = guessName(entry)
+	}
+	raw, err := json.Marshal(entry)
+	if err != nil {
+		f.Skipped = append(f.Skipped, Skipped{shown, err.Error()})
+		return
+	}
+	text, problems, err := config.Translate(shown, raw)
+	if err != nil {
+		f.Skipped = append(f.Skipped, Skipped{shown, problemText(err)})
+		return
+	}
+	s := Server{Name: shown, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
+	if err := json.Unmarshal(text, &s.Entry); err != nil {
+		f.Skipped = append(f.Skipped, Skipped{shown, err.Error()})
+		return
+	}
+	if isHub(s.Entry) {
+		if f.Registered == "" {
+			f.Registered = name
+		}
+		return
+	}
+	s.Disabled, _ = s.Entry.Get("disabled").(bool)
+	s.Entry = s.Entry.Without("disabled")
+	for _, p := range problems {
+		if p.Severity != config.SeverityNote {
+			s.Notes = append(s.Notes, strings.TrimPrefix(p.Key, "mcpServers."+shown+".")+": "+p.Text)
+		}
+	}
+	if len(at.where.Path) == 3 && at.where.Path[0] == "projects" {
+		s.Notes = append(s.Notes, "it was for "+at.where.Path[1]+" alone; now it is for every folder")
+	}
+	f.Servers = append(f.Servers, s)
+}
+
+func problemText(err error) string {
+	var p *config.Problem
+	if errors.As(err, &p) {
+		return p.Text
+	}
+	return err.Error()
+}
+
+// guessName calls a server that has no name by its package or program.
+func guessName(t edit.Table) string {
+	args, _ := t.Get("args").([]any)
+	for _, a := range args {
+		if s, _ := a.(string); s != "" && !strings.HasPrefix(s, "-") {
+			return config.ServerName(filepath.Base(s))
+		}
+	}
+	if s, _ := t.Get("command").(string); s != "" {
+		return config.ServerName(filepath.Base(s))
+	}
+	return "server"
+}
+
+// isHub reports an entry that starts mcphub.
+func isHub(t edit.Table) bool {
+	words := []string{}
+	if s, ok := t.Get("command").(string); ok {
+		words = append(words, s)
+	}
+	args, _ := t.Get("args").([]any)
+	for _, a := range args {
+		if s, ok := a.(string); ok {
+			words = append(words, s)
+		}
+	}
+	program := slices.ContainsFunc(words, func(w string) bool {
+		base := w[strings.LastIndexAny(w, `/\`)+1:]
+		return base == HubName || base == HubName+".exe"
+	})
+	return program && slices.Contains(words, "serve")
+}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// keptKeys are keys of an entry that hub.json has a place for, though this
+// version does nothing with them: a translation keeps them.
+var keptKeys = map[string]string{"envFile": "envFile", "env_file": "envFile", "auth": "auth", "oauth": "auth"}
+
+// Translate turns one entry of a client's configuration, as JSON, into the
+// spelling of hub.json. It knows every spelling that hub.json takes and no
+// others. Placeholders stay as they are, and nothing is checked but what the
+// translation itself needs: read the result with [Parse].
+//
+// The problems say what was lost on the way. They name keys, never values.
+func Translate(name string, entry []byte) ([]byte, []Problem, error) {
+	src := newSource("", entry)
+	raw, bad := src.parse()
+	if bad != nil {
+		return nil, nil, bad
+	}
+	if raw.kind != '{' {
+		return nil, nil, errors.New("the entry is " + raw.what() + ", not an object")
+	}
+	c := &checker{src: src, failed: map[string]*Problem{}}
+	out := c.normalise([]string{"mcpServers", name}, raw)
+	for _, m := range raw.members {
+		if to := keptKeys[m.name]; to != "" && m.value.kind != 'n' && out.get(to) == nil {
+			out.members = append(out.members, member{to, m.off, m.value})
+		}
+	}
+	if bad := c.failed[name]; bad != nil {
+		return nil, c.problems, bad
+	}
+	out.members = slices.DeleteFunc(out.members, func(m member) bool {
+		if entryTable.find(m.name) == nil && keptKeys[m.name] == "" {
+			if !strings.HasPrefix(m.name, "//") {
+				c.report(SeverityNote, []string{"mcpServers", name, m.name}, m.off, "unknown key "+quote(m.name), "it was left out")
+			}
+			return true
+		}
+		// An empty member says nothing.
+		return (m.value.kind == '{' || m.value.kind == '[') && len(m.value.members)+len(m.value.elems) == 0
+	})
+	// The order in which people write them, whatever the aliases made of it.
+	slices.SortStableFunc(out.members, func(a, b member) int { return writtenAt(a.name) - writtenAt(b.name) })
+	return out.canonical(), c.problems, nil
+}
+
+// written is the order of the keys that say what a server is.
+var written = []string{"type", "builtin", "command", "args", "env", "inherit", "envFile", "cwd", "url", "headers", "auth"}
+
+func writtenAt(key string) int {
+	if i := slices.Index(written, key); i >= 0 {
+		return i
+	}
+	return len(written)
+}
+
+// ServerName makes of any text a name that a server can have: the text itself
+// where it is one and holds no separator.
+func ServerName(s string) string {
+	for strings.Contains(s, "__") { // the separator, unless the file says otherwise
+		s = strings.ReplaceAll(s, "__", "_")
+	}
+	if serverName.MatchString(s) {
+		return s
+	}
+	var out []rune
+	for _, r := range s {
+		if r < 128 && serverName.MatchString(string(r)) {
+			out = append(out, r)
+		} else if n := len(out); n > 0 && out[n-1] != '-' {
+			out = append(out, '-')
+		}
+	}
+	for len(out) > 0 && (out[len(out)-1] == '-' || out[len(out)-1] == '.') {
+		out = out[:len(out)-1]
+	}
+	name := string(out[:min(len(out), 40)])
+	if !serverName.MatchString(name) {
+		return "server"
+	}
+	return name
+}
+
+// DefaultPath is where a new configuration is written if nothing is named: the
+// first place in which [Find] looks. "" where the user has no home.
+func DefaultPath(env func(string) (string, bool)) string {
+	for _, dir := range configDirs(env) {
+		return defaultFile(dir)
+	}
+	return ""
+}
