@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"internal/audit":        {"internal/rawio", "internal/nesting", "internal/redact"},
 	"internal/config":       {"internal/nesting", "internal/reference", "internal/resource"},
 	"internal/reference":    {},
-	"internal/secrets":      {"internal/redact", "internal/reference"},
+	"internal/secrets":      {"internal/reference"},
 	"internal/files":        {"internal/jsonrpc", "internal/printable"},
 	"internal/mirror":       {"internal/jsonrpc"},
 	"children/link":         {"internal/jsonrpc"},

@@ -274,3 +274,19 @@ func TestResolve(t *testing.T) {
 		t.Error(got, err, warned)
 	}
 }
+
+func TestKeeper(t *testing.T) {
+	s := newStore(t, t.TempDir(), errNoBus)
+	k := s.Keeper(t.Context())
+	if err := k.Set("git/TOKEN", "canary"); err != nil || k.At != InFile || k.Why == "" {
+		t.Error(err, k.At, k.Why)
+	}
+	wantGet(t, s, "git/TOKEN", "canary")
+	if err := k.Set("a b", "canary"); err == nil {
+		t.Error("a name that no reference could have")
+	}
+	var missing *NotSetError
+	if err := errors.Join(k.Delete("git/TOKEN"), k.Delete("git/TOKEN")); !errors.As(err, &missing) {
+		t.Error(err)
+	}
+}
