@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"internal/service":      {"hub", "children", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio"},
 	"internal/replay":       {"validate", "internal/audit"},
 	"internal/client":       {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
-	"cmd/mcphub": {"hub", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config",
+	"cmd/mcphub": {"hub", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/clients/edit", "internal/config",
 		"internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/stdio"},
 	"rootsmgr/rootstest": {"rootsmgr"},
 	"children/childtest": {"children", "rootsmgr", "internal/jsonrpc"},

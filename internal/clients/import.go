@@ -223,13 +223,13 @@ func sameAs(taken edit.Table, entry edit.Table) string {
 	return ""
 }
 
-// core is what makes a server what it is: stdio is said by some clients and
-// meant by all.
+// core is what makes a server what it is. Its usual transport is said by some
+// clients and meant by all, and several write a time-out that nobody asked for.
 func core(t edit.Table) edit.Table {
-	if t.Get("type") == "stdio" && t.Has("command") {
+	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
 	}
-	return t
+	return t.Without("timeout")
 }
 
 func enabledElsewhere(all []Server, s Server) bool {
@@ -286,6 +286,8 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 		switch {
 		case s == nil:
 			return errors.New("hub.json would not hold the server " + im.Name + "; nothing was written")
+		case im.Same != "" && s.Disabled && !im.Server.Disabled:
+			im.Err = "it is disabled in hub.json"
 		case s.Err != nil:
 			im.Err = s.Err.Text
 			if s.Err.Hint != "" {
