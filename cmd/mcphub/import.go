@@ -101,7 +101,7 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		if yes, err := w.agreed(fmt.Sprintf("Add %s to %s?", several(m.added(), "server"), w.short(m.path))); err != nil || !yes {
 			return err
 		}
-		if err := m.write(); err != nil {
+		if err := m.write(w.secrets); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 		}
 	}
 	m := &merged{path: path, before: text}
-	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets, lookup); err != nil {
+	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, lookup); err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
 	return m, nil
@@ -160,7 +160,12 @@ func (m *merged) added() int {
 	return n
 }
 
-func (m *merged) write() error {
+func (m *merged) write(secrets clients.Secrets) error {
+	if secrets != nil {
+		if err := clients.Keep(m.imports, secrets); err != nil {
+			return exit.Failed(err)
+		}
+	}
 	plain := false
 	for i := range m.imports {
 		plain = plain || len(m.imports[i].Plain) > 0
@@ -205,6 +210,9 @@ func (m *merged) show(w *clientWork) {
 		}
 		for _, note := range im.Notes {
 			fmt.Fprintf(w.say, "%s: %s\n", im.Name, note)
+		}
+		if len(im.Moved) > 0 {
+			fmt.Fprintf(w.say, "%s: a secret is kept outside of hub.json (%s)\n", im.Name, strings.Join(im.Moved, ", "))
 		}
 		if len(im.Plain) > 0 {
 			fmt.Fprintf(w.say, "%s: a secret stays in hub.json as plain text (%s); only you can read the file\n", im.Name, strings.Join(im.Plain, ", "))

@@ -78,7 +78,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	// hub.json first: what is switched off in a client must be somewhere.
 	if m.added() > 0 || m.before == nil {
-		if err := m.write(); err != nil {
+		if err := m.write(w.secrets); err != nil {
 			return err
 		}
 	}
