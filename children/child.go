@@ -17,6 +17,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/children/run"
 	"mcphub/children/served"
 	"mcphub/rootsmgr"
 )
@@ -30,10 +31,13 @@ const (
 )
 
 var (
-	errStartTimeout = errors.New("start timeout")
-	errShutdown     = errors.New("the hub is stopping")
-	errDropped      = errors.New("the session has ended")
+	errShutdown = errors.New("the hub is stopping")
+	errDropped  = errors.New("the session has ended")
 )
+
+// ErrReplaced is why an instance cannot be called any more whose Spec has
+// changed or gone. Whoever gets it looks up anew what there is now.
+var ErrReplaced = errors.New("the configuration has changed")
 
 // common is what all children of a Supervisor share; nothing in it but memory
 // changes once Run runs.
@@ -118,20 +122,18 @@ type past struct {
 
 // want is what others ask of an instance.
 type want struct {
-	roots   []rootsmgr.Root
-	gen     uint64 // counts changes of roots
-	known   bool   // the first roots are known
-	assumed bool   // roots stand in for the first ones
-	demand  bool   // somebody waits for it
-	wish    bool   // it should run, unless it is to wait for a call
-	evict   bool   // another child waits for its place
+	served.Wanted
+	assumed bool // roots stand in for the first ones
+	demand  bool // somebody waits for it
+	wish    bool // it should run, unless it is to wait for a call
+	evict   bool // another child waits for its place
 }
 
 // view is what others see of an instance: immutable.
 type view struct {
 	status  Status
 	offer   *offers.Offer
-	run     *run // nil unless Ready
+	run     *run.Run // nil unless Ready
 	served  []string
 	gen     uint64            // of roots, that are applied
 	failed  int               // how many starts have failed
@@ -211,9 +213,9 @@ func (c *child) setRoots(roots []rootsmgr.Root, wish bool) {
 	c.ask(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
-		if !w.known || !served.Same(w.roots, roots) {
-			w.roots, w.known, news = roots, true, true
-			w.gen++
+		if !w.Known || !served.Same(w.Roots, roots) {
+			w.Roots, w.Known, news = roots, true, true
+			w.Gen++
 		}
 		return news
 	})
@@ -225,9 +227,9 @@ func (c *child) assume(roots []rootsmgr.Root) {
 	c.ask(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
-		if !w.known && !served.Same(w.roots, roots) {
-			w.roots, news = roots, true
-			w.gen++
+		if !w.Known && !served.Same(w.Roots, roots) {
+			w.Roots, news = roots, true
+			w.Gen++
 		}
 		return news
 	})
@@ -251,10 +253,10 @@ func (c *child) demand() {
 
 // acquire waits until the child is ready with the roots set last.
 func (c *child) acquire(ctx context.Context) (*Lease, error) {
-	gen, over := c.wanted().gen, c.ctx.Done()
+	gen, over := c.wanted().Gen, c.ctx.Done()
 	first := c.view.Load()
 	for v := first; ; {
-		if v.run != nil && v.gen >= gen && v.run.enter() {
+		if v.run != nil && v.gen >= gen && v.run.Enter() {
 			return &Lease{r: v.run, v: v}, nil
 		}
 		if err := v.refuses(first); err != nil {
@@ -309,7 +311,7 @@ func (c *child) notYet(ctx context.Context) error {
 
 func (c *child) stderr(v *view) string {
 	if v.run != nil {
-		return v.run.link.Facts().Stderr
+		return v.run.Facts().Stderr
 	}
 	return v.status.Stderr
 }
@@ -327,8 +329,8 @@ func (c *child) status() Status {
 	st := v.status
 	if v.run != nil {
 		st.Served = v.served
-		f := v.run.link.Facts()
-		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.roots.any.Load()
+		f := v.run.Facts()
+		st.Stderr, st.Skipped, st.AskedRoots = f.Stderr, f.Skipped, v.run.Roots.Asked()
 	}
 	return st
 }
@@ -382,7 +384,7 @@ func (c *child) live() (over bool) {
 	if !c.past.started {
 		c.past.started = true
 		c.recall()
-		c.machine = c.common.machine.For(c.spec.program(), c.log)
+		c.machine = c.common.machine.For(c.spec.Program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {
@@ -442,10 +444,9 @@ func (c *child) makeFolder() (remove func()) {
 	}
 }
 
-// down is why the child cannot be called. What it wrote to stderr is quoted to the
-// session whose own child it is, and to nobody else (A2).
+// down is why the child cannot be called.
 func (c *child) down(reason, stderr string, cause error) *UnavailableError {
-	return &UnavailableError{Child: c.key.Child, Reason: reason, Stderr: stderr, Err: cause, own: c.spec.Share == ShareSession}
+	return run.Unavailable(c.spec, reason, stderr, cause)
 }
 
 // finish is the last view.
@@ -482,13 +483,13 @@ const (
 func (c *child) awaitStart() next {
 	for {
 		w := c.wanted()
-		if c.past.badPlan && w.gen != c.past.gen {
+		if c.past.badPlan && w.Gen != c.past.gen {
 			c.past.next = time.Time{} // other roots may be what was missing
 			w.demand = true
 			c.demand()
 		}
-		c.past.gen = w.gen
-		blocked := !w.known && !w.assumed && c.spec.NeedsRoots()
+		c.past.gen = w.Gen
+		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
 		c.past.asked = c.past.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && w.wish || c.again()
 		wait := time.Until(c.past.next)
@@ -522,12 +523,12 @@ func (c *child) pause(most time.Duration) {
 	}
 }
 
-// backOff counts a failure and says so. r is the run that was ready and died;
-// nil for a start that failed, which is news to everybody who waits.
-func (c *child) backOff(err *UnavailableError, r *run) {
+// backOff counts a failure and says so. s is the run that was ready and
+// died; nil for a start that failed, which is news to everybody who waits.
+func (c *child) backOff(err *UnavailableError, s *serving) {
 	lived := time.Duration(0)
-	if r != nil {
-		lived = time.Since(r.since)
+	if s != nil {
+		lived = time.Since(s.since)
 	}
 	c.past.hist.Failed(lived)
 	delay := c.past.hist.Delay(c.common.jitter())
@@ -544,9 +545,17 @@ func (c *child) backOff(err *UnavailableError, r *run) {
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.again()
 		v.status.LastFailure, v.status.FailedAt = err.Reason, time.Now()
 		v.run, v.err = nil, err
-		if r == nil {
+		if s == nil {
 			v.failed++
 		}
 	})
 	c.settle.Do(func() { close(c.settled) })
+}
+
+// wake makes sure that c holds a token.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -1,13 +1,10 @@
 package children
 
 import (
-	"context"
 	"errors"
 
-	"mcphub/children/handshake"
-	"mcphub/children/modern"
 	"mcphub/children/offers"
-	"mcphub/internal/jsonrpc"
+	"mcphub/children/run"
 )
 
 // eraOf is the era in which an offer was made; EraAuto of none, and where the next
@@ -27,17 +24,6 @@ func eraOf(o *offers.Offer) Era {
 // instance for the other one (Supervisor.Home).
 var errOtherEra = errors.New("it speaks only the other era of the protocol: the instance for that serves all")
 
-// greet starts to speak to a child. A run that speaks to it without a handshake is
-// marked.
-func (c *child) greet(ctx context.Context, r *run) (*offers.Offer, error) {
-	m := modern.New(r.link, modern.Options{Version: c.common.version, Roots: c.spec.Roots != RootsNone, Log: c.log}, statelessRun{r})
-	return handshake.Start(ctx, handshake.Child{
-		Link: r.link, Modern: m, Version: c.common.version, Shown: func() []byte { return shown(c.spec, c.common.client(c.key)) },
-		Eras: c.spec.Era.eras(), ModernFirst: c.first() == EraModern, Patient: c.spec.Era == EraModern || c.past.spoke == EraModern,
-		Speak: func() { r.modern.Store(m) },
-	})
-}
-
 // first is the era that a child is tried in first: that which it is told to have,
 // or had when it was started for the same clients before, else that of the clients;
 // but not one whose first question it has died of.
@@ -47,7 +33,7 @@ func (c *child) first() Era {
 	case c.spec.Era != EraAuto:
 		era = c.spec.Era
 	case c.past.diedOf != EraAuto:
-		era = c.past.diedOf.other()
+		era = c.past.diedOf.Other()
 	case c.past.spoke != EraAuto:
 		era = c.past.spoke
 	}
@@ -59,8 +45,8 @@ func (c *child) first() Era {
 
 // home tells the Key of the instance that serves the clients of k.
 func (n *common) home(s Spec, k Key) Key {
-	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.other()) {
-		return k.other()
+	if s.Era == EraAuto && s.Share != ShareSession && n.lacks(s, k) && !n.lacks(s, k.Other()) {
+		return k.Other()
 	}
 	return k
 }
@@ -71,46 +57,11 @@ func (n *common) lacks(s Spec, k Key) bool {
 	return o != nil && !o.Both && o.Modern() != (k.Era == EraModern)
 }
 
-// Home returns the Key of the instance that serves those who would be served by
-// k: k itself, but where an instance is shared and the child is known to have
-// only the other era, that of the other one.
-func (s *Supervisor) Home(k Key) Key {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
-	if !ok {
-		return k
-	}
-	return s.common.home(spec, k)
-}
-
 // yield ends an instance whose clients another one serves. Its Key is free then:
 // a child that has changed is asked anew.
-func (c *child) yield(r *run) {
+func (c *child) yield(r *run.Run) {
 	c.common.giveUp(c)
 	c.retire(errOtherEra)
 	c.keep()
 	c.end(r, errOtherEra.Error())
-}
-
-// statelessRun is a run as a link without a handshake sees it.
-type statelessRun struct{ r *run }
-
-// Client is whom the run serves.
-func (s statelessRun) Client() modern.Client { return s.r.c.common.client(s.r.c.key) }
-
-// Relist has every list looked at anew.
-func (s statelessRun) Relist() { s.r.relistAll() }
-
-// Outdated ends a run whose child serves its version no longer, but not while it is
-// only being asked which it serves.
-func (s statelessRun) Outdated(why error) {
-	if v := s.r.c.view.Load(); v.run == s.r {
-		s.r.cancel(why)
-	}
-}
-
-// Missed tells what the child may have announced unheard.
-func (s statelessRun) Missed(ctx context.Context, m *jsonrpc.Message) {
-	s.r.c.common.observer.ChildNotification(ctx, s.r.c.key, m)
 }

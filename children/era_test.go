@@ -103,10 +103,10 @@ func greeted(t *testing.T, test greeting, k children.Key) {
 	launcher := &counting{}
 	w := newWatcher()
 	s := start(t, w, children.Options{Specs: []children.Spec{spec}, Launcher: launcher})
-	began := time.Now()
+	start := time.Now()
 	s.Ensure(k, nil)
 	<-s.Settled(k)
-	if took := time.Since(began); took > test.after+100*time.Millisecond || took < test.after {
+	if took := time.Since(start); took > test.after+100*time.Millisecond || took < test.after {
 		t.Errorf("settled after %s, want %s", took, test.after)
 	}
 	if n := launcher.count(); n != test.runs {
@@ -196,10 +196,10 @@ func TestEraIsRemembered(t *testing.T) {
 				acquire(t, s, modernOne).Release()
 				time.Sleep(time.Minute + time.Second) // it idles out
 				runs := launcher.count()
-				began := time.Now()
+				start := time.Now()
 				l := acquire(t, s, modernOne)
 				defer l.Release()
-				if took := time.Since(began); took < test.after || took > test.after+100*time.Millisecond {
+				if took := time.Since(start); took < test.after || took > test.after+100*time.Millisecond {
 					t.Errorf("ready after %s", took)
 				}
 				if got := l.Offer().Protocol; got != test.want {

@@ -1,7 +1,6 @@
 package children
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 	"mcphub/children/link"
 )
 
-// This file tells a child that is hung from one that is slow (U5). While a call
+// This file tells a child that is hung from one that is slow. While a call
 // waits and nothing is heard of the child it is asked whether it is there: by ping,
 // or without a handshake by server/discover. What answers that, or says anything
 // else, is slow, and its calls are left alone. What does not is shown as hung, and
@@ -17,13 +16,11 @@ import (
 
 const hung = "hung"
 
-var errHung = errors.New("hung: it answered neither its calls nor the question whether it is there, and was stopped")
-
 // checkPulse takes the child's pulse. It returns why the run must end, if it must.
 func (s *serving) checkPulse() (why string) {
 	now, p := time.Now(), &s.pulse
-	waited, inVain := s.r.idle.Waited(now)
-	if p.Heard(now, s.r.link.Facts().Heard) && s.c.view.Load().status.State == Hung {
+	waited, inVain := s.r.Idle.Waited(now)
+	if p.Heard(now, s.r.Facts().Heard) && s.c.view.Load().status.State == Hung {
 		s.c.publish(func(v *view) { v.status.State, v.status.Err = Ready, s.before })
 	}
 	switch p.Next(now, waited, inVain) {
@@ -40,15 +37,15 @@ func (s *serving) checkPulse() (why string) {
 // ask asks the child whether it is there. Any answer counts, an error too.
 func (s *serving) ask(now time.Time) {
 	ctx := s.pulse.Ask(now)
-	method := methodPing
-	if s.r.modern.Load() != nil {
+	method := "ping"
+	if s.r.Modern() {
 		method = link.MethodDiscover
 	}
 	s.wg.Go(func() {
-		if res, err := s.r.way().Call(ctx, method); err == nil {
+		if res, err := s.r.Link().Call(ctx, method); err == nil {
 			res.Release()
 		}
-		s.r.idle.LookNow()
+		s.r.Idle.LookNow()
 	})
 }
 
@@ -61,4 +58,12 @@ func (s *serving) shows(now time.Time) {
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
 	s.c.log.Warn().Msg(text)
 	s.c.publish(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
+}
+
+// hangTimeout is the time of a call by which it is judged whether a child is hung.
+func hangTimeout(s Spec) time.Duration {
+	if s.CallTimeout > 0 {
+		return s.CallTimeout
+	}
+	return DefaultCallTimeout
 }

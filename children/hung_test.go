@@ -27,7 +27,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 					l := lease(t, s, one)
 					defer l.Release()
 					time.Sleep(time.Hour) // nothing waits: nobody asks
-					began := time.Now()
+					start := time.Now()
 					ends := make(chan time.Duration, 3)
 					var wg sync.WaitGroup
 					call := func(tool, args string) {
@@ -37,7 +37,7 @@ func TestHungChildIsStartedAgain(t *testing.T) {
 							if !errors.As(err, &gone) || !strings.Contains(gone.Reason, "hung") {
 								t.Errorf("%s: %v", tool, err)
 							}
-							ends <- time.Since(began)
+							ends <- time.Since(start)
 						})
 					}
 					call("hang", args)

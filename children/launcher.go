@@ -34,7 +34,7 @@ type Stdio struct{}
 
 // Launch starts the process.
 func (Stdio) Launch(l launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
-	s = s.withDefaults()
+	s = s.WithDefaults()
 	return process.Start(l, process.Options{FrameLimit: s.FrameLimit, IDLimit: s.IDLimit, StopTimeout: s.StopTimeout}, h, log)
 }
 
@@ -44,6 +44,6 @@ type Remote struct{}
 
 // Launch prepares the connection; nothing is sent before the first Call.
 func (Remote) Launch(_ launch.Launch, s Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
-	s = s.withDefaults()
+	s = s.WithDefaults()
 	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 }

@@ -367,10 +367,10 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 	if n := len(l.Offer().Tools); n != 0 || opened.Load() != 1 {
 		t.Errorf("%d tools, %d streams", n, opened.Load())
 	}
-	began := time.Now()
+	started := time.Now()
 	close(breaks)
 	w.until(t, "what was missed is there", func() bool { return len(w.offers[modernOne.String()].Tools) == 1 })
-	if took := time.Since(began); took < 900*time.Millisecond {
+	if took := time.Since(started); took < 900*time.Millisecond {
 		t.Errorf("it was opened again after %s", took)
 	}
 }

@@ -12,12 +12,12 @@ func Lacks(s Spec, o Options) []launch.Lack {
 	if s.URL != "" {
 		return nil
 	}
-	return s.program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
+	return s.Program().Lacks(launch.NewMachine(o.Environ, o.Home, o.Dir))
 }
 
 // KnownTools are the names of the tools that a server of this Spec has offered
 // so far to hubs with this folder for what they remember, sorted; nil where
 // nothing is known of it.
 func KnownTools(cache string, s Spec) []string {
-	return offers.KnownTools(cache, s.entry())
+	return offers.KnownTools(cache, s.Entry())
 }

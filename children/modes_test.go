@@ -144,12 +144,12 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 			if n := left(); len(n) != c.procs {
 				t.Fatalf("%d processes, want %d", len(n), c.procs)
 			}
-			begun := time.Now()
+			start := time.Now()
 			cancel()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if d := time.Since(begun); d > children.DefaultStopTimeout+2*time.Second { // the machine may be busy
+			if d := time.Since(start); d > children.DefaultStopTimeout+2*time.Second { // the machine may be busy
 				t.Errorf("stopping took %s", d)
 			}
 			if n := left(); len(n) != 0 {
@@ -324,13 +324,13 @@ func TestChildThatDoesNotRead(t *testing.T) {
 	big := []byte(`"` + strings.Repeat("x", 4<<20) + `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	for range 5 {
 		if _, err := callErr(ctx, l, "echo", string(big)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error: %v", err)
 		}
 	}
-	if d := time.Since(begun); d > 2*time.Second {
+	if d := time.Since(start); d > 2*time.Second {
 		t.Errorf("blocked for %s", d)
 	}
 }

@@ -9,6 +9,61 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/remote"
+	"mcphub/children/run"
+	"mcphub/children/spec"
+)
+
+// A Spec says how to run one child.
+type Spec = spec.Spec
+
+// Key names one instance of a child.
+type Key = spec.Key
+
+// Era says in which family of protocol versions a child is spoken to.
+type Era = spec.Era
+
+// The eras.
+const (
+	EraAuto   = spec.EraAuto
+	EraLegacy = spec.EraLegacy
+	EraModern = spec.EraModern
+)
+
+// RootsMode says how a child is told which directories are open.
+type RootsMode = spec.RootsMode
+
+// The modes.
+const (
+	RootsAuto = spec.RootsAuto
+	RootsArgs = spec.RootsArgs
+	RootsList = spec.RootsList
+	RootsNone = spec.RootsNone
+)
+
+// Share says who shares one process of a child.
+type Share = spec.Share
+
+// The ways to share.
+const (
+	ShareSession = spec.ShareSession
+	ShareRoots   = spec.ShareRoots
+	ShareAll     = spec.ShareAll
+)
+
+// StartMode says when a child starts.
+type StartMode = spec.StartMode
+
+// The times to start.
+const (
+	StartLazy  = spec.StartLazy
+	StartEager = spec.StartEager
+)
+
+// Defaults of a Spec's limits.
+const (
+	DefaultStartTimeout = spec.DefaultStartTimeout
+	DefaultCallTimeout  = spec.DefaultCallTimeout
+	DefaultStopTimeout  = spec.DefaultStopTimeout
 )
 
 // A Link is the raw connection to one run of one child.
@@ -45,6 +100,36 @@ type Launch = launch.Launch
 
 // An ExitError says how a child's process ended.
 type ExitError = process.ExitError
+
+// An UnavailableError says why a child cannot be called, or did not answer.
+type UnavailableError = run.UnavailableError
+
+// A TimeoutError ends a call for which nothing was heard of the child for too long.
+type TimeoutError = run.TimeoutError
+
+// A Call is a call under way that no goroutine waits for.
+type Call = run.Call
+
+// WithoutTimeout lets Call wait for as long as ctx lasts: for what a child
+// answers when something else has ended.
+func WithoutTimeout(ctx context.Context) context.Context { return run.WithoutTimeout(ctx) }
+
+// WithProgressToken tells Call the raw progress token that the params hold, so
+// that Call need not look for it. nil says that there is none.
+func WithProgressToken(ctx context.Context, raw []byte) context.Context {
+	return run.WithProgressToken(ctx, raw)
+}
+
+// Tell sends a notification to the child whose request ctx is of: the one that
+// ChildRequest was given.
+func Tell(ctx context.Context, method string, params ...[]byte) error {
+	return run.Tell(ctx, method, params...)
+}
+
+// Told reports whether the transport of a child tells which call something that
+// the child says belongs to: ctx is what an Observer was given. Then ctx has the
+// values of that call's context, or there is no such call.
+func Told(ctx context.Context) bool { return run.Told(ctx) }
 
 // A Client is what an instance is shown of whom it serves. The zero Client is
 // nobody in particular: one that cannot be asked anything but roots/list.

@@ -14,13 +14,13 @@ const (
 	evicted = "stopped to make room for another child (limits.children); the next call starts it"
 )
 
-// Use tells how the instance uses its place (C5): a child holds it from its start until
+// Use tells how the instance uses its place: a child holds it from its start until
 // its process has ended.
 func (c *child) Use(now time.Time) limits.Use {
 	v := c.view.Load()
 	u := limits.Use{Leaving: v.status.State == Draining || c.ctx.Err() != nil, Evictable: v.run != nil && c.evictable()}
 	if u.Evictable {
-		u.Unused, u.Free = v.run.leases.unused(now, v.status.Since), v.run.leases.free()
+		u.Unused, u.Free = v.run.Leases.Unused(now, v.status.Since), v.run.Leases.Free()
 	}
 	return u
 }

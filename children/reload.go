@@ -1,13 +1,6 @@
 package children
 
-import (
-	"errors"
-	"slices"
-)
-
-// ErrReplaced is why an instance cannot be called any more whose Spec has
-// changed or gone. Whoever gets it looks up anew what there is now.
-var ErrReplaced = errors.New("the configuration has changed")
+import "slices"
 
 // Apply makes specs the ones that count. An instance whose Spec is Equal to
 // what it was is left alone: same process, same Revision. Any other is retired:
@@ -76,7 +69,7 @@ func (s *Supervisor) everybody() []*child {
 func byName(specs []Spec) map[string]Spec {
 	out := make(map[string]Spec, len(specs))
 	for _, spec := range specs {
-		out[spec.Name] = spec.withDefaults()
+		out[spec.Name] = spec.WithDefaults()
 	}
 	return out
 }

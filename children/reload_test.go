@@ -131,7 +131,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 			go func() { _, err := callErr(t.Context(), l, "sleep", ""); failed <- err; l.Release() }()
 			synctest.Wait()
 			s.Apply(nil)
-			began := time.Now()
+			started := time.Now()
 			if end == "session" {
 				s.Drop("s")
 				var gone *children.UnavailableError
@@ -144,7 +144,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 				}
 			}
 			t.Cleanup(func() {
-				if d := time.Since(began); d > 10*time.Second {
+				if d := time.Since(started); d > 10*time.Second {
 					t.Errorf("%s: it took %v to end", end, d)
 				}
 			})
@@ -162,10 +162,10 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() { _, err := s.Acquire(t.Context(), one); failed <- err }()
 		synctest.Wait()
-		began := time.Now()
+		started := time.Now()
 		s.Apply([]children.Spec{childtest.Spec("kid", childtest.Script{})})
-		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(began) > 0 {
-			t.Errorf("after %v: %v", time.Since(began), err)
+		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(started) > 0 {
+			t.Errorf("after %v: %v", time.Since(started), err)
 		}
 		s.Ensure(one, nil)
 		acquire(t, s, one).Release()
@@ -228,10 +228,10 @@ func TestApplyFreesWhoWaits(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		began := time.Now()
+		started := time.Now()
 		s.Apply(nil)
-		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(began) > 0 {
-			t.Errorf("after %v: %v", time.Since(began), err)
+		if err := <-failed; !errors.Is(err, children.ErrReplaced) || time.Since(started) > 0 {
+			t.Errorf("after %v: %v", time.Since(started), err)
 		}
 		if got := text(t, <-done); got != "done" {
 			t.Errorf("the call under way gave %q", got)

@@ -1,7 +1,6 @@
 package children
 
 import (
-	"mcphub/children/modern"
 	"mcphub/children/offers"
 )
 
@@ -13,7 +12,7 @@ import (
 func (n *common) recall(s Spec, k Key) *offers.Offer {
 	o := n.known(s, k)
 	if o == nil && s.Era == EraAuto && k.Era == EraModern {
-		o = n.memory.Recall(s.Name, identity(s, n.machine, n.version, EraAuto, shown(s, modern.Client{})))
+		o = n.memory.Recall(s.Name, s.Digest(n.machine, n.version, EraAuto, s.Capabilities(nil)))
 	}
 	return o
 }
@@ -24,7 +23,7 @@ func (n *common) known(s Spec, k Key) *offers.Offer { return n.memory.Recall(s.N
 // digest names what a child of this Spec offers to whom an instance with this
 // Key serves.
 func (n *common) digest(s Spec, k Key) string {
-	return identity(s, n.machine, n.version, k.Era, shown(s, n.client(k)))
+	return s.Digest(n.machine, n.version, k.Era, s.Capabilities(n.client(k).Capabilities))
 }
 
 // recall is how an instance's life begins: what the child offered last is told.
@@ -64,7 +63,7 @@ func (c *child) offers(o *offers.Offer) {
 
 // compare tells of tools that this offer defines as they never were before.
 func (c *child) compare(o *offers.Offer) {
-	changed := c.common.forms.Compare(c.spec.entry(), o)
+	changed := c.common.forms.Compare(c.spec.Entry(), o)
 	if len(changed) > 0 && c.common.changed != nil {
 		c.common.changed(c.key, changed)
 	}
@@ -76,18 +75,4 @@ func (c *child) keep() {
 		c.past.news = false
 		c.common.memory.Keep(c.past.digest, c.offer)
 	}
-}
-
-// Recall returns what a server offered when it was listed last, in this run of
-// the hub or an earlier one with the very same entry and program, to a client
-// with the same capabilities; nil where that is not known. It reads at most one small file and starts nothing. What comes
-// from it may be shown; a Lease tells what the server offers now.
-func (s *Supervisor) Recall(k Key) *offers.Offer {
-	s.mu.Lock()
-	spec, ok := s.specs[k.Child]
-	s.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	return s.common.recall(spec, k)
 }

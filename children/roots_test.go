@@ -378,13 +378,13 @@ func TestDeafChild(t *testing.T) {
 		go func() { done <- s.Run(ctx) }()
 		dir := t.TempDir()
 		wait := func() time.Duration {
-			begun := time.Now()
+			start := time.Now()
 			l, err := s.Acquire(t.Context(), one)
 			if err != nil {
 				t.Fatal(err)
 			}
 			l.Release()
-			return time.Since(begun)
+			return time.Since(start)
 		}
 		s.Ensure(one, []rootsmgr.Root{root(dir, "")})
 		wait()
@@ -434,8 +434,8 @@ func TestCrashLoop(t *testing.T) {
 		if st := s.Status()[0]; st.Failures != 6 {
 			t.Errorf("a call after the delay must start it: %+v", st)
 		}
-		begun := time.Now()
-		if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || gone.RetryAfter <= 0 || time.Since(begun) != 0 {
+		start := time.Now()
+		if _, err := s.Acquire(t.Context(), one); !errors.As(err, &gone) || gone.RetryAfter <= 0 || time.Since(start) != 0 {
 			t.Errorf("within the delay a call must fail at once: %v", err)
 		}
 		if st := s.Status()[0]; st.Failures != 6 {
@@ -459,7 +459,7 @@ func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
-		begun := time.Now()
+		start := time.Now()
 		s.Ensure(children.Key{Child: "slow", Instance: "s"}, nil)
 		synctest.Wait()
 		s.Ensure(children.Key{Child: "good", Instance: "s"}, nil)
@@ -468,7 +468,7 @@ func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Release()
-		if d := time.Since(begun); d != 3*time.Second {
+		if d := time.Since(start); d != 3*time.Second {
 			t.Errorf("waited %s", d)
 		}
 		cancel()

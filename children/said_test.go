@@ -13,7 +13,7 @@ import (
 
 // Every line of stderr is handed on as plain text with its process, also those
 // that are too many for the log, and a run that failed is remembered after the
-// next has begun.
+// next has started.
 func TestStderrIsHandedOn(t *testing.T) {
 	const lines = 500
 	var mu sync.Mutex

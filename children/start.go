@@ -1,135 +1,79 @@
 package children
 
 import (
-	"context"
+	"cmp"
 	"errors"
+	"fmt"
 
-	"mcphub/children/health"
+	"mcphub/children/handshake"
+	"mcphub/children/launch"
 	"mcphub/children/link"
-	"mcphub/children/modern"
+	"mcphub/children/run"
 	"mcphub/internal/jsonrpc"
 )
 
-// This file is the short way of a call, for callers that must not wait: the
-// read loop of a client's connection. What cannot be had at once is had by
-// Acquire and Call.
-
-// starter is a Link that can send a request without waiting.
-type starter interface {
-	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
-}
-
-// TryAcquire is Acquire where that takes no waiting.
-func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
-	c := s.child(k)
-	if c == nil {
-		return nil, false
+// start takes a slot and brings a run to where it can be called.
+func (c *child) start() (*run.Run, *UnavailableError) {
+	turn := c.common.turns.Take(c.ctx, func() { c.state(Waiting, "waits for its turn: many children are starting") })
+	if turn == nil {
+		return nil, nil
 	}
-	v := c.view.Load()
-	if v.run == nil || v.gen < c.wanted().gen || !v.run.enter() {
-		return nil, false
+	defer turn.End()
+	if err := c.place(); err != nil || c.ctx.Err() != nil {
+		return nil, err
 	}
-	return &Lease{r: v.run, v: v}, true
-}
-
-// A Call is a call under way that no goroutine waits for. The zero Call can be
-// started, once.
-type Call struct {
-	lease   *Lease
-	asker   jsonrpc.Asker
-	method  string
-	client  *modern.Client
-	meta    *modern.Meta // of a child without a handshake
-	started jsonrpc.Started
-	waiting health.WaitingCall
-}
-
-// For is WithClient for a call that is not made yet.
-func (c *Call) For(client modern.Client) { c.client = &client }
-
-// CanStart reports whether Start may be tried: not every transport has it.
-func (l *Lease) CanStart() bool {
-	_, can := l.r.link.(starter)
-	return can
-}
-
-// Start is Call without waiting. false: nothing was sent, and asker will not
-// be told. Otherwise it is told once, what Call would return: an answer on the
-// goroutine that reads what the child sends, which it must not hold up, and an
-// error on any. b is the Batch of the read loop that calls, nil elsewhere.
-// token is the raw progress token that the params hold, nil for none. The
-// lease must not be released before asker is told.
-func (l *Lease) Start(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
-	m, base := l.r.modern.Load(), l.r.link
-	if m != nil {
-		base = m.Base()
+	var w want
+	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
+	c.past.digest = c.common.digest(c.spec, c.key)
+	c.past.starts++
+	c.state(Starting, c.past.last)
+	l, err := c.spec.Plan(w.Roots, c.machine)
+	var missing *launch.MissingRootError
+	if errors.As(err, &missing) && missing.NoRoot() {
+		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
-	able, can := base.(starter)
-	if !can {
-		return false
+	c.past.badPlan = err != nil
+	if err != nil {
+		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 	}
-	c.lease, c.asker, c.method = l, asker, method
-	if m != nil {
-		client := c.client
-		if client == nil {
-			own := l.r.c.common.client(l.r.c.key)
-			client = &own
+	l.Said = c.said
+	for {
+		r, err := c.launch(l, w)
+		var offer *Offer
+		if err == nil {
+			offer, err = r.Connect(c.ctx, run.Try{Modern: c.first() == EraModern, Patient: c.spec.Era == EraModern || c.past.spoke == EraModern}, turn.End)
 		}
-		c.meta = m.Meta(*client)
-		raw, err := c.meta.Params(params)
-		if err != nil {
-			return false
+		switch {
+		case err == nil:
+			c.offers(offer)
+			return r, nil
+		case r == nil:
+			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
 		}
-		params = [][]byte{raw}
+		down := r.Abort(err)
+		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
+			if !c.past.wasReady {
+				c.past.diedOf = EraAuto // it dies of anything
+			}
+			return r, down
+		}
+		c.past.doubted, c.past.diedOf = true, c.first()
+		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
-	able.Prepare(&c.started, (*startedCall)(c))
-	l.r.idle.Start(&c.waiting, max(0, l.r.c.spec.CallTimeout), string(token), (*startedCall)(c))
-	if !c.started.Start(b, method, params...) {
-		l.r.idle.End(&c.waiting)
-		return false
-	}
-	return true
 }
 
-// Abandon ends the call with a cause, and tells the child.
-func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
-
-// startedCall is a Call as those see it who report on it.
-type startedCall Call
-
-func (c *startedCall) Expired() {
-	r := c.lease.r
-	(*Call)(c).Abandon(&TimeoutError{Child: r.c.key.Child, Method: c.method, After: r.c.spec.CallTimeout})
-}
-
-// abandoned is the error of a call that was given up from this side.
-type abandoned struct{ cause error }
-
-func (a *abandoned) Error() string { return a.cause.Error() }
-
-// Unwrap returns the cause.
-func (a *abandoned) Unwrap() error { return a.cause }
-
-// Answered hands on what the link tells.
-func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
-	c.lease.r.idle.End(&c.waiting)
-	if err == nil && c.meta != nil {
-		if err = c.lease.r.modern.Load().Check(c.meta, c.method, res); err != nil {
-			res.Release()
-			c.asker.Answered(nil, err)
-			return
-		}
+// launch starts a run.
+func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
+	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.version, Look: c.common.pace.Every, Log: c.log}
+	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
+		return c.common.launcher.Launch(l, c.spec, h, c.log)
+	})
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		c.asker.Answered(res, nil)
-		return
-	}
-	if given, ok := errors.AsType[*abandoned](err); ok {
-		c.asker.Answered(nil, given.cause)
-		return
-	}
-	// Saying what became of the child may take a moment, and this is its read loop.
-	go func() {
-		c.asker.Answered(nil, c.lease.failed(context.Background(), link.Closed(context.Background(), err)))
-	}()
+	c.publish(func(v *view) {
+		v.status.PID = r.Facts().PID
+		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, launch.Names(l.Env)
+	})
+	return r, nil
 }

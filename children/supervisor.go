@@ -128,8 +128,8 @@ func (s *Supervisor) Assume(k Key, roots []rootsmgr.Root) {
 	}
 }
 
-// Prestart starts the instance although the first roots are not known yet
-// (C4). One that needs them to start waits for Ensure or SetRoots; another is
+// Prestart starts the instance although the first roots are not known
+// yet. One that needs them to start waits for Ensure or SetRoots; another is
 // replaced once then, if they give it another working directory, other
 // arguments or another environment. What Ensure says of lazy ones holds here too.
 func (s *Supervisor) Prestart(k Key) {
@@ -170,7 +170,7 @@ func (s *Supervisor) child(k Key) *child {
 	return s.children[k]
 }
 
-// SetRoots tells an instance of a change of roots (C2, C3, C4). Calls acquired
+// SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
 func (s *Supervisor) SetRoots(k Key, roots []rootsmgr.Root) {
 	if c := s.child(k); c != nil {
@@ -187,6 +187,19 @@ func (s *Supervisor) Acquire(ctx context.Context, k Key) (*Lease, error) {
 		return nil, s.unknown(k)
 	}
 	return c.acquire(ctx)
+}
+
+// TryAcquire is Acquire where that takes no waiting.
+func (s *Supervisor) TryAcquire(k Key) (*Lease, bool) {
+	c := s.child(k)
+	if c == nil {
+		return nil, false
+	}
+	v := c.view.Load()
+	if v.run == nil || v.gen < c.wanted().Gen || !v.run.Enter() {
+		return nil, false
+	}
+	return &Lease{r: v.run, v: v}, true
 }
 
 func (s *Supervisor) unknown(k Key) error {
@@ -213,9 +226,9 @@ func (s *Supervisor) Foresee(k Key) (cwd string, served []string, ok bool) {
 	if v := c.view.Load(); v.run != nil || v.final {
 		return "", nil, false
 	}
-	m := s.common.machine.For(c.spec.program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
-	roots := c.wanted().roots
-	l, err := c.spec.plan(roots, m)
+	m := s.common.machine.For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(launch.RealPath(os.TempDir()), ownFolder))
+	roots := c.wanted().Roots
+	l, err := c.spec.Plan(roots, m)
 	return l.Dir, launch.RootPaths(roots), err == nil
 }
 
@@ -254,4 +267,31 @@ func (s *Supervisor) Settled(k Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
+}
+
+// Home returns the Key of the instance that serves those who would be served by
+// k: k itself, but where an instance is shared and the child is known to have
+// only the other era, that of the other one.
+func (s *Supervisor) Home(k Key) Key {
+	s.mu.Lock()
+	spec, ok := s.specs[k.Child]
+	s.mu.Unlock()
+	if !ok {
+		return k
+	}
+	return s.common.home(spec, k)
+}
+
+// Recall returns what a server offered when it was listed last, in this run of the hub
+// or an earlier one with the very same entry and program, to a client with the same
+// capabilities; nil where that is not known. It reads at most one small file and starts
+// nothing. What comes from it may be shown; a Lease tells what the server offers now.
+func (s *Supervisor) Recall(k Key) *offers.Offer {
+	s.mu.Lock()
+	spec, ok := s.specs[k.Child]
+	s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return s.common.recall(spec, k)
 }

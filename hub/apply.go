@@ -105,6 +105,7 @@ func (o *childOffer) revision(child string) uint64 { return o.gen.byName[child].
 // adopt makes g what the session goes by. h.mu is held.
 func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) {
 	s.roots.Reconfigure(g.cfg.Fallback, g.cfg.Roots)
+	var replaced []string
 	s.mu.Lock()
 	for name, o := range s.tab.offers {
 		c := g.byName[name]
@@ -120,16 +121,16 @@ func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) 
 	for name, st := range s.tab.status {
 		if c := g.byName[name]; c == nil || c.Spec.Revision != st.Revision {
 			delete(s.tab.status, name)
-			s.tab.restarted = append(s.tab.restarted, name)
+			replaced = append(replaced, name)
 		}
 	}
 	s.tab.gen = g
-	s.tab.lists.by = time.Time{} // what is new has its time, too
+	s.tab.listsBy = time.Time{} // what is new has its time, too
 	s.catalog.Store(nil)
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
 	s.mu.Unlock()
-	s.announcer.wake()
+	s.notifier.Restarted(replaced...)
 }
 
 // since tells g and old apart.

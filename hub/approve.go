@@ -2,316 +2,174 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
 	"time"
 
-	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/internal/audit"
 	"mcphub/validate"
 )
 
-// This file is what happens when a rule says escalate (P3): a human is asked,
-// and where they allow it the call is judged afresh and made.
-//
-// The answer is bound to the one call that asked: a warrant of the digest of
-// session, child, tool and argument bytes, good once and for a short time.
-// Nothing that a model or a server can send makes a warrant; only an asker does.
+// This file has a person asked about a Call that a rule escalates.
 
-// Approval says how a human is asked for what a rule escalates.
-type Approval struct {
-	Timeout  time.Duration // how long a question stands; 0: 2 min
-	Terminal bool          // a client that cannot be asked waits for `mcphub approve` on a terminal
+// newApprovals makes the approval queue of a session.
+func (s *Session) newApprovals() *approval.Queue {
+	return approval.New(s.hub.now().cfg.FS, s.log, func() approval.Rules { return s.hub.now().rules() })
 }
 
-func (a Approval) withDefaults() Approval {
-	if a.Timeout <= 0 {
-		a.Timeout = 2 * time.Minute
+// rules are what an approval queue goes by.
+func (g *generation) rules() approval.Rules {
+	return approval.Rules{Timeout: g.cfg.Approval.Timeout, Checker: g.cfg.Checker, Revision: func(child string) (uint64, bool) {
+		if c := g.byName[child]; c != nil {
+			return c.Spec.Revision, true
+		}
+		return 0, false
+	}}
+}
+
+// approve asks a person about a call that a rule escalates. What comes back is as
+// from consider: where the call was allowed, it was judged again with the
+// approval, which is used up; else it has the reason that it was not allowed. The
+// caller ends the approval with the call.
+func (c *Call) approve(ctx context.Context, j *judgement) (*judgement, error) {
+	e := &escalated{c, j}
+	refusal, err := c.s.approvals.Ask(ctx, c.approvalRequest(), e.j.forApproval(), e)
+	if err != nil {
+		return nil, err
 	}
-	return a
-}
-
-type fingerprint [sha256.Size]byte
-
-// digestOf is the digest of texts, of which none can be taken for another one.
-func digestOf(parts ...[]byte) fingerprint {
-	h := sha256.New()
-	for _, p := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write(p)
+	if e.j.refusal = refusal; refusal == "" && e.j.approval != nil {
+		// The digest is made again, of what is sent.
+		if err := e.j.approval.Spend(c.approvalRequest().Digest, time.Now()); err != nil {
+			e.j.refusal = err.Error()
+		}
 	}
-	return fingerprint(h.Sum(nil))
+	return e.j, nil
 }
 
-// A warrant is one answer of a human to one call. It is made by an answer, and
-// used up by the call being sent.
-type warrant struct {
-	call    fingerprint
-	rule    string // that escalated the call itself and is lifted for it; "" for none
-	rules   []string
-	by      string // who was asked: client or terminal
-	expires time.Time
-
-	mu    sync.Mutex
-	spent bool
+// approvalRequest is the call as a person is asked about it.
+func (c *Call) approvalRequest() *approval.Request {
+	_, child := c.target.owner()
+	r := c.target.asked(c)
+	r.Digest = approval.DigestOf([]byte(c.s.id), []byte(child), r.Digest[:])
+	return &r
 }
 
-var (
-	errOtherCall = errors.New("the approval was given for another call")
-	errSpent     = errors.New("the approval was used already")
-	errExpired   = errors.New("the approval came too long ago")
-)
+// escalated is the Caller of a call.
+type escalated struct {
+	c *Call
+	j *judgement // the last one
+}
 
-// spend uses the warrant up for a call with this digest.
-func (t *warrant) spend(call fingerprint, now time.Time) error {
-	if subtle.ConstantTimeCompare(t.call[:], call[:]) != 1 {
-		return errOtherCall
+// forApproval is what a question goes by.
+func (j *judgement) forApproval() *approval.Judgement {
+	return &approval.Judgement{
+		Child: &j.gen.byName[j.child].Spec, Checker: j.gen.cfg.Checker, Verdict: j.verdict, View: j.view, StartLimit: j.gen.startLimit(j.child),
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+}
+
+func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
+	e.c.approval = a
+	e.c.target.anew()
+	j, err := e.c.consider(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.j = j
+	return e.j.forApproval(), nil
+}
+
+func (e *escalated) Release(ctx context.Context) {
+	e.j.lease.Release()
+	e.c.s.clientOf(ctx).yield()
+}
+
+func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
+	return waitingFor(ctx, what)
+}
+
+// Asker chooses by what the client can do: one that can show a form is asked, and
+// nobody else.
+func (e *escalated) Asker(ctx context.Context) approval.Asker {
+	s := e.c.s
+	c := s.clientOf(ctx)
 	switch {
-	case t.spent:
-		return errSpent
-	case now.After(t.expires):
-		return errExpired
+	case c.claims().can.form:
+		return clientAsker{c}
+	case s.hub.now().cfg.Approval.Terminal:
+		caps := s.capabilities()
+		return s.hub.terminal.Asker(approval.Pending{
+			Session: s.id[:8], Client: shown(strings.TrimSpace(caps.name+" "+caps.version), 60), Token: s.principal,
+		}, s.log)
 	}
-	t.spent = true
-	return nil
+	return approval.Nobody{}
 }
 
-// approved is the rule that a warrant lifts for its call; nil lifts none.
-func (t *warrant) approved() string {
-	if t == nil {
-		return ""
-	}
-	return t.rule
+// AwaitServed waits until the session's children have been given the grants of a
+// version, or newer ones. Being given is not having applied them, which acquire
+// waits for. After the timeout of the roots the hub alone judges.
+func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
+	return e.c.s.awaitGiven(ctx, max(e.j.gen.cfg.Roots.Timeout, 0), func(tab *sessionTables) bool { return tab.granted >= version })
 }
 
-// A petition is one call, or other request, that a rule escalates.
-type petition struct {
-	what   string // in the question: the tool "x", or the method
-	name   string // of the tool or method, for reports
-	digest fingerprint
-	args   []byte // raw; shown where a rule is about the call itself
-	mute   string // why nobody is asked about such a request; "" where somebody may be
-	// consider judges the request from the start, under a warrant or nil.
-	consider func(ctx context.Context, t *warrant) (*judgement, error)
+// Record writes a line of its own about a question.
+func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
+	s, j := e.c.s, e.j
+	cfg := &s.hub.now().cfg.Audit
+	if cfg.To == nil {
+		return
+	}
+	rec := s.newRecord(ctx, cfg, e.c.target.subject())
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = ev.What, j.verdict.Rule, ev.Why, ev.By, nil, 0
+	for _, g := range ev.Granted {
+		rec.Granted = append(rec.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
+	}
+	rec.Boundary = boundaryOf(j.verdict, &j.view)
+	rec.Findings, rec.Unnamed = findingsOf(j.verdict, "")
+	_ = cfg.To.Question(ctx, &rec)
 }
 
-// An approvalQuestion is a question as it is put to a human.
-type approvalQuestion struct {
-	child    *Child
-	what     string
-	text     string
-	proposal *proposal
-	planner  planner
-	checker  *validate.Checker // by whose policy it is asked
-	key      fingerprint       // of the call and of all that the question says
+// A clientAsker asks through the client, by an elicitation on the way of the call.
+type clientAsker struct{ to peer }
+
+func (clientAsker) Who() string { return approval.AskedClient }
+
+func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Answer {
+	resp, err := a.to.Call(ctx, methodElicit, q.Form())
+	switch {
+	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
+		return approval.Unanswered()
+	case err != nil:
+		return approval.NotAsked("the client could not be asked: " + shown(err.Error(), 200))
+	}
+	defer resp.Release()
+	if e := resp.Err(); e != nil {
+		return approval.NotAsked(fmt.Sprintf("the client did not ask: %s", shown(e.Message, 200)))
+	}
+	return q.Read(resp.Result)
 }
 
-// inquire makes the question for a judgement that escalates; why says that
-// nobody may be asked, and the reason.
-func (s *Session) inquire(p *petition, j *judgement) (q *approvalQuestion, why string) {
-	child := j.gen.byName[j.child]
-	switch share := child.Spec.Share; {
-	case share != children.ShareSession:
-		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.child, share)
-	case p.mute != "":
-		return nil, p.mute
-	}
-	open := j.view.Snapshot.Paths()
-	checker := j.gen.cfg.Checker
-	plans := planner{
-		fs: j.gen.cfg.FS, ceiling: j.view.Ceiling,
-		wide:    func(dir string) bool { return checker.TooWide(dir, open) },
-		useless: func(role validate.Role) string { return uselessFile(&child.Spec, role) },
-	}
-	proposal, why := plans.propose(j.verdict, p.args)
-	if why != "" {
-		return nil, why
-	}
-	text := inquiryText(j.child, p.what, p.name, proposal, s.consent.once)
-	return &approvalQuestion{child: child, what: p.name, text: text, proposal: proposal, planner: plans, checker: checker, key: digestOf(p.digest[:], []byte(text))}, ""
-}
+// Terminal is where a person at a terminal of the hub's user answers what clients
+// cannot ask.
+func (h *Hub) Terminal() *approval.Terminal { return &h.terminal }
 
-// seekApproval is appeal for a request that is sent next: what was allowed is
-// used up by it. The caller ends the warrant with the request.
-func (s *Session) seekApproval(ctx context.Context, p *petition, j *judgement) (*judgement, error) {
-	j, err := s.appeal(ctx, p, j)
-	if err != nil {
-		return nil, err
+// unapproved is the text for a call that a rule escalates and nobody allowed.
+func unapproved(v *validate.Verdict, at, why string) string {
+	var b strings.Builder
+	rule := ""
+	if v.Fired != nil {
+		rule = " by " + ruleText(v.Fired)
 	}
-	if err := j.redeem(p.digest); err != nil {
-		j.refusal = err.Error()
-	}
-	return j, nil
-}
-
-// appeal asks a human about a request that a rule escalates. What comes back is
-// as from consider: where it was allowed, a judgement made afresh after the
-// answer, under its warrant; else one with the reason that it was not. The lease
-// of j is given back: a person takes their time.
-func (s *Session) appeal(ctx context.Context, p *petition, j *judgement) (*judgement, error) {
-	for {
-		q, why := s.inquire(p, j)
-		if why == "" {
-			why = s.consent.throttled(j.child, time.Now())
+	if f := v.First; f != nil {
+		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", shown(f.Raw, 200), rule, why)
+		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
+		if f.Leads != "" && f.Leads != f.Raw {
+			fmt.Fprintf(&b, " It leads to '%s'.", shown(f.Leads, 200))
 		}
-		if why != "" {
-			j.refusal = why
-			return j, nil
-		}
-		j.lease.Release()
-		s.clientOf(ctx).yield()
-		st, first, why := s.consent.join(q, p.name)
-		switch {
-		case why != "":
-			j.refusal = why
-			return j, nil
-		case first:
-			next, r, err := s.lead(ctx, p, j, q, st)
-			if r == nil {
-				if err != nil || next.verdict.Decision != validate.Escalate {
-					return next, err
-				}
-				j = next
-				continue
-			}
-			return s.answered(ctx, p, j, q, r)
-		}
-		r, err := s.consent.follow(ctx, st)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
-			return s.answered(ctx, p, j, q, r)
-		}
-		// Who asked has gone, and the question with it.
-		if j, err = p.consider(ctx, nil); err != nil || j.verdict.Decision != validate.Escalate {
-			return j, err
-		}
+	} else {
+		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
 	}
-}
-
-// whatWaits is what a client is told while a person is asked, or others are.
-const whatWaits = "waiting for approval"
-
-// lead asks for everybody who waits for st. Without a reply there is what the
-// request is judged to be now, for the grants have changed while it waited for
-// its turn, or an error.
-func (s *Session) lead(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, st *standing) (next *judgement, r *reply, err error) {
-	defer func() { s.consent.finish(st, r) }()
-	taken := s.consent.once || s.consent.tryTurn() // requests that stand alone belong to different people
-	defer func() {
-		if taken && !s.consent.once {
-			s.consent.endTurn()
-		}
-	}()
-	for fresh := taken; !fresh; fresh = taken {
-		over := waitingFor(ctx, whatWaits)
-		taken, err = s.consent.takeTurn(ctx)
-		over()
-		if err != nil {
-			return nil, nil, err
-		}
-		if next, err = p.consider(ctx, nil); err != nil {
-			return nil, nil, err
-		}
-		if now, why := s.inquire(p, next); next.verdict.Decision != validate.Escalate || why != "" || now.key != q.key || s.consent.throttled(j.child, time.Now()) != "" {
-			return next, nil, nil
-		}
-		next.lease.Release()
-	}
-	asker := s.askerFor(ctx)
-	defer waitingFor(ctx, whatWaits)()
-	limit := s.hub.now().cfg.Approval.Timeout
-	s.consent.begin(st, asker.who(), time.Now())
-	s.log.Info().Str("child", j.child).Str("what", p.name).Str("asked", asker.who()).Strs("rules", q.proposal.rules).Msg("a person is asked to approve a call")
-	until, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
-	defer cancel()
-	s.recordQuestion(ctx, p, j, questionAsked, &reply{}, asker.who())
-	answer := asker.ask(until, q)
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
-	}
-	s.consent.note(j.child, &answer, time.Now())
-	s.log.Info().Str("child", j.child).Str("what", p.name).Str("answer", answer.choice()).Str("why", answer.why).Msg("the question was answered")
-	if answer.offer != nil {
-		s.grant(q, &answer)
-	}
-	said := questionDeclined
-	if answer.offer != nil {
-		said = questionAllowed
-	}
-	s.recordQuestion(ctx, p, j, said, &answer, asker.who())
-	return nil, &answer, nil
-}
-
-// grant opens what was allowed. Where something else stands there by now nothing
-// is, and the reply has no offer any more.
-func (s *Session) grant(q *approvalQuestion, r *reply) {
-	grants := r.offer.grants
-	for i := range grants {
-		if g := &grants[i]; !g.unchanged(q.planner.fs) {
-			r.offer, r.why = nil, fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))
-			return
-		}
-	}
-	now := time.Now()
-	r.warrant = &warrant{rules: q.proposal.rules, by: r.by}
-	given := make([]*grant, 0, len(grants))
-	for i := range grants {
-		g := &grants[i]
-		given = append(given, &grant{
-			child: q.child.Spec.Name, revision: q.child.Spec.Revision, what: q.what, policy: q.checker,
-			offer: *g, warrant: r.warrant, since: now, once: s.consent.once,
-		})
-	}
-	r.version = s.consent.give(given)
-	s.consent.prune(s.hub.now()) // hub.json may have been read anew since the question
-}
-
-// answered goes on with a request once its question has an answer.
-func (s *Session) answered(ctx context.Context, p *petition, j *judgement, q *approvalQuestion, r *reply) (*judgement, error) {
-	if r.offer == nil {
-		j.refusal = r.why
-		return j, nil
-	}
-	t := r.warrant
-	if !s.consent.once { // each who waited has one of their own: it is good for one call
-		t = &warrant{rules: q.proposal.rules, by: r.by}
-	}
-	t.call, t.rule = p.digest, q.proposal.rule
-	t.expires = time.Now().Add(max(j.gen.startLimit(j.child), time.Minute))
-	if err := s.awaitGranted(ctx, r.version, j.gen.cfg.Roots.Timeout); err != nil {
-		return nil, err
-	}
-	next, err := p.consider(ctx, t)
-	if err != nil {
-		s.consent.over(t)
-		return nil, err
-	}
-	next.warrant = t
-	if next.verdict.Decision != validate.Allow {
-		// What was allowed is not what the call would do now. Nothing stays open.
-		s.consent.take(r.warrant)
-		if next.verdict.Decision == validate.Escalate {
-			next.refusal = "it was allowed, but where the call leads has changed since the question was asked"
-		}
-	}
-	return next, nil
-}
-
-// redeem uses up the approval of a call that is about to be sent; nil where it
-// needed none.
-func (j *judgement) redeem(call fingerprint) error {
-	if j.warrant == nil {
-		return nil
-	}
-	return j.warrant.spend(call, time.Now())
+	b.WriteString("\nThe server was not called.")
+	return b.String()
 }

@@ -12,22 +12,12 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/approval"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
-
-// A formKeeper keeps the choices of the form that it answers.
-type formKeeper struct{ form string }
-
-func (f *formKeeper) answering(answer string) func(context.Context, *jsonrpc.Message) string {
-	return func(_ context.Context, m *jsonrpc.Message) string {
-		schema := m.Param("requestedSchema")
-		f.form = string(jsonrpc.Get(jsonrpc.Get(jsonrpc.Get(schema, "properties"), "decision"), "enum"))
-		return answer
-	}
-}
 
 // A file opens itself: not what lies beside it, not for another role, another
 // server or another session. The control is the directory, which opens what lies
@@ -54,11 +44,11 @@ func TestAFileOpensItselfAlone(t *testing.T) {
 				} else {
 					a.refused(c, "kid__echo", reading(key), "the person said no")
 				}
-				want := grantReport{URI: rootsmgr.FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
+				want := approval.GrantReport{URI: rootsmgr.FormatURI(config), Server: "kid", Lifetime: "session", Roles: []string{"read"}, File: true}
 				if name == "directory" {
 					want.URI, want.File, want.Served = rootsmgr.FormatURI(a.at("ssh")), false, true
 				}
-				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]grantReport{want}) {
+				if got := c.grants(t); fmt.Sprint(got) != fmt.Sprint([]approval.GrantReport{want}) {
 					t.Errorf("grants %+v, want %+v", got, want)
 				}
 				served, _ := text(c.raw("tools/call", call("kid__roots", `{}`)))
@@ -157,61 +147,6 @@ func TestAFileThatIsReplacedWhileAPersonIsAsked(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What a person may choose is what can be had for every path of the call; where
-// there is no such choice nobody is asked.
-func TestWhatAPersonMayChoose(t *testing.T) {
-	takes := played("takes", children.ShareSession, childtest.Script{AskRoots: true})
-	takes.Roots = children.RootsArgs
-	specs := []children.Spec{played("kid", children.ShareSession, childtest.Script{AskRoots: true}), takes}
-	approving(t, specs, func(a *askedHub) {
-		if err := os.MkdirAll(a.at("data", "above", "inner"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		write(a, a.at("beside.txt")) // its directory holds the root, and what is protected
-		for _, tc := range []struct {
-			name, server, args, choices, denied string
-		}{
-			{"a file", "kid", reading(a.at("data", "one", "1.txt")), `["deny","file","directory"]`, ""},
-			{"a new file", "kid", writing(a.at("data", "one", "new.txt")), `["deny","file","directory"]`, ""},
-			{"a directory", "kid", reading(a.at("data", "above")), `["deny","directory"]`, ""},
-			{"a file in the home folder", "kid", reading(a.at("home", "h.txt")), `["deny","file"]`, ""},
-			{"a file beside a root", "kid", reading(a.at("beside.txt")), `["deny","file"]`, ""},
-			{"a file and one in the home folder", "kid", fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("data", "one", "1.txt"), a.at("home", "h.txt")), `["deny","file"]`, ""},
-			{"a file and a directory", "kid", fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("data", "one", "1.txt"), a.at("data", "two")), `["deny","directory"]`, ""},
-			{"a file for a server of directories", "takes", reading(a.at("data", "one", "1.txt")), `["deny","directory"]`, ""},
-			{"a call without paths", "kid", `{"name":"HOME"}`, `["deny","call"]`, ""},
-
-			{"a directory and a file in the home folder", "kid", fmt.Sprintf(`{"path":%q,"also":%q}`, a.at("data", "two"), a.at("home", "h.txt")), "", "is a directory"},
-			{"the home folder", "kid", reading(a.at("home")), "", "is too wide"},
-			{"a directory that holds a root", "kid", reading(a.base), "", "is too wide"},
-			{"a file in the home folder, for a server of directories", "takes", reading(a.at("home", "h.txt")), "", "takes directories only"},
-			{"no directory", "kid", writing(a.at("data", "not", "there.txt")), "", "does not exist"},
-			{"nothing there", "kid", reading(a.at("data", "one", "nothing")), "", "there is nothing at"},
-		} {
-			tool, keeper, p := tc.server+"__echo", &formKeeper{}, saying("")
-			if strings.Contains(tc.args, "HOME") {
-				tool = tc.server + "__env"
-			}
-			p.says = keeper.answering(no)
-			c, leave := a.client(p)
-			want := "the person said no"
-			if tc.denied != "" {
-				want = tc.denied
-			}
-			a.refused(c, tool, tc.args, want)
-			if keeper.form != tc.choices {
-				t.Errorf("%s: the choices are %s, want %s", tc.name, keeper.form, tc.choices)
-			}
-			if asked := len(p.asked()); (asked == 0) != (tc.denied != "") {
-				t.Errorf("%s: %d questions", tc.name, asked)
-			}
-			leave()
-		}
-	}, func(_ *Config, v *validate.Config) {
-		v.Policy.Rules = slices.Insert(v.Policy.Rules, 4, validate.Rule{Name: "ask-too", Then: validate.Escalate, Paths: &validate.PathRule{Within: filepath.Dir(v.Home), Outside: true}})
-	})
 }
 
 // A path with blanks may stand for another one, at which there is nothing. That

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -31,8 +33,8 @@ func TestModernApproval(t *testing.T) {
 		if c.once {
 			lifetime = "for this one call"
 		}
-		if !strings.Contains(q.text(), "If you answer \"file\", this server may "+lifetime+":\n- read the file "+legible(a.at("data", "one", "1.txt"))+", and nothing beside it\n") ||
-			!strings.Contains(q.text(), "If you answer \"directory\", this server may "+lifetime+":\n- read everything in the directory "+legible(a.at("data", "one"))) {
+		if !strings.Contains(q.text(), "If you answer \"file\", this server may "+lifetime+":\n- read the file "+strconv.Quote(a.at("data", "one", "1.txt"))+", and nothing beside it\n") ||
+			!strings.Contains(q.text(), "If you answer \"directory\", this server may "+lifetime+":\n- read everything in the directory "+strconv.Quote(a.at("data", "one"))) {
 			a.Errorf("asked %s", q.text())
 		}
 		a.holds(0, 1)
@@ -65,7 +67,7 @@ func TestModernAnswersThatAllowNothing(t *testing.T) {
 			`{"action":"accept","content":{"decision":"Allow"}}`, `{"action":"decline","content":{"decision":"allow"}}`,
 		} {
 			c.says(one, answer, "needs the approval of a person")
-			time.Sleep(longestPause) // they count as noes
+			time.Sleep(30 * time.Minute) // they count as noes
 		}
 		a.holds(0, 0)
 		c.says(one, yes, "") // the control
@@ -143,7 +145,7 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			a.Errorf("answered %s", got)
 		}
 		a.pending(0)
-		if err := a.h.AnswerApproval(id, code, choiceDirectory); !errors.Is(err, ErrNoQuestion) {
+		if err := a.h.Terminal().Answer(id, code, "directory"); !errors.Is(err, approval.ErrNoQuestion) {
 			a.Errorf("the question is answered all the same: %v", err)
 		}
 		a.holds(0, 0)
@@ -157,7 +159,7 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			ended <- result
 		}()
 		id = a.pending(1)[0].ID
-		if err := a.h.AnswerApproval(id, a.code(id), choiceDirectory); err != nil {
+		if err := a.h.Terminal().Answer(id, a.code(id), "directory"); err != nil {
 			a.Error(err)
 		}
 		msg, denied := text(<-ended)
@@ -202,7 +204,7 @@ func TestModernEqualQuestions(t *testing.T) {
 		third, tagThird := echoing(reading(a.at("home", "h.txt")))
 		dropped := begin(given, third)
 		a.holds(0, 1)
-		if st := a.h.Status().Sessions[0].Questions[0]; st.Calls != 2 || st.Asked != askedClient {
+		if st := a.h.Status().Sessions[0].Questions[0]; st.Calls != 2 || st.Asked != approval.AskedClient {
 			a.Errorf("status shows %+v", st)
 		}
 		cancel() // what waits for its turn can be cancelled too
@@ -282,7 +284,7 @@ func TestModernGrantsAreNoWiderThanSaid(t *testing.T) {
 		}
 		params, tag := echoing(reading(a.at("home", "h.txt")))
 		q := c.question(params)
-		if !strings.Contains(q.text(), "- read the file "+legible(a.at("home", "h.txt"))+", and nothing beside it") {
+		if !strings.Contains(q.text(), "- read the file "+strconv.Quote(a.at("home", "h.txt"))+", and nothing beside it") {
 			t.Errorf("asked %s", q.text())
 		}
 		msg, denied := c.answer(q, params, yesFile)

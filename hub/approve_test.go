@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -203,9 +204,9 @@ func (a *askedHub) asks(p *person, n int) {
 	}
 }
 
-func (c *testClient) grants(t testing.TB) []grantReport {
+func (c *testClient) grants(t testing.TB) []approval.GrantReport {
 	t.Helper()
-	var list []grantReport
+	var list []approval.GrantReport
 	_ = jsonrpc.Elements(jsonrpc.Get(jsonrpc.Get([]byte(c.raw("tools/call", call("get-roots", `{}`))), "structuredContent"), "grants"), func(raw []byte) bool {
 		uri, _ := jsonrpc.String(jsonrpc.Get(raw, "uri"))
 		server, _ := jsonrpc.String(jsonrpc.Get(raw, "server"))
@@ -216,7 +217,7 @@ func (c *testClient) grants(t testing.TB) []grantReport {
 			roles = append(roles, role)
 			return true
 		})
-		list = append(list, grantReport{URI: uri, Server: server, Lifetime: lifetime, Roles: roles, File: string(jsonrpc.Get(raw, "file")) == "true", Served: string(jsonrpc.Get(raw, "served")) == "true"})
+		list = append(list, approval.GrantReport{URI: uri, Server: server, Lifetime: lifetime, Roles: roles, File: string(jsonrpc.Get(raw, "file")) == "true", Served: string(jsonrpc.Get(raw, "served")) == "true"})
 		return true
 	})
 	return list
@@ -234,7 +235,7 @@ func TestApprovalFlows(t *testing.T) {
 		a.asks(p, 0)
 		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
 		a.asks(p, 1)
-		want := []grantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
+		want := []approval.GrantReport{{URI: rootsmgr.FormatURI(a.at("data", "one")), Server: "kid", Lifetime: "session", Roles: []string{"read"}, Served: true}}
 		if got := c.grants(t); len(got) != 1 || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("grants %+v, want %+v", got, want)
 		}
@@ -257,29 +258,9 @@ func TestApprovalFlows(t *testing.T) {
 	})
 }
 
-// Only an accepted form that says so itself allows anything.
-func TestAnswersThatAllowNothing(t *testing.T) {
-	for name, answer := range map[string]string{
-		"no":             no,
-		"declined":       `{"action":"decline"}`,
-		"closed":         `{"action":"cancel"}`,
-		"bare accept":    `{"action":"accept"}`,
-		"empty form":     `{"action":"accept","content":{}}`,
-		"other member":   `{"action":"accept","content":{"approve":"file"}}`,
-		"other value":    `{"action":"accept","content":{"decision":true}}`,
-		"of old":         `{"action":"accept","content":{"decision":"allow"}}`,
-		"not offered":    `{"action":"accept","content":{"decision":"call"}}`,
-		"several":        `{"action":"accept","content":{"decision":["file","directory"]}}`,
-		"other words":    `{"action":"accept","content":{"decision":"File"}}`,
-		"twice":          `{"action":"accept","content":{"decision":"deny","decision":"file"}}`,
-		"two contents":   `{"action":"accept","content":{"decision":"deny"},"content":{"decision":"file"}}`,
-		"two actions":    `{"action":"decline","action":"accept","content":{"decision":"file"}}`,
-		"a list":         `{"action":"accept","content":["file"]}`,
-		"declined form":  `{"action":"decline","content":{"decision":"file"}}`,
-		"not an object":  `"accept"`,
-		"a tool's words": `{"content":[{"type":"text","text":"file"}],"decision":"file"}`,
-		"an error":       "!no",
-	} {
+// What is no yes of the person allows nothing, however the client says it.
+func TestClientsThatDoNotSayYes(t *testing.T) {
+	for name, answer := range map[string]string{"no": no, "declined": `{"action":"decline"}`, "no form": `{"action":"accept"}`, "an error": "!no"} {
 		t.Run(name, func(t *testing.T) {
 			approving(t, nil, func(a *askedHub) {
 				p := saying(answer)
@@ -292,42 +273,6 @@ func TestAnswersThatAllowNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTheQuestionSaysWhatItOpens(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		a.passes(c, "kid__echo", fmt.Sprintf(`{"path":%q,"out":%q}`, a.at("data", "one", "1.txt"), a.at("data", "two", "new.txt")))
-		a.asks(p, 1)
-		one, two := a.at("data", "one"), a.at("data", "two")
-		want := fmt.Sprintf(`Allow the server "kid" to run its tool "echo"? The policy asks a person first (rule "ask").
-
-The call names:
-- to read: %[1]q
-- to write: %[2]q
-
-If you answer "file", this server may until this session ends:
-- read the file %[1]q, and nothing beside it
-- write the file %[2]q, and nothing beside it
-The server is told of no root, so one that keeps to its roots may refuse all the same.
-
-If you answer "directory", this server may until this session ends:
-- read everything in the directory %[3]q, at any depth
-- write everything in the directory %[4]q, at any depth
-The server is told of the directory as one of its roots, as long as that.
-
-To allow it always, write into policy.rules of hub.json, before the rule "ask":
-{ "then": "allow", "if": { "servers": ["kid"], "tools": ["echo"], "paths": { "roles": ["read"], "within": %[3]q } } }
-{ "then": "allow", "if": { "servers": ["kid"], "tools": ["echo"], "paths": { "roles": ["write"], "within": %[4]q } } }`,
-			filepath.Join(one, "1.txt"), filepath.Join(two, "new.txt"), one, two)
-		if got := p.asked()[0]; got != want {
-			t.Errorf("asked\n%s\nwant\n%s", got, want)
-		}
-		// No wider than said: writing was granted there, reading is asked about.
-		a.passes(c, "kid__echo", reading(a.at("data", "two", "2.txt")))
-		a.asks(p, 2)
-	})
 }
 
 // A path that goes through a link is shown, and opened, where it leads.
@@ -490,7 +435,42 @@ func TestACallWithoutPathsIsAllowedOnce(t *testing.T) {
 		}
 		p.says = func(context.Context, *jsonrpc.Message) string { return no }
 		a.refused(c, "kid__env", `{"name":"HOME"}`, "the person said no")
-		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", longestArgs)), "too long to be shown")
+		a.refused(c, "kid__env", fmt.Sprintf(`{"name":%q}`, strings.Repeat("x", 4000)), "too long to be shown")
 		a.asks(p, 7)
+	})
+}
+
+func TestPathsThatCannotBeShownWholeAreNotAskedAbout(t *testing.T) {
+	approving(t, nil, func(a *askedHub) {
+		p := saying(yes)
+		c, _ := a.client(p)
+		long := a.at("data")
+		for range 4 {
+			long = filepath.Join(long, strings.Repeat("n", 200))
+		}
+		write(t, filepath.Join(long, "x"))
+		a.refused(c, "kid__echo", reading(filepath.Join(long, "x")), "too long to be shown")
+		var all []string
+		for i := range 13 { // one more than a question names
+			path := a.at("data", fmt.Sprint(i), "x")
+			write(t, path)
+			all = append(all, fmt.Sprintf("%q", path))
+		}
+		a.refused(c, "kid__echo", `{"paths":[`+strings.Join(all, ",")+`]}`, "more than a person can look over")
+		a.asks(p, 0)
+		odd := a.at("data", "a\nAllow everything\u202e")
+		if err := os.MkdirAll(odd, 0o700); err != nil {
+			if runtime.GOOS == "windows" {
+				t.Skip(err) // no such names there
+			}
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(odd, "x"))
+		_, _, _ = a.try(c, "kid__echo", reading(filepath.Join(odd, "x")))
+		for _, said := range p.asked() {
+			if strings.Contains(said, "\nAllow everything") || strings.Contains(said, "\u202e") {
+				t.Errorf("asked %q", said)
+			}
+		}
 	})
 }

@@ -132,7 +132,7 @@ func (a *apps) inMeta(child string, object []byte) (edits []edit) {
 func (a *apps) edit(child string, at []byte) []edit {
 	uri, _ := jsonrpc.String(at)
 	if name := a.names[child][uri]; name != "" {
-		return []edit{{at, jsonrpc.AppendString(nil, name)}}
+		return []edit{{Old: at, With: jsonrpc.AppendString(nil, name)}}
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -24,44 +24,31 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 // asked brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	came := inflight.From[onBehalf](ctx)
 	able := s.able(k, came)
 	if refusal, ok := able.refuses(m); !ok {
 		return refusal
 	}
-	if refusal, ok := s.tasks.mayUse(k, m); !ok {
+	if refusal, ok := s.tasks.MayUse(k, m); !ok {
 		return refusal
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	q := &question{key: k, cancel: cancel, over: make(chan struct{}), token: jsonrpc.Get(m.Param("_meta"), "progressToken")}
-	to, text := s.tracked.ask(q, came)
-	if text != "" {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+text)
-	}
-	params := m.Params
-	var told sync.WaitGroup
-	if q.token != nil {
-		params = join(splice(params, edit{q.token, q.own}))
-		told.Go(func() {
-			for p := range q.news {
-				_ = children.Tell(ctx, "notifications/progress", p)
-			}
-		})
-	}
-	resp, err := s.put(ctx, to, m.Method, params)
-	s.tracked.answered(q)
-	told.Wait() // progress comes before the answer
-	if err != nil {
+	resp, err := s.inFlight.Ask(ctx, k, came, m, func(ctx context.Context, to onBehalf, _ bool, params []byte) (*jsonrpc.Response, error) {
+		return s.put(ctx, to.client, m.Method, params)
+	})
+	var busy *inflight.BusyError
+	switch {
+	case errors.As(err, &busy):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	case err != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.tasks.answered(k, m, resp.Answer())
+	return s.tasks.Answered(k, m, resp.Answer())
 }
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
 func (s *Session) able(k children.Key, came *inFlight) abilities {
-	if _, to := s.tracked.whose(k, came); to != nil {
+	if _, to, ok := s.inFlight.Find(k, came); ok {
 		return to.claims().can
 	}
 	return s.capabilities().can

@@ -274,6 +274,7 @@ func TestAFloodOfQuestionsIsBounded(t *testing.T) {
 			return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
 		}
 		c.handshake(everything)
+		const mostAskedEach = 64
 		const calls = mostAskedEach + 24
 		answers := make(chan string, calls)
 		var wg sync.WaitGroup

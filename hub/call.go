@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -29,10 +30,10 @@ type Call struct {
 	told   bool   // it is a notification: nothing is answered
 	// build, where set, builds what the child is sent in the place of request: see
 	// params.
-	build   func(own []byte, edits []edit) [][]byte
-	request splicing
-	scanned scanned  // by an earlier attempt
-	warrant *warrant // a human's approval of this very call; nil: none
+	build    func(own []byte, edits []edit) [][]byte
+	request  splicing
+	scanned  scanned            // by an earlier attempt
+	approval *approval.Approval // a person's, of this very call; nil: none
 
 	nowait bool       // an attempt ends with errWouldBlock where it would have to wait
 	spare  *judgement // for the next attempt; nil: none
@@ -53,9 +54,9 @@ type target interface {
 	owner() (*generation, string)
 	method() string
 	subject() subject
-	// question is how a human is asked about it: what it is, by its name too, what
-	// an approval is bound to, the arguments to show, and why nobody is to be asked.
-	question(c *Call) (what, name string, digest, args []byte, mute string)
+	// asked is how a person is asked about it. Its digest is of all that would be
+	// sent.
+	asked(c *Call) approval.Request
 	// anew goes back to what was looked up.
 	anew()
 	// renew finds it as the instance has it that serves the session now.
@@ -95,9 +96,9 @@ func (c *Call) params(own []byte, edits []edit) [][]byte {
 		return c.build(own, edits)
 	}
 	r := &c.request
-	edits = append(edits, edit{r.quoted, jsonrpc.AppendString(nil, r.remote)})
+	edits = append(edits, edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
 	if own != nil {
-		edits = append(edits, edit{r.token, own})
+		edits = append(edits, edit{Old: r.token, With: own})
 	}
 	return splice(r.raw, edits...)
 }
@@ -126,9 +127,10 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	s, t := c.s, c.target
 	ctx = s.withNotice(ctx, c.token)
 	t.anew()
+	c.approval = nil // one that a reload has overtaken was of other rules
 	j, err := c.consider(ctx)
 	if err == nil && j.verdict.Decision == validate.Escalate {
-		j, err = s.seekApproval(ctx, s.petitionOf(c), j)
+		j, err = c.approve(ctx, j)
 	}
 	switch {
 	case errors.Is(err, errSuperseded) && ctx.Err() == nil:
@@ -140,7 +142,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 		s.refusedFor(ctx, t.subject(), err)
 		return t.refuse(ctx, err), nil
 	}
-	defer s.consent.over(j.warrant)
+	defer s.approvals.Done(j.approval)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
 	ticket, err := s.record(ctx, t.subject(), j)
 	switch {
@@ -178,8 +180,8 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 	var own []byte
 	drop := func() {}
 	if c.token != nil {
-		own = s.hub.progress.add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
-		drop = func() { s.hub.progress.remove(own) }
+		own = s.hub.progress.Add(j.lease.Key(), s.clientOf(ctx), bytes.Clone(c.token))
+		drop = func() { s.hub.progress.Remove(own) }
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &c.inFlight, j.lease.Key(), j)
 	a, err := s.exchange(away, j, t.method(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) })
@@ -203,31 +205,17 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 
 // A judgement is what became of one call, and the right to make it.
 type judgement struct {
-	gen     *generation
-	child   string
-	call    *Call // that was judged
-	scan    *validate.Scan
-	verdict *validate.Verdict
-	view    rootsmgr.View   // zero where the call holds no path
-	lease   *children.Lease // nil: nothing was started for it, and it is not allowed
-	warrant *warrant        // a human's approval of it; nil: none
-	refusal string          // why a call that a rule escalates was not approved
-	cwd     string          // without a lease, where the child would work
-	served  []string        // and with which roots
-}
-
-// petitionOf puts a call before a human.
-func (s *Session) petitionOf(c *Call) *petition {
-	_, child := c.target.owner()
-	what, name, digest, args, mute := c.target.question(c)
-	return &petition{
-		what: what, name: name, mute: mute, args: args, digest: digestOf([]byte(s.id), []byte(child), digest),
-		consider: func(ctx context.Context, t *warrant) (*judgement, error) {
-			c.warrant = t
-			c.target.anew()
-			return c.consider(ctx)
-		},
-	}
+	gen      *generation
+	child    string
+	call     *Call // that was judged
+	scan     *validate.Scan
+	verdict  *validate.Verdict
+	view     rootsmgr.View      // zero where the call holds no path
+	lease    *children.Lease    // nil: nothing was started for it, and it is not allowed
+	approval *approval.Approval // a person's, of it; nil: none
+	refusal  string             // why a call that a rule escalates was not approved
+	cwd      string             // without a lease, where the child would work
+	served   []string           // and with which roots
 }
 
 // mostAttempts bounds how often one call is scanned and judged, because its child
@@ -271,7 +259,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if c.spare = nil; j == nil {
 		j = &judgement{}
 	}
-	*j = judgement{call: c, warrant: c.warrant}
+	*j = judgement{call: c, approval: c.approval}
 	if j.scan, err = t.scan(ctx, c); err != nil {
 		return nil, err
 	}
@@ -359,13 +347,13 @@ func (s *Session) decide(j *judgement) {
 }
 
 // where tells what the instance that would run a request can reach, and what a
-// human has opened for it.
+// person has opened for it.
 func (s *Session) where(j *judgement) validate.Where {
 	cwd, served := j.place()
 	if files := j.view.Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		Cwd: cwd, Served: served, Grants: s.consent.grantsFor(j.gen.byName[j.child], j.warrant), Approved: j.warrant.approved(),
+		Cwd: cwd, Served: served, Grants: s.approvals.Grants(&j.gen.byName[j.child].Spec, j.approval), Approved: j.approval.Rule(),
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
+	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -35,19 +37,20 @@ type replier interface {
 	Batch() *jsonrpc.Batch
 }
 
-// A toolCall is a Call of a tool in one piece, with what it needs while no
-// goroutine is with it.
+// A toolCall is a call of a tool that was let through without waiting: what is needed
+// of it while no goroutine is with it.
 type toolCall struct {
-	Call
-	tool  toolTarget
-	first judgement // of the first attempt; it holds the lease
+	s        *Session
+	tool     *offered
+	lease    *children.Lease
+	inFlight inFlight
 
-	reply  replier
-	own    []byte // the hub's progress token; nil for none
-	ticket audit.Ticket
-	call   children.Call
-	room   *room
-	talk   *talk // nil: the child cannot ask for more by its result
+	reply   replier
+	own     []byte // the hub's progress token; nil for none
+	ticket  audit.Ticket
+	call    children.Call
+	attempt *toolAttempt // nil once it was sent, unless the child may ask for more
+	talk    *talk        // nil: the child cannot ask for more by its result
 
 	mu     sync.Mutex // held while the call is sent
 	away   bool       // it was sent
@@ -63,33 +66,39 @@ type talk struct {
 	cancel context.CancelCauseFunc
 }
 
-// room is what a call is put together in; it is free again once it was sent.
-type room struct {
+// A toolAttempt is a Call of a tool in one piece, with the buffers that what the child
+// is sent is put together in. Where the call was sent without waiting it is used again.
+type toolAttempt struct {
+	Call
+	tool  toolTarget
+	first judgement // of the first attempt; it holds the lease
+
 	name  []byte
 	edits [2]edit
 	parts [5][]byte
 	held  []byte // the params, of a call that has to wait for its line
 }
 
-// mostHeld is how much room is kept for the next call.
+// mostHeld is how large a buffer is kept for the next call.
 const mostHeld = 64 << 10
 
-func (r *room) free() {
-	clear(r.edits[:])
-	clear(r.parts[:])
-	if cap(r.held) > mostHeld {
-		r.held = nil
+var attempts = sync.Pool{New: func() any { return new(toolAttempt) }}
+
+func (a *toolAttempt) free() {
+	a.Call, a.tool, a.first = Call{}, toolTarget{}, judgement{}
+	clear(a.edits[:])
+	clear(a.parts[:])
+	if cap(a.held) > mostHeld {
+		a.held = nil
 	}
-	rooms.Put(r)
+	attempts.Put(a)
 }
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
-
-// readBy makes the call one of the request m, of a tool that was looked up.
-func (c *toolCall) readBy(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
-	c.s, c.target, c.token, c.spare = s, &c.tool, tokenOf(m), &c.first
-	c.request = splicing{m.Params, quoted, c.token, tool.remote}
-	c.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
+// read makes it a call of the request m, of a tool that was looked up.
+func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
+	a.s, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
+	a.request = splicing{m.Params, quoted, a.token, tool.remote}
+	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
 // tryCall makes a tools/call that takes no waiting: small, of a tool that is known,
@@ -109,11 +118,11 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
 		return false
 	}
-	c := &toolCall{reply: r}
-	c.readBy(s, m, quoted, tool)
-	c.nowait = true
-	j, err := c.attempt(context.Background()) // whoever may have to be asked for something does not suit
-	c.nowait, m.Prepared = false, c
+	a := attempts.Get().(*toolAttempt)
+	a.read(s, m, quoted, tool)
+	a.nowait = true
+	j, err := a.attempt(context.Background()) // whoever may have to be asked for something does not suit
+	a.nowait, m.Prepared = false, a
 	if err != nil {
 		return false
 	}
@@ -127,7 +136,8 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 		return false
 	}
 	m.Prepared = nil
-	c.inFlight.key, c.inFlight.to, c.inFlight.j = j.lease.Key(), from, j
+	c := &toolCall{s: s, tool: a.tool.tool, lease: j.lease, reply: r, attempt: a}
+	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
 	c.depart(m)
 	return true
 }
@@ -135,31 +145,31 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 // depart has a call recorded and sent that was let through.
 func (c *toolCall) depart(m *jsonrpc.Message) {
 	s := c.s
-	s.tracked.begin(&c.inFlight)
+	s.inFlight.Begin(&c.inFlight)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(errBroken)
 			panic(p)
 		}
 	}()
-	c.room = rooms.Get().(*room)
-	c.room.name = jsonrpc.AppendString(c.room.name[:0], c.request.remote)
-	edits := c.room.edits[:]
-	edits[0] = edit{c.request.quoted, c.room.name}
-	if c.token != nil {
-		c.own = s.hub.progress.add(c.inFlight.key, c.inFlight.to, bytes.Clone(c.token))
-		edits[1] = edit{c.token, c.own}
+	a := c.attempt
+	a.name = jsonrpc.AppendString(a.name[:0], a.request.remote)
+	edits := a.edits[:]
+	edits[0] = edit{Old: a.request.quoted, With: a.name}
+	if a.token != nil {
+		c.own = s.hub.progress.Add(c.inFlight.Key, c.inFlight.Client.client, bytes.Clone(a.token))
+		edits[1] = edit{Old: a.token, With: c.own}
 	}
-	params := appendSplice(c.room.parts[:0], m.Params, edits)
-	if c.first.lease.Modern() {
-		ctx := withClient(context.Background(), c.inFlight.to)
+	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
+	if c.lease.Modern() {
+		ctx := withClient(context.Background(), c.inFlight.Client.client)
 		c.talk = &talk{judged: join(params)}
-		params = append(c.room.parts[:0], c.talk.judged)
-		c.call.For(c.inFlight.to.behalf())
-		c.talk.ctx, c.talk.cancel = context.WithCancelCause(context.WithValue(ctx, inFlightKey{}, &c.inFlight))
+		params = append(a.parts[:0], c.talk.judged)
+		c.call.For(c.inFlight.Client.client.behalf())
+		c.talk.ctx, c.talk.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
-	c.request, c.token, c.tool.args = splicing{}, nil, nil
+	a.request, a.token, a.tool.args = splicing{}, nil, nil
 	c.reply.OnCancel(c)
 	batch := c.reply.Batch()
 	kept := &s.hub.now().cfg.Audit
@@ -167,12 +177,12 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		c.leave(batch, params)
 		return
 	}
-	line := audit.Call{Request: m.ID, Form: c.tool.tool.plain.form}
+	line := audit.Call{Request: m.ID, Form: c.tool.plain.form}
 	if kept.Arguments {
 		line.Arguments = m.Param("arguments")
 	}
-	c.room.held = appendAll(c.room.held[:0], params)
-	size := len(c.room.held)
+	a.held = jsonrpc.AppendAll(a.held[:0], params)
+	size := len(a.held)
 	if s.group.Add(line, c); batch == nil {
 		s.group.Flush()
 	} else {
@@ -189,7 +199,7 @@ func (c *toolCall) Recorded(t audit.Ticket, err error) {
 		c.fail(err)
 		return
 	}
-	c.leave(&c.s.group.batch, append(c.room.parts[:0], c.room.held))
+	c.leave(&c.s.group.batch, append(c.attempt.parts[:0], c.attempt.held))
 }
 
 // leave sends the call, unless nobody waits for it any more. Where there is no room
@@ -203,9 +213,11 @@ func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
 		c.fail(gone)
 	case !away:
 		whole := join(params)
-		go func() { c.Answered(c.first.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
+		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
-	c.free()
+	if c.talk == nil {
+		c.free()
+	}
 }
 
 // start sends the call, where that takes no waiting. Else ctx is what it may wait by,
@@ -216,20 +228,20 @@ func (c *toolCall) start(b *jsonrpc.Batch, params [][]byte) (ctx context.Context
 	if c.gone != nil {
 		return nil, c.gone, false
 	}
-	if c.away = c.first.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
+	if c.away = c.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
 		return nil, nil, true
 	}
 	return c.context(), nil, false
 }
 
-// free gives the room back.
+// free gives the attempt back.
 func (c *toolCall) free() {
 	c.mu.Lock()
-	room := c.room
-	c.room = nil
+	a := c.attempt
+	c.attempt = nil
 	c.mu.Unlock()
-	if room != nil {
-		room.free()
+	if a != nil {
+		a.free()
 	}
 }
 
@@ -237,9 +249,9 @@ func (c *toolCall) free() {
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
 		c.cancel = c.talk.cancel
-		return children.WithClient(c.talk.ctx, c.inFlight.to.behalf())
+		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.behalf())
 	}
-	ctx := context.WithValue(withClient(context.Background(), c.inFlight.to), inFlightKey{}, &c.inFlight)
+	ctx := inflight.With(withClient(context.Background(), c.inFlight.Client.client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
@@ -269,12 +281,12 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.fail(err)
-	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || isTask(res.Result)):
+	case c.talk != nil && res.Error == nil && (asksForInput(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.converse(result)
 	default:
-		c.answered(settle(c.first.lease, methodCall, res))
+		c.answered(settle(c.lease, methodCall, res))
 	}
 }
 
@@ -297,7 +309,7 @@ func (c *toolCall) fail(err error) {
 		return
 	}
 	c.ticket.Outcome(failureOf(err))
-	a := refuse(context.Background(), c.tool.tool, err)
+	a := refuse(context.Background(), c.tool, err)
 	if gone != nil {
 		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
 	}
@@ -306,8 +318,8 @@ func (c *toolCall) fail(err error) {
 		return
 	}
 	go func() {
-		for _, q := range questions {
-			<-q.over // its end has to be told before the request is answered
+		for _, told := range questions {
+			<-told // its end has to be told before the request is answered
 		}
 		c.reply.Answer(a)
 	}()
@@ -318,17 +330,20 @@ var errBroken = errors.New("internal error")
 
 // end gives back what the call holds; first is false where that has been done.
 // Where there is an error that ends what was asked on account of the call.
-func (c *toolCall) end(err error) (over []*question, first bool) {
+func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
 	c.mu.Lock()
 	first = !c.over
 	c.over = true
-	cancel := c.cancel
+	cancel, a := c.cancel, c.attempt
+	c.attempt = nil
 	c.mu.Unlock()
 	if !first {
 		return nil, false
 	}
-	c.free()
-	over = c.s.tracked.end(&c.inFlight, err != nil)
+	if a != nil {
+		a.free()
+	}
+	ending = c.s.inFlight.End(&c.inFlight, err != nil)
 	if cancel != nil {
 		cancel(nil)
 	}
@@ -336,10 +351,10 @@ func (c *toolCall) end(err error) (over []*question, first bool) {
 		c.talk.cancel(nil)
 	}
 	if c.own != nil {
-		c.s.hub.progress.remove(c.own)
+		c.s.hub.progress.Remove(c.own)
 	}
-	c.first.lease.Release()
-	return over, true
+	c.lease.Release()
+	return ending, true
 }
 
 // converse goes on where the child has asked for something, or made a task.
@@ -351,15 +366,15 @@ func (c *toolCall) converse(result []byte) {
 
 func (c *toolCall) goOn(result []byte) {
 	ctx := c.talk.ctx
-	if isTask(result) {
+	if tasks.Is(result) {
 		c.ticket.Outcome(resultOf(result, nil))
-		a := c.s.adoptTask(ctx, c.first.lease, jsonrpc.ResultAnswer(result), func() {})
+		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)
 		}
 		return
 	}
-	d := &dialogue{s: c.s, j: &c.first, method: methodCall, key: c.inFlight.key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	d := &dialogue{s: c.s, j: &c.attempt.first, method: methodCall, key: c.inFlight.Key, params: func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
 	a, err := d.run(children.WithProgressToken(ctx, c.own), nil, result)
 	if err != nil {
 		c.fail(err)

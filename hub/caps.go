@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -72,7 +73,7 @@ func readCaps(caps []byte, c *clientCaps) {
 	c.shown = append(shown, '}')
 }
 
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+func isObject(raw []byte) bool { return jsonrpc.IsObject(raw) }
 
 func (a *abilities) note(name string, value []byte, known bool) {
 	has := func(inner string) bool { return jsonrpc.Get(value, inner) != nil }
@@ -119,15 +120,15 @@ func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 		case (mode == "form" || m.Param("mode") == nil) && !a.form:
 			return lacks(jsonrpc.CodeInvalidParams, "elicitation.form")
 		}
-	case methodTaskGet, methodTaskResult:
+	case tasks.MethodGet, tasks.MethodResult:
 		if !a.tasks {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks")
 		}
-	case methodTaskList:
+	case tasks.MethodList:
 		if !a.taskList {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
 		}
-	case methodTaskCancel:
+	case tasks.MethodCancel:
 		if !a.taskAbort {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
@@ -146,12 +147,8 @@ func (a *abilities) extends(method string) bool {
 }
 
 const (
-	methodSample     = "sampling/createMessage"
-	methodElicit     = "elicitation/create"
-	methodTaskGet    = "tasks/get"
-	methodTaskResult = "tasks/result"
-	methodTaskList   = "tasks/list"
-	methodTaskCancel = "tasks/cancel"
+	methodSample = "sampling/createMessage"
+	methodElicit = "elicitation/create"
 )
 
 // clientOf tells an instance whom it serves: a session's own child that

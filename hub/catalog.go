@@ -10,6 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -205,7 +206,7 @@ func (g *generation) stock(c *Catalog, offers map[string]*childOffer) {
 		resources := jsonrpc.Get(offer.raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
-		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.raw.Capabilities, "extensions"), extensionTasks) != nil
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.raw.Capabilities, "extensions"), tasks.Extension) != nil
 		c.schemes[name], c.templates[name] = map[string]bool{}, templatesOf(offer.raw)
 		for _, k := range []kind{kindResources, kindTemplates} {
 			for _, it := range offer.items[k] {

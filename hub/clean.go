@@ -118,5 +118,5 @@ func appendCleaned(edits []edit, raw []byte) []edit {
 	if clean == string(text) {
 		return edits
 	}
-	return append(edits, edit{raw, jsonrpc.AppendString(nil, clean)})
+	return append(edits, edit{Old: raw, With: jsonrpc.AppendString(nil, clean)})
 }

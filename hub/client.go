@@ -37,16 +37,16 @@ type way interface {
 	// lend lets the hub's own questions go on this way, where there is no other,
 	// until back is called.
 	lend() (back func())
-	// reaches reports whether the client can be told anything on it before its
+	// Reaches reports whether the client can be told anything on it before its
 	// request is answered.
-	reaches() bool
+	Reaches() bool
 }
 
 // mainWay is the way of a request that has none of its own.
 type mainWay struct{ mainPeer }
 
 func (mainWay) lend() (back func()) { return func() {} }
-func (mainWay) reaches() bool       { return true }
+func (mainWay) Reaches() bool       { return true }
 
 // A client is whoever made one request, as a Call sees it. There are two: a
 // handshakeClient has said once what it can do, and is asked and told at any time;

@@ -23,8 +23,8 @@
 //     define the target otherwise than the Catalog, again from step 3.
 //  6. Judge, with the instance's own working directory. A denial becomes the text of
 //     refuse.go and never reaches the child.
-//  7. Approve: a call that a rule escalates is put to a human (approve.go); what they
-//     allow is granted and served to the child (grants.go), and the call judged anew
+//  7. Approve: a call that a rule escalates is put to a person (approve.go and package approval);
+//     what they allow is granted and served to the child, and the call judged again
 //     with the bytes it had.
 //  8. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so
@@ -65,7 +65,7 @@
 //
 // Every requestState is bound to method, params, client and time. What a child is
 // told of a client that it meets before any request, and what a client is told
-// beside its answers, see bridgedCaps and modern_listen.go.
+// beside its answers, see bridgedCaps and package subscribe.
 //
 // # Sharing
 //
@@ -86,11 +86,11 @@
 // Beside the calls flow progress, cancellation and list_changed (relay.go) and
 // the hub's own question to the client, roots/list (ask.go). What a child asks
 // its client goes to the session whose own child it is, on the way of the request
-// that it belongs to (ask_child.go, in_flight.go), where the client declared that it
+// that it belongs to (ask_child.go, package inflight), where the client declared that it
 // can be asked so (caps.go); what a shared child asks is refused, and what it
 // says beside is nobody's, unless it serves one session alone. Log messages are
 // held to the session's level (logging.go), tasks go to whoever made them
-// (tasks.go, tasks_given.go).
+// (package tasks).
 //
 // What the protocol does not know passes too, where it belongs to an extension
 // (extensions.go): a request or notification of the client is a Call of the

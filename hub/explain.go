@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -38,7 +39,7 @@ type Explanation struct {
 	Share      string             `json:"share,omitempty"`  // who shares its process: session, roots or all
 	Served     []string           `json:"served,omitempty"` // the directories that it works with, as far as that is known
 	Findings   []ExplainedFinding `json:"findings"`
-	explainedApproval
+	approval.Explanation
 }
 
 // ExplainedFinding is one path that was found in the arguments.
@@ -99,9 +100,9 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		defer j.lease.Release()
 		e.Profile, e.Mode = t.tool.tool.ProfileName(), t.tool.tool.Mode().String()
 		e.judged(j)
-		e.explainedApproval = s.explainApproval(c, j)
+		e.Explanation = s.approvals.Explain(c.approvalRequest(), j.forApproval())
 		if j.verdict.Decision == validate.Escalate {
-			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, whyDeclined))
+			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, approval.WhyDeclined))
 		}
 		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
 	case errors.As(err, &args):

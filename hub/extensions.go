@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -55,8 +56,8 @@ func readExtensions(caps []byte) (all []extension, odd []oddity) {
 			size += len(key) + len(value)
 			reason := ""
 			switch {
-			case key == extensionTasks:
-				return true // known to the hub: see tasks.go
+			case key == tasks.Extension:
+				return true // the hub serves it itself: see package tasks
 			case !isObject(value):
 				reason = "its value is no object"
 			case seen[key]:
@@ -134,7 +135,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 		return result
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
-	return join(splice(result, edit{caps, append(appendExtensions(b, all, ""), '}')}))
+	return join(splice(result, edit{Old: caps, With: append(appendExtensions(b, all, ""), '}')}))
 }
 
 // speakers returns the children that a method or notification which the protocol
@@ -250,12 +251,12 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		}
 		all := slices.Clone(edits)
 		if own != nil {
-			all = append(all, edit{token, own})
+			all = append(all, edit{Old: token, With: own})
 		}
 		return splice(m.Params, all...)
 	}}
 	if c.told {
-		c.token, t.mute = nil, "nobody is asked about a notification"
+		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}
 	return c.run(ctx)
 }
@@ -265,15 +266,15 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // where they name nothing that is known.
 func (s *Session) named(c *Catalog, m *jsonrpc.Message, among []string) (child string, edits []edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
-		if t := s.tasks.find(id); t != nil {
-			return t.key.Child, nil
+		if k, ok := s.tasks.Find(id); ok {
+			return k.Child, nil
 		}
 	}
 	own := func(quoted []byte, was, is string) []edit {
 		if was == is {
 			return nil
 		}
-		return []edit{{quoted, jsonrpc.AppendString(nil, is)}}
+		return []edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
 	}
 	if uri, ok := jsonrpc.String(m.Param("uri")); ok {
 		if child, remote := c.ownerOf(uri, among); child != "" {

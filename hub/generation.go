@@ -41,7 +41,7 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	cfg.Names = cfg.Names.withDefaults()
-	cfg.Approval = cfg.Approval.withDefaults()
+	cfg.Approval = cfg.Approval.WithDefaults()
 	cfg.Children = append([]Child(nil), cfg.Children...)
 	g.cfg = cfg
 	g.common = sync.OnceValue(g.configuredRoots)

@@ -75,9 +75,9 @@ func cut(object []byte, out func(name string) bool) (edits []edit) {
 		comma := bytes.IndexByte(object[from:at], ',') // before the name; none before the first
 		switch quote := bytes.IndexByte(object[from:at], '"'); {
 		case out(name):
-			edits = append(edits, edit{old: object[from:end]})
+			edits = append(edits, edit{Old: object[from:end]})
 		case !kept && comma >= 0 && comma < quote:
-			edits = append(edits, edit{old: object[from+comma : from+comma+1]})
+			edits = append(edits, edit{Old: object[from+comma : from+comma+1]})
 			kept = true
 		default:
 			kept = true

@@ -440,7 +440,7 @@ func (f *httpFront) drain() {
 	for _, c := range all {
 		c.own.end()
 		if c.modern {
-			c.s.modern.hears.hangUp()
+			c.s.notifier.HangUp()
 		}
 	}
 }

@@ -132,7 +132,8 @@ var errBatchFull = errors.New("the answers of this batch are longer than a messa
 
 func (k *batchAnswer) text() []byte {
 	if k.full || k.body == nil {
-		return join(answerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error())))
+		parts := answerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
+		return join(parts[:])
 	}
 	return k.body
 }

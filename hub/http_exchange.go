@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"sync"
@@ -92,7 +93,8 @@ func (x *exchange) finish(a jsonrpc.Answer, cancelled bool) bool {
 		return false
 	}
 	if !cancelled {
-		st.put(event{parts: answerParts(x.id, a)}, asReply)
+		parts := answerParts(bytes.Clone(x.id), a) // x.id is a part of the request, which would be kept with it
+		st.put(event{parts: parts[:]}, asReply)
 	}
 	st.end()
 	<-x.written
@@ -122,8 +124,8 @@ func (x *exchange) lend() (back func()) {
 	}
 }
 
-// reaches reports whether the client takes a stream.
-func (x *exchange) reaches() bool { return x.events }
+// Reaches reports whether the client takes a stream.
+func (x *exchange) Reaches() bool { return x.events }
 
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.

@@ -194,7 +194,7 @@ func (h *holding) release() {
 // keep counts an answer that is about to be written, until drop: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
-func (f *httpFront) keep(c *httpClient, a *framed) (n int64) {
+func (f *httpFront) keep(c *httpClient, a *jsonrpc.Answer) (n int64) {
 	n = int64(len(a.Result) + len(a.Error))
 	if n <= smallBody {
 		return 0
@@ -208,7 +208,7 @@ func (f *httpFront) keep(c *httpClient, a *framed) (n int64) {
 	if a.Release != nil {
 		a.Release()
 	}
-	*a = framed{Answer: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))}
+	*a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
 	return 0
 }
 
@@ -227,7 +227,9 @@ func refuseHTTP(w http.ResponseWriter, status int, code int64, text string) {
 func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(join(answerParts(id, a)))
+	for _, p := range answerParts(id, a) {
+		_, _ = w.Write(p)
+	}
 }
 
 // refuseBusy asks a client to come again.
@@ -251,30 +253,22 @@ func writeEvents(w http.ResponseWriter) {
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
 
-// writeFrame answers with a small frame.
-func writeFrame(w http.ResponseWriter, frame []byte) {
-	h := w.Header()
-	h["Content-Type"] = jsonType
-	if len(frame) > 1<<10 { // else net/http tells the length by itself
-		h["Content-Length"] = []string{strconv.Itoa(len(frame))}
-	}
-	_, _ = w.Write(frame)
-}
-
+// writePlain answers with a frame that is no stream.
 func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	parts := answerParts(id, a)
 	size := 0
 	for _, p := range parts {
 		size += len(p)
 	}
-	w.Header()["Content-Type"] = jsonType
-	if size <= 1<<10 { // net/http tells the length by itself
-		_, _ = w.Write(join(parts))
-		return
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	if size > 1<<10 { // else net/http tells the length by itself
+		h["Content-Length"] = []string{strconv.Itoa(size)}
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(size))
 	if size <= 4<<10 {
-		_, _ = w.Write(join(parts))
+		for _, p := range parts {
+			_, _ = w.Write(p) // into the buffer of the connection
+		}
 		return
 	}
 	c := http.NewResponseController(w)

@@ -32,7 +32,7 @@ func (f *httpFront) principal(owner string) *httpClient {
 		c.modern = true
 		f.host(c, nobody{}, askRoots{nobody{}})
 		c.s.modern.stateless, c.s.modern.bearer, c.s.modern.listeners = true, "token "+owner, f.o.Sessions
-		c.s.consent.once = true // P4: it belongs to no client in particular
+		c.s.approvals.PerCall() // the session belongs to no client in particular
 		f.owners[owner] = c
 		f.live(c)
 	}
@@ -200,9 +200,8 @@ func (f *httpFront) requestModern(w http.ResponseWriter, r *http.Request, c *htt
 	if !over && a.Error == nil && prefersEvents(r.Header) {
 		x.flow() // not before: an error has its status
 	}
-	kept := framed{Answer: a}
-	n := f.keep(c, &kept)
-	if a = kept.Answer; !x.finish(a, over) {
+	n := f.keep(c, &a)
+	if !x.finish(a, over) {
 		f.plainModern(w, x, a, statusOf(c.s, m, a), over)
 	}
 	f.drop(c, n)

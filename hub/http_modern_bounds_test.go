@@ -226,7 +226,7 @@ func listening(h *Hub) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.sessions {
-		n += len(s.modern.hears.each())
+		n += s.notifier.Streams()
 	}
 	return n
 }

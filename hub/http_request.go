@@ -1,86 +1,16 @@
 package hub
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"mcphub/internal/jsonrpc"
 )
 
-// An underway is one request that is being served, and how it is ended before it
-// is answered: by its client, or with its session.
-// The mutex is a leaf.
+// An underway is one request of a session that is being served.
 type underway struct {
 	id string // raw
-
-	mu    sync.Mutex
-	stop  jsonrpc.Stopper
-	cause error // why nobody waits for the answer any more
-
-	// Of the goroutine that serves it.
-	base   context.Context // whose values it has; nil: none
-	ctx    context.Context // nil until somebody needs it
-	cancel context.CancelCauseFunc
-}
-
-// end gives the request up. Later ends do nothing, nor does nil.
-func (u *underway) end(cause error) {
-	if cause == nil {
-		return
-	}
-	u.mu.Lock()
-	first := u.cause == nil
-	stop := u.stop
-	if first {
-		u.cause = cause
-	}
-	u.mu.Unlock()
-	if first && stop != nil {
-		stop.Abandon(cause)
-	}
-}
-
-// onEnd sets what is told of the end, at once where that came first.
-func (u *underway) onEnd(stop jsonrpc.Stopper) {
-	u.mu.Lock()
-	u.stop = stop
-	cause := u.cause
-	u.mu.Unlock()
-	if cause != nil {
-		stop.Abandon(cause)
-	}
-}
-
-// cancelled reports whether the client has said that it does not want an answer.
-func (u *underway) cancelled() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var gone *jsonrpc.CancelledError
-	return errors.As(u.cause, &gone)
-}
-
-// context is made for those who can only be ended by one: it costs more than all
-// else here.
-func (u *underway) context() context.Context {
-	if u.ctx == nil {
-		base := u.base
-		if base == nil {
-			base = context.Background()
-		}
-		u.ctx, u.cancel = context.WithCancelCause(base)
-		u.onEnd(abandon(u.cancel))
-	}
-	return u.ctx
-}
-
-// free lets go of what context has made.
-func (u *underway) free() {
-	if u.cancel != nil {
-		u.cancel(nil)
-	}
+	jsonrpc.Cancellation
 }
 
 // request serves one request of a session. The end of the connection is not
@@ -96,7 +26,7 @@ func (f *httpFront) request(w http.ResponseWriter, r *http.Request, c *httpClien
 	case c.slots <- struct{}{}:
 	default:
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-		if !c.turn(u.context(), r.Context()) {
+		if !c.turn(u.Context(), r.Context()) {
 			c.served(u)
 			refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 			return false
@@ -122,18 +52,11 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 	if prefers {
 		x.flow()
 	}
-	var a framed
-	var ok bool
-	if !jsonrpc.Guard(f.log, m, func() { a, ok = c.s.callAndWait(&x.client, u, m) }) {
-		a, ok = framed{Answer: jsonrpc.Panicked()}, true
-	}
-	if !ok {
-		a.Answer = c.s.answer(m, func() jsonrpc.Answer { return c.s.ServeRequest(withClient(u.context(), &x.client), m) })
-	}
-	cancelled := u.cancelled()
+	a := c.s.serveAndWait(&x.client, &u.Cancellation, m)
+	cancelled := u.ByClient()
 	c.served(u)
 	n := f.keep(c, &a)
-	if !x.finish(a.Answer, cancelled) {
+	if !x.finish(a, cancelled) {
 		f.plain(w, x, a, cancelled)
 	}
 	f.drop(c, n)
@@ -141,7 +64,7 @@ func (f *httpFront) serveRequest(w http.ResponseWriter, x *exchange, u *underway
 }
 
 // plain answers a request before whose answer nothing had to be said.
-func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a framed, cancelled bool) {
+func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a jsonrpc.Answer, cancelled bool) {
 	if time.Since(x.began) > writePatience/2 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
 	}
@@ -149,18 +72,11 @@ func (f *httpFront) plain(w http.ResponseWriter, x *exchange, a framed, cancelle
 		defer a.Release()
 	}
 	switch {
-	case !cancelled && a.frame != nil:
-		writeFrame(w, a.frame)
 	case !cancelled:
-		writePlain(w, x.id, a.Answer)
+		writePlain(w, x.id, a)
 	case x.events:
 		writeEvents(w) // a stream without an answer
 	default:
 		refuseRequest(w, http.StatusOK, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }
-
-// abandon ends a context in the place of a call.
-type abandon context.CancelCauseFunc
-
-func (a abandon) Abandon(cause error) { a(cause) }

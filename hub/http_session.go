@@ -257,7 +257,7 @@ func (c *httpClient) admit(id string) (*underway, *refusal) {
 	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
 		return nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
 	case c.tab.ended:
-		u.cause = errSessionOver
+		u.End(errSessionOver)
 	}
 	c.tab.serving[id] = u
 	c.settle()
@@ -271,7 +271,7 @@ func (c *httpClient) endServing() {
 	all := slices.Collect(maps.Values(c.tab.serving))
 	c.mu.Unlock()
 	for _, u := range all {
-		u.end(errSessionOver)
+		u.End(errSessionOver)
 	}
 }
 
@@ -292,7 +292,7 @@ func (c *httpClient) served(u *underway) {
 	delete(c.tab.serving, u.id)
 	c.settle()
 	c.mu.Unlock()
-	u.free()
+	u.Free()
 }
 
 // cancelled ends a request that the client no longer wants.
@@ -303,7 +303,7 @@ func (c *httpClient) cancelled(m *jsonrpc.Message) {
 	u := c.tab.serving[string(id)]
 	c.mu.Unlock()
 	if u != nil {
-		u.end(&jsonrpc.CancelledError{Reason: reason})
+		u.End(&jsonrpc.CancelledError{Reason: reason})
 	}
 }
 

@@ -349,14 +349,21 @@ func frameOf(id []byte, method string, params [][]byte) event {
 	return event{parts: [][]byte{append(b, '}')}}
 }
 
+// The fixed parts of a frame that answers a request.
+var (
+	partID     = []byte(`{"jsonrpc":"2.0","id":`)
+	partResult = []byte(`,"result":`)
+	partError  = []byte(`,"error":`)
+	partEnd    = []byte("}")
+)
+
 // answerParts are the parts of the frame that answers a request.
-func answerParts(id []byte, a jsonrpc.Answer) [][]byte {
-	head := append(append([]byte(nil), `{"jsonrpc":"2.0","id":`...), id...)
+func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
 	switch {
 	case a.Result != nil:
-		return [][]byte{append(head, `,"result":`...), a.Result, []byte("}")}
+		return [...][]byte{partID, id, partResult, a.Result, partEnd}
 	case a.Error != nil:
-		return [][]byte{append(head, `,"error":`...), a.Error, []byte("}")}
+		return [...][]byte{partID, id, partError, a.Error, partEnd}
 	}
 	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
 }

@@ -15,39 +15,11 @@ import (
 // the child's pipe.
 const quickFrame = 16 << 10
 
-// framed is an answer, and the whole frame of it where that is put together
-// already.
-type framed struct {
-	jsonrpc.Answer
-	frame []byte
-}
-
-// frameAnswer is a copy of an answer, as the frame that is sent.
-func frameAnswer(id []byte, of jsonrpc.Answer) framed {
-	member, body := `,"result":`, of.Result
-	if body == nil {
-		member, body = `,"error":`, of.Error
-	}
-	const head = `{"jsonrpc":"2.0","id":`
-	b := make([]byte, 0, len(head)+len(id)+len(member)+len(body)+1)
-	b = append(append(append(b, head...), id...), member...)
-	from := len(b)
-	b = append(append(b, body...), '}')
-	a := framed{frame: b}
-	if part := b[from : len(b)-1 : len(b)-1]; of.Result != nil {
-		a.Result = part
-	} else {
-		a.Error = part
-	}
-	return a
-}
-
 // A waiter takes the answer to a call for a goroutine that waits for it.
 type waiter struct {
-	id     []byte // raw
-	u      *underway
+	end    *jsonrpc.Cancellation
 	spent  atomic.Bool
-	answer framed
+	answer jsonrpc.Answer
 	done   chan struct{} // gets a token with the answer
 }
 
@@ -69,28 +41,35 @@ func (w *waiter) Answer(a jsonrpc.Answer) {
 		}
 		return
 	}
-	if a.Lent() {
-		w.answer = frameAnswer(w.id, a)
-	} else {
-		w.answer.Answer = a
-	}
+	a.Own()
+	w.answer = a
 	w.done <- struct{}{}
 }
 
 // OnCancel has the end of the request end the call.
-func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.u.onEnd(stop) }
+func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.end.OnEnd(stop) }
 
 // Batch is nil: each request comes by itself.
 func (w *waiter) Batch() *jsonrpc.Batch { return nil }
 
+// serveAndWait answers a request on a goroutine that waits for the answer.
+func (s *Session) serveAndWait(from client, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.answer(m, func() jsonrpc.Answer {
+		if a, ok := s.callAndWait(from, end, m); ok {
+			return a
+		}
+		return s.ServeRequest(withClient(end.Context(), from), m)
+	})
+}
+
 // callAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Session) callAndWait(from client, u *underway, m *jsonrpc.Message) (framed, bool) {
+func (s *Session) callAndWait(from client, end *jsonrpc.Cancellation, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > quickFrame {
-		return framed{}, false
+		return jsonrpc.Answer{}, false
 	}
 	s.begin()
-	w := &waiter{id: m.ID, u: u, done: s.dones.take()}
+	w := &waiter{end: end, done: s.dones.take()}
 	ok := s.tryCall(m, from, w, false)
 	if ok {
 		<-w.done

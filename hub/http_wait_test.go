@@ -45,12 +45,12 @@ func TestHTTPShortWay(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := c.s.callAndWait(&newExchange(c, m.ID, false).client, &underway{id: "7"}, &m)
+			a, ok := c.s.callAndWait(&newExchange(c, m.ID, false).client, &jsonrpc.Cancellation{}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}
-			if ok && (a.Result == nil || string(a.frame) != `{"jsonrpc":"2.0","id":7,"result":`+string(a.Result)+`}`) {
-				t.Errorf("%s", a.frame)
+			if ok && a.Result == nil {
+				t.Errorf("%s", a.Error)
 			}
 		})
 	}

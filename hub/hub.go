@@ -10,6 +10,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/inflight"
+	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -28,7 +31,7 @@ type Config struct {
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
-	Approval Approval
+	Approval approval.Options
 	FS       rootsmgr.FS // nil: this machine's
 	Log      zerolog.Logger
 	Said     func(child children.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
@@ -101,9 +104,9 @@ type Hub struct {
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
-	progress   routes
-	subs       subscriptions
-	desk       desk
+	progress   inflight.Progress
+	subs       subscribe.Table
+	terminal   approval.Terminal // answers what clients cannot ask
 	redefined  redefinitions
 
 	mu       sync.Mutex

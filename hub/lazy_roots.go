@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -68,8 +69,8 @@ func (h *Hub) fetchRoots(ctx context.Context, k children.Key) func(ctx context.C
 	if s == nil {
 		return nil
 	}
-	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
-	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.tracked.modern(k, came)) == 0) {
+	came := inflight.From[onBehalf](ctx)
+	if s.lacking(k, came) == nil && (s.settled(k.Child) || len(s.modernOnes(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
@@ -121,8 +122,8 @@ func (s *Session) settle(ctx context.Context, child string) {
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
 func (s *Session) lacking(k children.Key, came *inFlight) *inFlight {
-	for _, t := range s.tracked.modern(k, came) {
-		if p := t.to.(*parley); p.asks && p.lacksRoots(k.Child) && !p.hasSought() {
+	for _, t := range s.modernOnes(k, came) {
+		if p := t.Client.client.(*parley); p.asks && p.lacksRoots(k.Child) && !p.hasSought() {
 			return t
 		}
 	}
@@ -145,26 +146,15 @@ func (p *parley) hasSought() bool {
 	return p.tab.over
 }
 
-// modern returns the requests of modern clients that something of a child may
+// modernOnes returns the requests of modern clients that something of a child may
 // belong to, the likeliest first. There are none where it may belong to one of
 // another client.
-func (ts *tracked) modern(k children.Key, came *inFlight) (all []*inFlight) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if came != nil && came.key == k && came.under {
-		if _, ok := came.to.(*parley); ok {
-			all = append(all, came)
-		}
-		return all
-	}
-	for t := ts.last; t != nil; t = t.older {
-		if t.key != k {
-			continue
-		}
-		if _, ok := t.to.(*parley); !ok {
+func (s *Session) modernOnes(k children.Key, came *inFlight) []*inFlight {
+	all := s.inFlight.Candidates(k, came)
+	for _, t := range all {
+		if _, ok := t.Client.client.(*parley); !ok {
 			return nil
 		}
-		all = append(all, t)
 	}
 	return all
 }
@@ -177,7 +167,7 @@ func (s *Session) search(ctx context.Context, t *inFlight) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	own := &search{cancel, make(chan struct{})}
-	if before := s.modern.searches.begin(t.key.Child, own); before != nil {
+	if before := s.modern.searches.begin(t.Key.Child, own); before != nil {
 		select {
 		case <-before.done:
 		case <-ctx.Done():
@@ -185,8 +175,8 @@ func (s *Session) search(ctx context.Context, t *inFlight) {
 		return
 	}
 	defer close(own.done)
-	defer s.modern.searches.end(t.key.Child)
-	p := t.to.(*parley)
+	defer s.modern.searches.end(t.Key.Child)
+	p := t.Client.client.(*parley)
 	p.mu.Lock()
 	over := p.tab.over || p.tab.sought != nil
 	if !over {
@@ -204,7 +194,7 @@ func (s *Session) search(ctx context.Context, t *inFlight) {
 		err = p.found(soon, t, page)
 	}
 	if err != nil {
-		s.log.Info().Str("child", t.key.Child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
+		s.log.Info().Str("child", t.Key.Child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
 	}
 }
 
@@ -228,13 +218,13 @@ func (p *parley) ask(ctx context.Context, limit time.Duration) (rootsmgr.Page, e
 func (p *parley) found(ctx context.Context, t *inFlight, page rootsmgr.Page) error {
 	view := p.s.roots.InlineOnce(page)
 	view.Client = p.claims().name
-	if v := p.s.rejudged(t.j, view); v != nil && v.Decision != validate.Allow {
+	if v := p.s.rejudged(t.Client.judged, view); v != nil && v.Decision != validate.Allow {
 		err := &deniedError{v, view}
 		p.cancel(err)
 		return err
 	}
 	if p.s.modern.stateless {
-		return p.turnOf(ctx, t.key.Child, view)
+		return p.turnOf(ctx, t.Key.Child, view)
 	}
 	return p.s.awaitServed(ctx, p.s.roots.Inline(page), p.s.hub.now().cfg.Roots.Timeout)
 }

@@ -65,9 +65,7 @@ func TestCallsLeaveNoGoroutine(t *testing.T) {
 	if after > before+16 {
 		t.Errorf("%d goroutines after %d calls, %d before", after, count, before)
 	}
-	h.progress.mu.Lock()
-	defer h.progress.mu.Unlock()
-	if n := len(h.progress.to); n != 0 {
+	if n := h.progress.Routes(); n != 0 {
 		t.Errorf("%d progress tokens are still known", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -143,8 +144,9 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message) client {
-	came, _ := ctx.Value(inFlightKey{}).(*inFlight)
-	on, to := s.tracked.whose(k, came)
+	came := inflight.From[onBehalf](ctx)
+	on, behalf, _ := s.inFlight.Find(k, came)
+	to := behalf.client
 	switch {
 	case !s.handshaken():
 		return to

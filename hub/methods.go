@@ -6,6 +6,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/subscribe"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -64,15 +66,15 @@ func (s *Session) methodOf(name string) method {
 		return method{purpose: forResource, handshake: (*Session).readResource, modern: (*Session).readResource, asks: true}
 	case "completion/complete":
 		return method{purpose: forCompletion, handshake: (*Session).complete, modern: (*Session).complete}
-	case methodSubscribe, methodUnsubscribe:
+	case subscribe.MethodSubscribe, subscribe.MethodUnsubscribe:
 		return method{purpose: forSubscription, handshake: (*Session).subscribe}
-	case methodTaskGet, methodTaskCancel:
+	case tasks.MethodGet, tasks.MethodCancel:
 		return method{purpose: forTask, handshake: (*Session).aboutTask, modern: (*Session).aboutModernTask, early: true}
-	case methodTaskUpdate: // of the extension of 2026-07-28
+	case tasks.MethodUpdate: // of the extension of 2026-07-28
 		return method{purpose: forTask, modern: (*Session).aboutModernTask, early: true}
-	case methodTaskResult:
+	case tasks.MethodResult:
 		return method{purpose: forTask, handshake: (*Session).aboutTask, early: true}
-	case methodTaskList:
+	case tasks.MethodList:
 		return method{purpose: forTask, handshake: (*Session).listTasks, early: true}
 	case MethodExplain:
 		if s.hub.now().cfg.Inspect {

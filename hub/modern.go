@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
@@ -33,9 +34,8 @@ type childState struct {
 
 // modernSide is what a Session has for its modern requests.
 type modernSide struct {
-	lot   lot     // work under way, and of that what waits for the client
-	hears hearing // what the client listens to
-	met   sync.Once
+	lot lot // work under way, and of that what waits for the client
+	met sync.Once
 	// first: what came first that needs children is of this era, and a child that
 	// has both is spoken to in it. It is settled when the session begins, and
 	// written with the session's lock held.
@@ -153,14 +153,14 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	if meta.level != 0 {
 		s.hear(ctx, meta.level)
 	}
-	u := &underway{id: string(m.ID), base: context.WithoutCancel(ctx)}
-	p.cancel = u.end
+	end := &jsonrpc.Cancellation{Base: context.WithoutCancel(ctx)}
+	p.cancel = end.End
 	if !p.work(func() jsonrpc.Answer {
-		defer u.free()
-		if a, ok := s.callAndWait(p, u, request); ok {
-			return a.Answer
+		defer end.Free()
+		if a, ok := s.callAndWait(p, end, request); ok {
+			return a
 		}
-		return how.serve(s, withClient(u.context(), p), request, how.modern)
+		return how.serve(s, withClient(end.Context(), p), request, how.modern)
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errLeft.Error())
 	}
@@ -180,7 +180,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.tools().tasks {
-		known = `"` + extensionTasks + `":{}`
+		known = `"` + tasks.Extension + `":{}`
 	}
 	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))

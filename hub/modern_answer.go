@@ -91,25 +91,25 @@ func (h *Hub) modernResult(a jsonrpc.Answer, keep *caching, typed bool) jsonrpc.
 	case head.kind == nil:
 		b = append(b, `"resultType":"complete",`...)
 	case !typed && string(head.kind) != `"complete"`:
-		edits = append(edits, edit{head.kind, []byte(`"complete"`)})
+		edits = append(edits, edit{Old: head.kind, With: []byte(`"complete"`)})
 	}
 	if keep != nil {
 		if head.ttl == nil {
 			b = append(strconv.AppendInt(append(b, `"ttlMs":`...), keep.ttl, 10), ',')
 		} else if !isCount(head.ttl) {
-			edits = append(edits, edit{head.ttl, []byte{'0'}})
+			edits = append(edits, edit{Old: head.ttl, With: []byte{'0'}})
 		}
 		if head.scope == nil {
 			b = append(jsonrpc.AppendString(append(b, `"cacheScope":`...), keep.scope()), ',')
 		} else if !keep.public && string(head.scope) != `"private"` {
-			edits = append(edits, edit{head.scope, []byte(`"private"`)})
+			edits = append(edits, edit{Old: head.scope, With: []byte(`"private"`)})
 		}
 	}
 	switch {
 	case head.meta == nil:
 		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), h.serverInfo...), `},`...)
 	case isObject(head.meta):
-		edits = append(edits, edit{head.meta, h.namedMeta(head.meta)})
+		edits = append(edits, edit{Old: head.meta, With: h.namedMeta(head.meta)})
 	}
 	open := a.Result[:1]
 	rest := 1 // what follows the brace
@@ -119,7 +119,7 @@ func (h *Hub) modernResult(a jsonrpc.Answer, keep *caching, typed bool) jsonrpc.
 	if a.Result[rest] == '}' && len(b) > 1 {
 		b = b[:len(b)-1] // nothing follows
 	}
-	raw := join(splice(a.Result, append(edits, edit{open, b})...))
+	raw := join(splice(a.Result, append(edits, edit{Old: open, With: b})...))
 	if a.Release != nil {
 		a.Release()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -127,7 +128,7 @@ func core(m *jsonrpc.Message) (*jsonrpc.Message, error) {
 		value := mb.Value
 		switch mb.Name {
 		case memberResponses:
-			if m.Method != methodTaskUpdate { // where they are what the request is about
+			if m.Method != tasks.MethodUpdate { // where they are what the request is about
 				continue
 			}
 		case memberState, "task": // tasks of 2025-11-25 are of the other era

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -28,7 +29,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 		c, _ := enterModern(t, h, taskCaps)
 		other, _ := enterModern(t, h, taskCaps)
 		c.raw("tools/list", `{}`)
-		if caps := member(c.raw("server/discover", `{}`), "capabilities"); member(member(caps, "extensions"), extensionTasks) != `{}` {
+		if caps := member(c.raw("server/discover", `{}`), "capabilities"); member(member(caps, "extensions"), tasks.Extension) != `{}` {
 			t.Errorf("discover: %s", caps)
 		}
 		for _, id := range []string{"t1", "t2", "quiet"} {

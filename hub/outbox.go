@@ -6,13 +6,14 @@ import (
 	"sync"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 // An outbox holds what a client tells children, until it was passed on: in the
 // order told, and not on the client's read loop. What there is no room for is
 // dropped: a notification promises nobody anything.
 type outbox struct {
-	passing worker // empties it
+	passing worker.Worker // empties it
 
 	mu      sync.Mutex
 	letters []letter
@@ -41,7 +42,7 @@ func (o *outbox) put(size int, pass func(ctx context.Context)) bool {
 	}
 	o.mu.Unlock()
 	if room {
-		o.passing.wake()
+		o.passing.Wake()
 	}
 	return room
 }

@@ -24,7 +24,7 @@ const (
 	// more of it: several questions go in one answer.
 	gatherTime = 10 * time.Millisecond
 	// mostParked bounds the requests of one session that wait for their client;
-	// beyond that the oldest is given up. Less than mostAskedEach: a new call finds
+	// beyond that the oldest is given up. Less than a child may ask at a time: a new call finds
 	// room, whatever became of old ones.
 	mostParked = 32
 	// mostParkedInAll bounds those of all sessions together.
@@ -114,7 +114,7 @@ var _ client = (*parley)(nil)
 func (p *parley) era() string         { return eraModern }
 func (p *parley) claims() clientCaps  { return p.meta().caps }
 func (p *parley) lend() (back func()) { return func() {} }
-func (p *parley) reaches() bool       { return true }
+func (p *parley) Reaches() bool       { return true }
 
 // suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
@@ -165,7 +165,7 @@ func (p *parley) say(method string, params [][]byte) (outlet, [][]byte) {
 		}
 		if string(r.meta.token) != string(p.token) {
 			whole := join(params)
-			params = splice(whole, edit{jsonrpc.Get(whole, "progressToken"), r.meta.token})
+			params = splice(whole, edit{Old: jsonrpc.Get(whole, "progressToken"), With: r.meta.token})
 		}
 	case "notifications/message":
 		level, ok := levelOf(jsonrpc.Get(join(params), "level"))

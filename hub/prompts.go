@@ -16,10 +16,11 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
-	s.mu.Lock()
-	p := s.toolsNow().pagesOf(k)()
-	s.tab.lists.known[k] = p.digest
-	s.mu.Unlock()
+	var p *pages
+	s.notifier.Seen(int(k), func() string {
+		p = s.tools().pagesOf(k)()
+		return p.digest
+	})
 	return p.at(m.Param("cursor"))
 }
 
@@ -107,7 +108,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
 	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
-		gen: it.gen, child: it.child, name: m.Method, mute: "nobody is asked while something is typed",
+		gen: it.gen, child: it.child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		look: func([]string) (*validate.Scan, error) {
 			return it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},

@@ -138,11 +138,11 @@ func (s *Session) record(ctx context.Context, what subject, j *judgement) (audit
 // allowed reports whether a request may be sent.
 func (j *judgement) allowed() bool { return j.verdict.Decision == validate.Allow && j.refusal == "" }
 
-// approver says what human's approval lets a call through: of this call, by
+// approver says what person's approval lets a call through: of this call, by
 // whoever was asked, or an earlier one that is still open.
 func (j *judgement) approver() string {
-	if j.warrant != nil {
-		return j.warrant.by
+	if j.approval != nil {
+		return j.approval.By()
 	}
 	for i := range j.verdict.Findings {
 		if j.verdict.Findings[i].Code == validate.CodeGranted {
@@ -154,41 +154,6 @@ func (j *judgement) approver() string {
 
 // byGrant: a question line further up tells who gave it.
 const byGrant = "grant"
-
-// recordQuestion writes that a human is asked, and what became of that: r is the
-// answer. That a
-// question is not recorded stops nobody: what is then sent has a line of its own.
-func (s *Session) recordQuestion(ctx context.Context, p *petition, j *judgement, said string, r *reply, by string) {
-	cfg := &s.hub.now().cfg.Audit
-	if cfg.To == nil {
-		return
-	}
-	rec := s.newRecord(ctx, cfg, j.call.target.subject())
-	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = said, j.verdict.Rule, r.why, by, nil, 0
-	rec.Granted = grantedBy(r)
-	rec.Boundary = boundaryOf(j.verdict, &j.view)
-	rec.Findings, rec.Unnamed = findingsOf(j.verdict, "")
-	_ = cfg.To.Question(ctx, &rec)
-}
-
-// grantedBy lists what an answer has opened.
-func grantedBy(r *reply) (list []audit.Grant) {
-	if r.offer == nil {
-		return nil
-	}
-	for i := range r.offer.grants {
-		g := &r.offer.grants[i]
-		list = append(list, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
-	}
-	return list
-}
-
-// What a question line says in the place of a decision.
-const (
-	questionAsked    = "asked"
-	questionAllowed  = "allowed"
-	questionDeclined = "declined" // or not answered, or it could not be put
-)
 
 // refused writes the line of a request that did not come to a judgement.
 func (s *Session) refused(ctx context.Context, what subject, code string) {

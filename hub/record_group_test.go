@@ -19,6 +19,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a
@@ -287,9 +288,9 @@ func TestAGroupThatPanics(t *testing.T) {
 	tool := s.tools().byName["kid__echo"]
 	var some []*waiter
 	for range 3 {
-		w := &waiter{u: &underway{}, done: make(chan struct{}, 1)}
-		c := &toolCall{Call: Call{s: s}, reply: w, tool: toolTarget{tool: tool}, room: &room{}} // without a lease
-		s.tracked.begin(&c.inFlight)
+		w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+		c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
+		s.inFlight.Begin(&c.inFlight)
 		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
 		some = append(some, w)
 	}

@@ -223,7 +223,7 @@ func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
 	_ = jsonrpc.Elements(jsonrpc.Get(a.Result, "contents"), func(content []byte) bool {
 		at := jsonrpc.Get(content, "uri")
 		if text, ok := jsonrpc.String(at); ok && text == remote {
-			edits = append(edits, edit{at, with})
+			edits = append(edits, edit{Old: at, With: with})
 		}
 		return true
 	})

@@ -121,12 +121,11 @@ func TestListeningWhereTheResourceIs(t *testing.T) {
 	_, a := recite(t, "first", "", "", map[string]string{"resources/subscribe": absent})
 	has, b := recite(t, "has", "", "", map[string]string{"resources/subscribe": `"result":{}`})
 	h := newTestHub(t, a, b)
-	c := connect(t, h)
-	c.handshake(`{}`)
+	c, _ := enterModern(t, h, `{}`)
 	c.raw("resources/list", `{}`)
-	s := sessionOfTest(h)
-	if !s.subscribeFor(t.Context(), "note://9", s.self) {
-		t.Error("nobody is subscribed to")
+	c.listen(`{"resourceSubscriptions":["note://9"]}`)
+	if got := <-c.notes; !strings.HasPrefix(got, "notifications/subscriptions/acknowledged") || !strings.Contains(got, "note://9") {
+		t.Errorf("nobody is subscribed to: %s", got)
 	}
 	has.has(t, `resources/subscribe {"uri":"note://9"}`, true)
 }

@@ -43,5 +43,5 @@ func (h *Hub) noRoots(k children.Key) string {
 // places are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it (R13).
 func (s *Session) places() []string {
-	return append(s.hub.now().cfg.Checker.Places(), s.consent.directories()...)
+	return append(s.hub.now().cfg.Checker.Places(), s.approvals.Directories()...)
 }

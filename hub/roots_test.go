@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,19 +125,24 @@ func TestRootIsNotFollowedOut(t *testing.T) {
 // it may write in.
 func TestRootIsNotFollowedOutOfAGrant(t *testing.T) {
 	for _, granted := range []bool{true, false} {
-		dir := rootstest.Tree(t, "p/gen/", "p/other", "out/secret")
+		dir := rootstest.Tree(t, "p/gen/", "p/other", "q/", "out/secret")
 		cfg := testConfig(t, scripted("kid", childtest.Script{AskRoots: true}))
-		cfg = under(t, cfg, validate.Policy{Rules: []validate.Rule{{Name: "ask", Then: validate.Escalate, Tools: []string{"other"}}}})
-		c := connect(t, runHub(t, cfg), dir+"/p/gen")
-		c.handshake(declared)
-		s := onlySession(c.hub)
-		if granted {
-			child := c.hub.now().byName["kid"]
-			s.consent.give([]*grant{{
-				child: "kid", revision: child.Spec.Revision, policy: c.hub.now().cfg.Checker, warrant: &warrant{},
-				offer: offeredGrant{Grant: validate.Grant{Path: dir + "/p", Roles: validate.AnyRole}},
-			}})
+		cfg = under(t, cfg, validate.Policy{Rules: []validate.Rule{{Name: "ask", Then: validate.Escalate, Paths: &validate.PathRule{Outside: true}}}})
+		c := connect(t, runHub(t, cfg), dir+"/q")
+		answers := []string{no, yes}
+		if !granted {
+			answers = answers[:1]
 		}
+		c.asks = func(ctx context.Context, from *testClient, m *jsonrpc.Message) jsonrpc.Answer {
+			answer := answers[len(answers)-1]
+			answers = answers[:max(len(answers)-1, 1)]
+			return saying(answer).ask(ctx, from, m)
+		}
+		c.handshake(canAsk)
+		if got := c.echoes(dir + "/p/other"); got != granted {
+			t.Fatalf("granted %v: the call is made: %v", granted, got)
+		}
+		c.change(dir + "/p/gen")
 		replace(t, dir+"/p/gen", dir+"/out")
 		c.change(dir + "/p/gen")
 		if got := c.echoes(dir + "/out/secret"); got == granted {

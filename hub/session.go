@@ -12,6 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/subscribe"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -39,33 +42,26 @@ type Session struct {
 	begun chan struct{} // closed when the client is there: its children may be started
 
 	modern modernSide
-	self   *subscriber // the client after its handshake
 
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
 	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
-	tracked tracked
-	tasks   tasks
-	consent consent // what a human has allowed, or is asked
-	group   recordGroup
-	dones   dones
+	inFlight  inFlights
+	tasks     tasks.Table
+	approvals *approval.Queue // what a person has allowed, or is asked
+	group     recordGroup
+	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
-	announcer worker // tells the client of changed lists
-	outbox    outbox // what the client tells children
+	notifier *subscribe.Notifier // tells the client what changes
+	outbox   outbox              // what the client tells children
 
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
-}
-
-// sessionLists is how far a client knows its lists.
-type sessionLists struct {
-	known [kinds]string // digest of each as the client has it; "": it has not asked
-	by    time.Time     // until when they wait for starting children; zero before the first
 }
 
 // sessionTables is what Session.mu guards. Channels in it are closed and
@@ -81,10 +77,8 @@ type sessionTables struct {
 	servedBy    *generation   // whose policy and configuration they were given them by
 	granted     uint64        // version of the grants that they were given
 	servedNow   chan struct{} // served
-	initialized bool
-	begun       bool // as the channel
-	lists       sessionLists
-	restarted   []string // children that were started, whose subscriptions have to be made anew
+	begun       bool          // as the channel
+	listsBy     time.Time     // until when lists wait for starting children; zero before the first
 	caps        clientCaps
 	level       logLevel // that the client set
 	modernLevel logLevel // the most verbose that a modern request of it wanted
@@ -100,14 +94,13 @@ func (h *Hub) newSession() *Session {
 		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
-	s.announcer.do, s.outbox.passing.do = s.announce, s.outbox.empty
+	s.outbox.passing.Do = s.outbox.empty
 	s.modern.turned = make(chan struct{}, 1)
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
-	s.modern.hears.over = make(chan struct{})
-	s.self = &subscriber{s, func(method string, params ...[]byte) { s.client.TryNotify(method, params...) }}
+	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.group.init(s)
-	s.consent.init()
+	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s
 }
@@ -121,8 +114,8 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	var wg sync.WaitGroup
 	wg.Go(func() { s.recall(ctx) })
 	wg.Go(func() { _ = s.roots.Run(ctx) })
-	s.announcer.start(ctx)
-	s.outbox.passing.start(ctx)
+	s.notifier.Start(ctx)
+	s.outbox.passing.Start(ctx)
 	if front == nil {
 		s.serveRoots(ctx) // on this goroutine: a session that rests has few
 	} else {
@@ -130,11 +123,11 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		err = front(ctx)
 	}
 	s.modern.lot.close()
-	s.tasks.close()
+	s.tasks.Close()
 	cancel()
 	wg.Wait()
-	s.announcer.stop()
-	s.outbox.passing.stop()
+	s.notifier.Stop()
+	s.outbox.passing.Stop()
 	return err
 }
 
@@ -184,9 +177,9 @@ func (s *Session) serveRoots(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // what a session knows when it has ended is no change of its roots
 		}
-		s.consent.prune(g)
+		s.approvals.Prune(g.rules())
 		asked := s.broughtSoFar()
-		granted, grants := s.consent.version()
+		granted, grants := s.approvals.Version()
 		s.serve(g, view, first)
 		s.setServed(g, view.Snapshot.Generation(), asked, granted)
 		select {
@@ -262,7 +255,6 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 		s.reseat(at)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	before := s.tab.status[st.Child]
 	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
 	s.tab.status[st.Child] = st
@@ -281,14 +273,23 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	if st.Yields {
 		poke(s.yielded)
 	}
-	if again {
-		s.tab.restarted = append(s.tab.restarted, st.Child)
-	}
-	if news || again {
-		s.announcer.wake()
-	}
 	close(s.tab.changed)
 	s.tab.changed = make(chan struct{})
+	s.mu.Unlock()
+	switch {
+	case again:
+		s.notifier.Restarted(st.Child)
+	case news:
+		s.notifier.Changed()
+	}
+}
+
+// poke makes sure that c holds a token.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // tools returns the session's Catalog, made anew where an offer has come since:
@@ -385,10 +386,10 @@ func (s *Session) awaitOffers(ctx context.Context) {
 func (s *Session) listsBy(wait time.Duration) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tab.lists.by.IsZero() {
-		s.tab.lists.by = time.Now().Add(wait)
+	if s.tab.listsBy.IsZero() {
+		s.tab.listsBy = time.Now().Add(wait)
 	}
-	return s.tab.lists.by
+	return s.tab.listsBy
 }
 
 // setCaps records what the client declared. Roots that are no object count as

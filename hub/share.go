@@ -93,7 +93,7 @@ func (s *Session) rootsFor(g *generation, c *Child, view rootsmgr.View) []rootsm
 	if c.Spec.Share == children.ShareAll {
 		return g.common()[c.Spec.Name]
 	}
-	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.consent.served(c, g.cfg.FS))))
+	return c.suited(view.Snapshot.With(g.cfg.FS, view.Ceiling, g.beside(c.Spec.Name, s.approvals.Served(&c.Spec))))
 }
 
 // suited are those of some roots that a child can do with (R13).
@@ -246,7 +246,7 @@ func (h *Hub) unhold(s *Session, k children.Key) {
 // remove ends a session's part in everything: its own children stop, shared
 // ones go on without it.
 func (h *Hub) remove(s *Session) {
-	h.subs.leave(s)
+	s.notifier.Leave()
 	h.mu.Lock()
 	delete(h.sessions, s.id)
 	at := s.seats.Load().by

@@ -107,7 +107,7 @@ func (g *generation) readItems(k kind, child *Child, entries [][]byte) (items []
 
 // rekeyed returns a definition that is known by another name.
 func rekeyed(def []byte, key, name string) []byte {
-	return join(splice(def, edit{jsonrpc.Get(def, key), jsonrpc.AppendString(nil, name)}))
+	return join(splice(def, edit{Old: jsonrpc.Get(def, key), With: jsonrpc.AppendString(nil, name)}))
 }
 
 // ownScheme begins a URI that names its server: mcphub://SERVER/URI. That of an app

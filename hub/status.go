@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
@@ -56,7 +57,7 @@ type rootsReport struct {
 	Audit            AuditStatus     `json:"audit"`
 	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
 	Children         []childRoots    `json:"children"`
-	consentReport
+	approval.Report
 	extensionsReport
 }
 
@@ -104,7 +105,7 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 		r.LastError = printable.Clean(view.Err.Error())
 	}
 	r.Config = s.hub.ConfigState()
-	r.consentReport = s.consent.report()
+	r.Report = s.approvals.Report()
 	g := s.hub.now()
 	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
 	r.Audit = g.cfg.Audit.status()
@@ -281,7 +282,7 @@ type SessionStatus struct {
 	Calls    int       `json:"calls"`  // requests of the client being served
 	Passed   uint64    `json:"passed"` // requests that went on to servers so far, calls of tools among them
 	sessionRoots
-	consentReport
+	approval.Report
 }
 
 // sessionRoots is what is known of a session's roots (R6).
@@ -392,7 +393,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.tracked.passed(),
+		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.inFlight.Begun(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
@@ -401,6 +402,6 @@ func (s *Session) status() SessionStatus {
 	if roots.Err != nil {
 		st.RootsError = printable.Clean(roots.Err.Error())
 	}
-	st.consentReport = s.consent.report()
+	st.Report = s.approvals.Report()
 	return st
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -19,7 +20,7 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.modern.hears.hangUp, Log: s.log,
+		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
 	settings := cfg.Roots
 	settings.Places = s.places
@@ -89,16 +90,14 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	case "notifications/initialized":
 		s.mu.Lock()
 		caps := s.tab.caps
-		first := caps.known && !s.tab.initialized // nothing is known of a client that did not introduce itself
-		s.tab.initialized = s.tab.initialized || first
 		s.mu.Unlock()
-		if first {
+		if caps.known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
 			s.roots.Initialized(caps.roots, caps.rootsChange)
 			s.begin()
 		}
 	case "notifications/progress":
-		s.tracked.progress(m)
-	case methodTaskStatus:
+		s.inFlight.Progress(m)
+	case tasks.MethodStatus:
 		s.clientTold(m)
 	case "notifications/roots/list_changed":
 		// Whatever roots its params may hold: they are asked for, never told (R7).

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -25,9 +26,9 @@ type requestTarget struct {
 	// before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	before func(*children.Lease) error
-	// mute says why nobody is asked where a rule escalates the request; "" where a
-	// human is.
-	mute string
+	// unaskable says why nobody is asked where a rule escalates the request; "" where
+	// a person is.
+	unaskable string
 }
 
 func (t *requestTarget) owner() (*generation, string) { return t.gen, t.child }
@@ -36,10 +37,9 @@ func (t *requestTarget) method() string { return t.name }
 
 func (t *requestTarget) subject() subject { return subject{method: t.name, child: t.child} }
 
-func (t *requestTarget) question(c *Call) (what, name string, digest, args []byte, mute string) {
+func (t *requestTarget) asked(c *Call) approval.Request {
 	params := join(c.params(nil, nil))
-	sum := digestOf([]byte(t.name), nil, params)
-	return "a request " + legible(t.name), t.name, sum[:], params, t.mute
+	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }
 
 func (t *requestTarget) anew() {}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/approval"
+	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -45,11 +47,11 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
 		return refusal
 	}
-	c, tried := m.Prepared.(*toolCall) // by tryCall
+	c, tried := m.Prepared.(*toolAttempt) // by tryCall
 	if !tried {
-		c = &toolCall{}
+		c = &toolAttempt{}
 	}
-	c.readBy(s, m, quoted, tool)
+	c.read(s, m, quoted, tool)
 	a, err := c.run(ctx)
 	if errors.Is(err, errSuperseded) {
 		return s.callTool(ctx, m)
@@ -96,13 +98,14 @@ func (t *toolTarget) subject() subject {
 	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
 }
 
-func (t *toolTarget) question(*Call) (what, name string, digest, args []byte, mute string) {
+func (t *toolTarget) asked(*Call) approval.Request {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")
 	}
-	sum := digestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task)
-	return "its tool " + legible(clip(t.tool.remote, 100)), t.tool.remote, sum[:], t.args, ""
+	return approval.Request{
+		Tool: true, Name: t.tool.remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task),
+	}
 }
 
 func (t *toolTarget) anew() { t.tool, t.current = t.listed, false }
@@ -135,9 +138,9 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call.
 func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if t.task || lease.Modern() && isTask(a.Result) {
+	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.clientOf(ctx).typed()
-		return s.adoptTask(ctx, lease, a, drop)
+		return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 	}
 	drop()
 	return a
@@ -154,7 +157,7 @@ func (t *toolTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
 func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
 	edits := make([]edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
-		edits = append(edits, edit{t.args[r.Start:r.End], r.With})
+		edits = append(edits, edit{Old: t.args[r.Start:r.End], With: r.With})
 		s.log.Info().Str("child", t.tool.child).Str("tool", t.tool.remote).Str("argument", shown(r.Pointer, 200)).
 			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}

@@ -105,7 +105,7 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		if meta != nil {
 			parts = append(parts, []byte(`,"_meta":`))
 			if own != nil {
-				parts = append(parts, splice(meta, edit{token, own})...)
+				parts = append(parts, splice(meta, edit{Old: token, With: own})...)
 			} else {
 				parts = append(parts, meta)
 			}

@@ -3,6 +3,8 @@ package rootsmgr
 import (
 	"errors"
 	"slices"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // Area is a directory that paths are compared with, and that opens nothing by
@@ -75,14 +77,14 @@ func (e *eyes) area(raw string) (Area, error) {
 	case err == nil:
 		return Area{Given: f.given, Path: f.path, Exists: true}, nil
 	}
-	slashed := p.slashed(p.fromMSYS(raw))
+	slashed := p.Slashed(p.FromMSYS(raw))
 	place, why := e.resolve(slashed)
 	var stuck *UnresolvableError
 	switch {
-	case errors.As(why, &stuck) && stuck.Cause == CausePermission && !hasControl(slashed):
+	case errors.As(why, &stuck) && stuck.Cause == CausePermission && !platform.HasControl(slashed):
 		clean := p.Clean(slashed)
 		return Area{Given: clean, Path: clean}, nil
-	case why != nil, hasControl(slashed), hasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
+	case why != nil, platform.HasControl(slashed), platform.HasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
 		return Area{}, err
 	case place.Exists && !place.Dir:
 		return Area{}, errNoDir

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // found is what is to be a root, as the filesystem is now.
@@ -25,14 +27,14 @@ var (
 // was found tells then where it would be.
 func (e *eyes) canonical(raw string) (found, error) {
 	p := e.platform
-	raw = p.slashed(p.fromMSYS(raw))
-	if hasControl(raw) {
+	raw = p.Slashed(p.FromMSYS(raw))
+	if platform.HasControl(raw) {
 		return found{}, errors.New("its path holds a control character")
 	}
 	var f found
 	look := *e
 	look.links = &f.links
-	if p.checkPath(raw) == CauseNone {
+	if p.CheckPath(raw) == CauseNone {
 		f.given = p.Clean(raw)
 	}
 	place, err := look.resolve(raw)
@@ -44,7 +46,7 @@ func (e *eyes) canonical(raw string) (found, error) {
 	switch {
 	case r.Cleaned != r.Physical:
 		return f, fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
-			quote(r.Physical), quote(r.Cleaned))
+			platform.Quote(r.Physical), platform.Quote(r.Cleaned))
 	case !place.Exists, !e.reaches(raw):
 		f.path = place.Path
 		return f, errMissing
@@ -62,7 +64,7 @@ func (e *eyes) canonical(raw string) (found, error) {
 		}
 		f.path = path
 	}
-	if hasControl(f.path) {
+	if platform.HasControl(f.path) {
 		return f, errors.New("its path holds a control character once links are resolved")
 	}
 	if fsys, ok := e.FS.(reader); ok {
@@ -122,7 +124,7 @@ func (e *eyes) aliases(path string, home found) []string {
 		}
 	}
 	if home.path != "" && home.given != home.path {
-		if rest, ok := strings.CutPrefix(path, home.path); ok && (rest == "" || rest[0] == p.sep()) {
+		if rest, ok := strings.CutPrefix(path, home.path); ok && (rest == "" || rest[0] == p.Sep()) {
 			out = append(out, home.given+rest)
 		}
 	}

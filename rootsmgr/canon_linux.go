@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 func (OS) Magic(link string) (bool, error) {
 	var st unix.Statfs_t
 	// The directory, since statfs would follow the link itself.
-	if err := unix.Statfs(Linux.parent(link), &st); err != nil {
+	if err := unix.Statfs(Linux.Parent(link), &st); err != nil {
 		return false, err
 	}
 	return int64(st.Type) == unix.PROC_SUPER_MAGIC, nil

@@ -39,7 +39,7 @@ func TestErrorTexts(t *testing.T) {
 		}
 		seen[c.String()] = true
 	}
-	_, err := ParseRootURI("file://evil\x1b/x")
+	_, err := Host().ParseRootURI("file://evil\x1b/x")
 	if err == nil || !strings.Contains(err.Error(), "another host") || strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
 	}

@@ -9,3 +9,8 @@ func NewSnapshotUnder(fsys FS, top *Snapshot, entries ...Entry) *Snapshot {
 func (s Settings) FallbackView(fsys FS, f Fallback) View {
 	return s.fallbackView(fsys, 1, f, CaseUnsupported, nil)
 }
+
+// FallbackView is the View where the client gives no roots, without a ceiling.
+func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err error) View {
+	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
+}

@@ -1,6 +1,8 @@
 package rootsmgr
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -119,3 +121,17 @@ type noFS struct{}
 
 func (noFS) Lstat(string) (fs.FileInfo, error) { return nil, fs.ErrInvalid }
 func (noFS) Readlink(string) (string, error)   { return "", fs.ErrInvalid }
+
+// ReadDir lists at most n entries of dir.
+func (OS) ReadDir(dir string, n int) (list []fs.DirEntry, more bool, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	list, err = f.ReadDir(n + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	return list[:min(n, len(list))], len(list) > n, nil
+}

@@ -47,7 +47,7 @@ func (g *Guard) Check(path string) (Place, error) {
 	place.Root = set.roots[at.root]
 	place.Rel = "."
 	rel := r.Physical[at.end:]
-	for rel != "" && rel[0] == g.eyes.platform.sep() {
+	for rel != "" && rel[0] == g.eyes.platform.Sep() {
 		rel = rel[1:]
 	}
 	if rel != "" {

@@ -84,11 +84,11 @@ func (x *index) holds(i int32, path string, end int) bool {
 func depthBit(depth int) uint64 { return 1 << min(depth, 63) }
 
 func depthOf(p Platform, path string) int {
-	n := p.rootLen(path)
+	n := p.RootLen(path)
 	if len(path) <= n {
 		return 0
 	}
-	return 1 + strings.Count(path[n:], string(p.sep()))
+	return 1 + strings.Count(path[n:], string(p.Sep()))
 }
 
 // hit is the root found and the length of the part of the path that names it.
@@ -136,7 +136,7 @@ func (x *index) findFolded(e *eyes, path string, physical bool) (hit, bool) {
 // prefixes calls visit with the end of every prefix of path that has as many
 // components as some root, outermost first.
 func (x *index) prefixes(p Platform, path string, visit func(end int)) {
-	n, sep := p.rootLen(path), p.sep()
+	n, sep := p.RootLen(path), p.Sep()
 	if n == 0 || n > len(path) {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"mcphub/rootsmgr/pattern"
 )
 
 // This file is about roots that come into being after their list was read.
@@ -20,7 +22,8 @@ type late struct {
 
 // lateGlob is a pattern, which more may match later.
 type lateGlob struct {
-	glob
+	pattern.Pattern
+	base        string // its directory, as it was given
 	given, path string // of its directory, as far as they can be told
 	skipped     int    // its number among those skipped, -1 where it has matched
 }
@@ -42,15 +45,15 @@ func (l *late) miss(p Platform, raw string, f found) {
 	}
 }
 
-func (l *late) await(g glob, base found, skipped int) {
-	l.globs = append(l.globs, lateGlob{g, base.given, base.path, skipped})
+func (l *late) await(raw string, g pattern.Pattern, base found, skipped int) {
+	l.globs = append(l.globs, lateGlob{g, raw, base.given, base.path, skipped})
 }
 
 func (g *lateGlob) above(p Platform, path string) (string, bool) {
-	if at, ok := g.matched(p, g.given, path); ok {
+	if at, ok := g.Matched(p, g.given, path); ok {
 		return at, true
 	}
-	return g.matched(p, g.path, path)
+	return g.Matched(p, g.path, path)
 }
 
 // Appeared reports whether one of these paths lies at or below a root that was
@@ -132,7 +135,7 @@ func (s *Snapshot) skippedAt(path string) (string, bool) {
 		if _, ok := s.reasons[path]; ok {
 			return path, true
 		}
-		up := p.parent(path)
+		up := p.Parent(path)
 		if up == path || up == "" {
 			break
 		}

@@ -3,7 +3,8 @@ package rootsmgr
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // This file keeps roots from being followed out of the places that servers may
@@ -26,7 +27,7 @@ func (b *builder) settled() []candidate {
 	return slices.DeleteFunc(b.candidates, func(c candidate) bool {
 		why := b.leavesShared(&c.found)
 		if out := grounds.left(&b.eyes, &c.found); why == "" && out != "" {
-			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", quote(out), quote(c.path))
+			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.path))
 		}
 		if why != "" {
 			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.given})
@@ -72,12 +73,12 @@ func (g *ground) add(e *eyes, dir string) {
 // innermost one lies in those around it too.
 func (g *ground) left(e *eyes, f *found) string {
 	for _, link := range f.links {
-		at := e.platform.parent(link)
+		at := e.platform.Parent(link)
 		in, ok := g.index.find(e.platform, at, true)
 		if folded, also := g.index.findFolded(e, at, true); also && (!ok || folded.end > in.end) {
 			in, ok = folded, true
 		}
-		if ok && !e.platform.below(f.path, g.dirs[in.root]) {
+		if ok && !e.platform.Below(f.path, g.dirs[in.root]) {
 			return g.dirs[in.root]
 		}
 	}
@@ -93,27 +94,21 @@ func (b *builder) leavesShared(f *found) string {
 	}
 	p := b.eyes.platform
 	for _, link := range f.links {
-		dir := p.parent(link)
-		for at := dir; ; at = p.parent(at) {
+		dir := p.Parent(link)
+		for at := dir; ; at = p.Parent(at) {
 			shared, sticky, err := look.Shared(at)
 			// In a sticky folder others cannot take away what is not theirs: the
 			// folder below this one, which is ours as it was not shared.
 			if err != nil || shared && (at == dir || !sticky) {
-				if p.below(f.path, at) {
+				if p.Below(f.path, at) {
 					break
 				}
-				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", quote(at), quote(f.path))
+				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", platform.Quote(at), platform.Quote(f.path))
 			}
-			if len(at) == p.rootLen(at) {
+			if len(at) == p.RootLen(at) {
 				break
 			}
 		}
 	}
 	return ""
-}
-
-// below reports whether a clean path is dir or lies below it.
-func (p Platform) below(path, dir string) bool {
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && (rest == "" || rest[0] == p.sep() || len(dir) == p.rootLen(dir))
 }

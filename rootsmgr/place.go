@@ -2,6 +2,8 @@ package rootsmgr
 
 import (
 	"fmt"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // Place is where a path really leads. One made by [Resolve], and one returned
@@ -55,63 +57,11 @@ type EscapeError struct {
 func (e *EscapeError) Error() string {
 	switch e.Reading {
 	case ReadingNone:
-		return fmt.Sprintf("path %s: no root is open", quote(e.Path))
+		return fmt.Sprintf("path %s: no root is open", platform.Quote(e.Path))
 	case ReadingLexical:
-		return fmt.Sprintf("path %s is outside every root", quote(e.Path))
+		return fmt.Sprintf("path %s is outside every root", platform.Quote(e.Path))
 	}
-	return fmt.Sprintf("path %s leads to %s %s, outside every root", quote(e.Path), quote(e.Resolved), e.Reading)
-}
-
-// Cause says why a path cannot be resolved. Its strings are stable.
-type Cause uint8
-
-const (
-	CauseNone        Cause = iota
-	CauseNotAbsolute       // not absolute: the caller must say from where
-	CauseNUL               // holds NUL
-	CauseEncoding          // is not UTF-8
-	CauseTooLong           // over PATH_MAX, or a component over NAME_MAX
-	CauseLoop              // more than 40 symlinks
-	CauseMagic             // a link that each process sees differently
-	CauseDevice            // a Windows device path
-	CauseStream            // a Windows alternate data stream
-	CauseTrailing          // a Windows name that ends in a dot or a blank
-	CauseReserved          // a Windows device name, or a character that no name may hold
-	CauseLink              // a link whose target cannot be read or followed
-	CausePermission        // a directory on the way may not be searched
-	CauseIO                // any other error of the filesystem
-)
-
-func (c Cause) String() string {
-	switch c {
-	case CauseNotAbsolute:
-		return "not absolute"
-	case CauseNUL:
-		return "holds NUL"
-	case CauseEncoding:
-		return "not UTF-8"
-	case CauseTooLong:
-		return "too long"
-	case CauseLoop:
-		return "too many symlinks"
-	case CauseMagic:
-		return "means something else in another process"
-	case CauseDevice:
-		return "device path"
-	case CauseStream:
-		return "alternate data stream"
-	case CauseTrailing:
-		return "name ends in a dot or a blank"
-	case CauseReserved:
-		return "reserved name"
-	case CauseLink:
-		return "link cannot be followed"
-	case CausePermission:
-		return "permission denied"
-	case CauseIO:
-		return "cannot be examined"
-	}
-	return "none"
+	return fmt.Sprintf("path %s leads to %s %s, outside every root", platform.Quote(e.Path), platform.Quote(e.Resolved), e.Reading)
 }
 
 // UnresolvableError is a path of which nobody can say where it leads. It is
@@ -124,9 +74,9 @@ type UnresolvableError struct {
 }
 
 func (e *UnresolvableError) Error() string {
-	s := fmt.Sprintf("path %s cannot be resolved: %s", quote(e.Path), e.Cause)
+	s := fmt.Sprintf("path %s cannot be resolved: %s", platform.Quote(e.Path), e.Cause)
 	if e.At != "" && e.At != e.Path {
-		s += " at " + quote(e.At)
+		s += " at " + platform.Quote(e.At)
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()

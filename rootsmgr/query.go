@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // maxPages bounds how far nextCursor is followed.
@@ -98,7 +100,7 @@ func listPages(ctx context.Context, src Source) (entries []Entry, skipped []Skip
 			return entries, skipped, "", nil
 		}
 		if seen[p.NextCursor] {
-			return nil, nil, cursor, fmt.Errorf("%w: its cursor %s comes again", ErrMalformed, quote(p.NextCursor))
+			return nil, nil, cursor, fmt.Errorf("%w: its cursor %s comes again", ErrMalformed, platform.Quote(p.NextCursor))
 		}
 		seen[p.NextCursor] = true
 		cursor = p.NextCursor

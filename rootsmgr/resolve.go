@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // maxLinks is the number of symlinks that Linux follows in one path.
@@ -23,8 +25,8 @@ func Resolve(fsys FS, path string) (Place, error) {
 
 func (e *eyes) resolve(given string) (Place, error) {
 	p := e.platform
-	path := p.slashed(given)
-	if cause := p.checkPath(path); cause != CauseNone {
+	path := p.Slashed(given)
+	if cause := p.CheckPath(path); cause != CauseNone {
 		return Place{}, &UnresolvableError{Path: given, Cause: cause}
 	}
 	lexical := p.Clean(path)
@@ -44,7 +46,7 @@ func (e *eyes) resolve(given string) (Place, error) {
 		},
 	}
 	// Without ".." both orders of cleaning and resolving are the same walk.
-	if p.hasDotDot(path) {
+	if p.HasDotDot(path) {
 		cleaned, err := e.walk(lexical)
 		if err != nil {
 			return Place{}, err.of(given)
@@ -83,8 +85,8 @@ func (r *refusal) of(path string) *UnresolvableError {
 // regular file, is kept as text, and ".." after it takes it away again, from
 // where the walk looks at the disk once more.
 func (e *eyes) walk(path string) (trail, *refusal) {
-	p, sep := e.platform, e.platform.sep()
-	n := p.rootLen(path)
+	p, sep := e.platform, e.platform.Sep()
+	n := p.RootLen(path)
 	t := trail{path: p.Clean(path[:n]), mode: fs.ModeDir}
 	rest := path[n:]
 	// As long as nothing was left out or followed, what is resolved is a prefix
@@ -111,7 +113,7 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 			t.up(p)
 			continue
 		}
-		if cause := p.checkName(name); cause != CauseNone {
+		if cause := p.CheckName(name); cause != CauseNone {
 			t.settle()
 			return t, &refusal{at: p.Join(t.path, name), cause: cause}
 		}
@@ -144,8 +146,8 @@ func (e *eyes) walk(path string) (trail, *refusal) {
 
 // extend adds a component that is missing, since those above it are.
 func (t *trail) extend(p Platform, name string) {
-	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.sep() {
-		t.tail = append(t.tail, p.sep())
+	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.Sep() {
+		t.tail = append(t.tail, p.Sep())
 	}
 	t.tail = append(t.tail, name...)
 	t.missing++
@@ -160,7 +162,7 @@ func (t *trail) settle() {
 // joined is the length that path would have with name below it.
 func (t *trail) joined(p Platform, name string) int {
 	n := len(t.path) + len(name)
-	if t.path[len(t.path)-1] != p.sep() {
+	if t.path[len(t.path)-1] != p.Sep() {
 		n++
 	}
 	return n
@@ -171,9 +173,9 @@ func (t *trail) joined(p Platform, name string) int {
 func (t *trail) up(p Platform) {
 	t.void = t.void || t.missing > 0 || !t.mode.IsDir()
 	if len(t.tail) > 0 {
-		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.sep()))]
+		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.Sep()))]
 	} else {
-		t.path = p.parent(t.path)
+		t.path = p.Parent(t.path)
 	}
 	if t.missing > 0 {
 		t.missing--
@@ -185,7 +187,7 @@ func (t *trail) up(p Platform) {
 // enter looks at next, which is one component below t. It moves t there, or
 // returns the target of the link found there.
 func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
-	if e.platform.isMagic(next) {
+	if e.platform.IsMagic(next) {
 		return "", &refusal{at: next, cause: CauseMagic}
 	}
 	if t.missing > 0 || !t.mode.IsDir() {
@@ -236,28 +238,28 @@ func (e *eyes) enter(t *trail, next string) (target string, why *refusal) {
 // is left to walk from there.
 func (e *eyes) aim(t *trail, next, target string) (string, *refusal) {
 	p := e.platform
-	target = p.slashed(target)
+	target = p.Slashed(target)
 	if p == Windows {
 		// A target may be stored in the extended form of an ordinary path.
 		for _, form := range []string{`\\?\`, `\??\`} {
-			if plain := strings.TrimPrefix(target, form); plain != target && isDrive(plain) {
+			if plain := strings.TrimPrefix(target, form); plain != target && platform.IsDrive(plain) {
 				target = plain
 			}
 		}
 	}
-	if strings.IndexByte(target, 0) >= 0 || p == Windows && isDevice(target) {
+	if strings.IndexByte(target, 0) >= 0 || p == Windows && platform.IsDevice(target) {
 		return "", &refusal{at: next, cause: CauseLink}
 	}
-	if n := p.rootLen(target); n > 0 {
+	if n := p.RootLen(target); n > 0 {
 		t.path, t.mode = p.Clean(target[:n]), fs.ModeDir
 		return target[n:], nil
 	}
 	if p == Windows {
-		if isDrive(target) || strings.HasPrefix(target, `\\`) {
+		if platform.IsDrive(target) || strings.HasPrefix(target, `\\`) {
 			return "", &refusal{at: next, cause: CauseLink} // C:x, or half a UNC path
 		}
 		if target[0] == '\\' {
-			t.path, t.mode = t.path[:p.rootLen(t.path)], fs.ModeDir
+			t.path, t.mode = t.path[:p.RootLen(t.path)], fs.ModeDir
 		}
 	}
 	return target, nil

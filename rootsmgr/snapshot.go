@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // Bounds on what one list of roots may cost. Entries beyond maxEntries are not
@@ -181,7 +183,7 @@ func (b *builder) skip(s Skipped) int {
 		b.unlisted++
 		return -1
 	}
-	s.Raw = clip(s.Raw, maxRaw)
+	s.Raw = platform.Clip(s.Raw, maxRaw)
 	at := len(b.Snapshot.skipped)
 	b.Snapshot.skipped = append(b.Snapshot.skipped, s)
 	if _, had := b.reasons[s.Path]; s.Path != "" && !had {
@@ -204,11 +206,11 @@ func (b *builder) look(entry Entry) {
 	if b.origin.fromClient() || IsFileURI(raw) {
 		path, err := b.eyes.platform.ParseRootURI(raw)
 		if err != nil {
-			if b.origin.fromClient() && hasOtherScheme(raw) && len(b.others) < maxSkipped {
+			if b.origin.fromClient() && platform.HasOtherScheme(raw) && len(b.others) < maxSkipped {
 				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
 			}
 			reason := err.Error()
-			if bad, ok := errors.AsType[*URIError](err); ok {
+			if bad, ok := errors.AsType[*platform.URIError](err); ok {
 				reason = bad.Reason
 			}
 			b.skip(Skipped{Raw: raw, Name: entry.Name, Reason: reason})
@@ -272,7 +274,7 @@ func (b *builder) known(path string) int {
 
 func (b *builder) flag(f found) string {
 	switch {
-	case len(f.path) == b.eyes.platform.rootLen(f.path):
+	case len(f.path) == b.eyes.platform.RootLen(f.path):
 		return FlagFilesystem
 	case b.home.path != "" && (f.path == b.home.path || f.given == b.home.given):
 		return FlagHome
@@ -291,12 +293,12 @@ func (b *builder) finish() *Snapshot {
 	p := b.eyes.platform
 	for i := range b.roots {
 		path := b.roots[i].Path
-		if len(path) == p.rootLen(path) {
+		if len(path) == p.RootLen(path) {
 			continue
 		}
-		_, inside := b.index.find(p, p.parent(path), true)
+		_, inside := b.index.find(p, p.Parent(path), true)
 		if !inside {
-			_, inside = b.index.findFolded(&b.eyes, p.parent(path), true)
+			_, inside = b.index.findFolded(&b.eyes, p.Parent(path), true)
 		}
 		b.roots[i].Redundant = inside
 	}

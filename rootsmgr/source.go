@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"mcphub/rootsmgr/pattern"
+	"mcphub/rootsmgr/platform"
 )
 
 // Page is one answer of a client. Skipped holds what was in the list but was no
@@ -100,7 +103,7 @@ func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 		return c.strict(OriginFlag, "--roots", in.Flag, in.WorkDir)
 	}
 	if list, ok := c.env(EnvRoots); ok {
-		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.eyes.platform.listSep()), base)
+		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.eyes.platform.ListSep()), base)
 	}
 	config, usable, warnings := c.lenient(base)
 	if usable {
@@ -170,21 +173,21 @@ func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, pa
 // Neither of these two is a part of the pattern, whatever they hold.
 func SettingEntry(fsys FS, path, base string) Entry {
 	p := platformOf(fsys)
-	path = p.slashed(p.fromMSYS(path))
+	path = p.Slashed(p.FromMSYS(path))
 	entry := func(dir, rel string) Entry {
 		whole := p.Join(dir, rel)
-		return Entry{URI: whole, Pattern: p.patternFrom(whole, len(whole)-len(rel))}
+		return Entry{URI: whole, Pattern: pattern.In(p, whole, len(whole)-len(rel))}
 	}
 	if home := homeOf(fsys); home != "" {
 		if path == "~" {
 			return Entry{URI: home}
 		}
-		if rest, ok := strings.CutPrefix(path, "~"+string(p.sep())); ok {
+		if rest, ok := strings.CutPrefix(path, "~"+string(p.Sep())); ok {
 			return entry(home, rest)
 		}
 	}
 	if p.IsAbs(path) || base == "" {
-		return Entry{URI: path, Pattern: p.patternFrom(path, p.rootLen(path))}
+		return Entry{URI: path, Pattern: pattern.In(p, path, p.RootLen(path))}
 	}
 	return entry(base, path)
 }
@@ -207,7 +210,7 @@ func (c *chain) strict(origin Origin, setting string, paths []string, base strin
 		switch {
 		case err == nil && origin == OriginProject && some[0].File:
 			err = errNoDir
-		case err != nil && entry.Pattern != "" && checkPattern(entry.Pattern) == nil:
+		case err != nil && entry.Pattern != "" && pattern.Check(entry.Pattern) == nil:
 			warnings = append(warnings, Skipped{Raw: path, Reason: err.Error()})
 			err = nil
 		}
@@ -273,7 +276,7 @@ func (e *SettingError) Error() string {
 		return fmt.Sprintf("%s: %v; name directories that exist and can be read, or leave it out", e.Setting, e.Err)
 	}
 	return fmt.Sprintf("%s: %s cannot be a root: %v; name directories that exist and can be read",
-		e.Setting, quote(e.Path), e.Err)
+		e.Setting, platform.Quote(e.Path), e.Err)
 }
 
 func (e *SettingError) Unwrap() error { return e.Err }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // Case tells why the roots are what they are. The zero value denies.
@@ -79,15 +81,10 @@ func answeredView(s *Snapshot, w When) View {
 	return v
 }
 
-// FallbackView is the View where the client gives no roots: c is
-// CaseUnsupported or CaseFailed, err why the question failed. Where the
+// fallbackView is the View where the client gives no roots, under the ceiling of the
+// settings: c is CaseUnsupported or CaseFailed, err why the question failed. Where the
 // Fallback has a usable root the case is CaseKnown; where one is configured but
 // nothing in it is usable, CaseFailed.
-func FallbackView(fsys FS, generation uint64, f Fallback, c Case, w When, err error, skipped ...Skipped) View {
-	return Settings{When: w}.fallbackView(fsys, generation, f, c, err, skipped...)
-}
-
-// fallbackView is FallbackView under the ceiling of the settings.
 func (s Settings) fallbackView(fsys FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
 	top := s.ceiling(fsys, generation)
 	v := View{Snapshot: f.snapshot(fsys, generation, blueprint{skipped: skipped, top: top, places: s.places()}), Case: c, Err: err}
@@ -134,7 +131,7 @@ func (v View) WhyNot(paths ...string) string {
 	if sk.Reason == errMissing.Error() {
 		later = "; it counts as soon as it does."
 	}
-	return fmt.Sprintf("The root %s was skipped: %s%s %s", quote(sk.Raw), sk.Reason, later, v.Why())
+	return fmt.Sprintf("The root %s was skipped: %s%s %s", platform.Quote(sk.Raw), sk.Reason, later, v.Why())
 }
 
 // Meaning says in a sentence or two which case holds and how to change that.
@@ -170,7 +167,7 @@ func (v View) client() string {
 	if v.Client == "" {
 		return "The client"
 	}
-	return "The client " + quote(clip(v.Client, 100))
+	return "The client " + platform.Quote(platform.Clip(v.Client, 100))
 }
 
 func (v View) whyKnown() string {

@@ -80,8 +80,8 @@ var furtherAttacks = []attack{
 	{"bar list", `{"path":"a.txt|/etc/passwd"}`},
 	{"bar list of ffmpeg", `{"path":"concat:a.txt|/etc/passwd"}`},
 
-	{"behind a megabyte of blanks", `{"zz":"` + strings.Repeat(" ", maxCheap+1) + `/etc/passwd"}`},
-	{"behind a megabyte of blanks, path key", `{"path":"` + strings.Repeat(" ", maxCheap+1) + `a,/etc/passwd"}`},
+	{"behind a megabyte of blanks", `{"zz":"` + strings.Repeat(" ", 4<<20+1) + `/etc/passwd"}`},
+	{"behind a megabyte of blanks, path key", `{"path":"` + strings.Repeat(" ", 4<<20+1) + `a,/etc/passwd"}`},
 	{"long shell word", `{"command":"cat /etc/` + strings.Repeat("./", 3000) + `passwd"}`},
 
 	{"$PWD", `{"zz":"$PWD/link/secret.txt"}`},
@@ -171,13 +171,13 @@ func TestTooLongForALook(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	for _, key := range []string{"zz", "path", "args"} {
-		_, err := c.Scan(tool, []byte(`{"`+key+`":"`+strings.Repeat("a b", maxCheap/2)+`,/etc/passwd"}`))
+		_, err := c.Scan(tool, []byte(`{"`+key+`":"`+strings.Repeat("a b", 4<<20/2)+`,/etc/passwd"}`))
 		var e *strictjson.Error
 		if !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	s, err := c.Scan(tool, []byte(`{"image":"/9j/`+strings.Repeat("4AAQ/SkZ", maxCheap/8)+`=="}`))
+	s, err := c.Scan(tool, []byte(`{"image":"/9j/`+strings.Repeat("4AAQ/SkZ", 4<<20/8)+`=="}`))
 	w.must(err)
 	if v := c.Judge(s, w.where(), w.view()); v.Decision != Allow {
 		t.Errorf("base64: %+v", v.First.Code)

@@ -9,6 +9,9 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )
 
@@ -147,10 +150,10 @@ func TestGlobBudget(t *testing.T) {
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != Allow {
 		t.Errorf("denied: %+v", v.First)
 	}
-	j := &judge{c: c, w: w.where(), v: w.view(), work: budget.New(0)}
+	j := &judge{c: c, m: &c.m, w: w.where(), v: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40*entrySteps)
 	denied := false
-	j.globWord(&Finding{form: formGlob, glob: "many/*/*/*"}, func(s spelled) { denied = denied || s.code == CodeBudget })
+	j.globWord(&Finding{Form: detect.FormGlob, Glob: "many/*/*/*"}, func(s meaning) { denied = denied || s.code == CodeBudget })
 	if !denied {
 		t.Error("the budget is not kept")
 	}
@@ -179,7 +182,7 @@ func TestProfileByNameAlone(t *testing.T) {
 	c := w.checker()
 	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
 		`{"command":"cat /etc/passwd"}`, `{"target":"/etc/passwd"}`, `{"libraryId":"/etc/passwd"}`, `{"file":"../outside/secret.txt"}`, `{"filepath":"/etc/passwd"}`}
-	for _, p := range Profiles() {
+	for _, p := range declare.Profiles() {
 		for _, server := range p.Match.Servers {
 			for _, name := range []string{"write_file2", "export_to_file", "anything", "read"} {
 				tool := w.tool(c, server, `{"name":"`+name+`"}`)
@@ -392,8 +395,8 @@ func TestBelowDeclared(t *testing.T) {
 
 // TestAttachedVolumes: a short flag of docker may carry its value.
 func TestAttachedVolumes(t *testing.T) {
-	c := ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
-	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (Mount{"/out", "/o"}) || c.Mounts[1] != (Mount{"/out", "/projects/sub"}) || c.Workdir != "/projects" {
+	c := machine.ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
+	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (machine.Mount{Host: "/out", Container: "/o"}) || c.Mounts[1] != (machine.Mount{Host: "/out", Container: "/projects/sub"}) || c.Workdir != "/projects" {
 		t.Errorf("%+v", c)
 	}
 }

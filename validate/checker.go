@@ -4,19 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
-	"mcphub/validate/access"
-	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
@@ -24,12 +22,12 @@ import (
 type ChildConfig struct {
 	Name        string
 	Mode        Mode
-	ModeSet     bool                          // hub.json states the mode; otherwise V4's default holds
+	ModeSet     bool                          // hub.json states the mode; otherwise strict, or declared where the server runs elsewhere
 	Args        map[string]map[string]ArgRule // tool, or "*" for every tool -> JSON pointer with "*" -> rule
 	Command     string                        // "" for a child behind a URL, and for the embedded one
 	CommandArgs []string
 	URL         string
-	Inherit     []string // names of the hub's variables that it gets beyond those of C7
+	Inherit     []string // names of the hub's variables that it gets beyond those that all get
 }
 
 // Config is all a Checker is made of.
@@ -41,7 +39,7 @@ type Config struct {
 	Policy    Policy
 	Getenv    func(string) string
 	Depth     int // limits.depth, 0: DefaultDepth
-	// Resources are prefixes of URIs: those of their schemes may be named at or below one only (R16). ClientResources lets
+	// Resources are prefixes of URIs: those of their schemes may be named at or below one only. ClientResources lets
 	// the client's own roots of other schemes than file count among them.
 	Resources       []string
 	ClientResources bool
@@ -52,63 +50,31 @@ type Config struct {
 // everything.
 type Checker struct {
 	children  map[string]*child
-	shielded  []shielded
-	policy    *policy // nil: the boundary alone
-	fs        rootsmgr.FS
-	disk      *looker // what fs is for one call; nil for the Checker of all
-	platform  rootsmgr.Platform
-	home      string
-	path      []string // directories of PATH
-	getenv    func(string) string
-	users     func(string) (string, bool)
-	windows   bool
-	folds     bool // names differ by more than case
-	depth     int
-	size      int
-	mountTops []string // first components of every container mount point
-
-	resources       *resource.Set // nil: none are bound
-	clientResources bool
+	protected []protectedPath
+	policy    *policy.Compiled // nil: the boundary alone
+	m         machine.Machine
+	search    detect.Searcher
 }
 
 // child is one configured child, prepared.
 type child struct {
 	ChildConfig
 	mode      Mode
-	profile   *Profile // by package or command, nil where none is known
-	container *Container
-}
-
-// shielded is a protected path in every spelling.
-type shielded struct {
-	spellings []string
+	profile   *declare.Profile // by package or command, nil where none is known
+	container *machine.Container
 }
 
 // NewChecker prepares a Checker. The error joins every bad declaration.
 func NewChecker(cfg Config) (*Checker, error) {
+	var inherited []string
+	for i := range cfg.Children {
+		inherited = append(inherited, cfg.Children[i].Inherit...)
+	}
 	c := &Checker{
 		children: make(map[string]*child),
-		fs:       cfg.FS,
-		home:     cfg.Home,
-		getenv:   cfg.Getenv,
-		users:    lookupUser,
-		depth:    cmp.Or(cfg.Depth, strictjson.DefaultDepth),
-		size:     min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30),
+		m:        machine.New(cfg.FS, cfg.Home, cfg.Getenv, inherited),
 	}
-	if c.fs == nil {
-		c.fs = rootsmgr.OS{}
-	}
-	if c.getenv == nil {
-		c.getenv = os.Getenv
-	}
-	if c.home == "" {
-		c.home, _ = os.UserHomeDir()
-	}
-	c.platform = platformOf(c.fs)
-	c.windows = c.platform == rootsmgr.Windows
-	c.folds = c.platform != rootsmgr.Linux
-	c.getenv = passing(c.getenv, cfg.Children, c.windows)
-	c.path = filepath.SplitList(c.getenv("PATH"))
+	c.search = detect.Searcher{Machine: &c.m, Depth: cmp.Or(cfg.Depth, strictjson.DefaultDepth), Size: min(cmp.Or(cfg.Size, strictjson.DefaultSize), 1<<30)}
 	var errs []error
 	for _, cc := range cfg.Children {
 		ch, err := newChild(cc)
@@ -121,28 +87,25 @@ func NewChecker(cfg Config) (*Checker, error) {
 		}
 		c.children[cc.Name] = ch
 		if ch.container != nil {
-			for _, m := range ch.container.Mounts {
-				top, _, _ := strings.Cut(strings.TrimPrefix(m.Container, "/"), "/")
-				c.mountTops = append(c.mountTops, top)
-			}
+			c.m.Mount(ch.container)
 		}
 	}
 	protect := func(p string) {
-		s, err := c.shield(p)
+		s, err := c.protect(p)
 		if err != nil {
 			errs = append(errs, err)
 			return
 		}
-		c.shielded = append(c.shielded, s)
+		c.protected = append(c.protected, s)
 	}
 	for _, p := range cfg.Protected {
 		protect(p)
 	}
 	for i, p := range cfg.Policy.Protected {
-		dir, hint := c.absoluteDir(p)
+		dir, hint := policy.AbsoluteDir(&c.m, p)
 		text := " is no absolute path"
 		if hint == "" && strings.ContainsAny(p, "*?") {
-			if _, err := c.fs.Lstat(c.platform.Clean(dir)); err != nil {
+			if _, err := c.m.FS.Lstat(c.m.Platform.Clean(dir)); err != nil {
 				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
 			}
 		}
@@ -153,7 +116,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		protect(dir)
 	}
 	var err error
-	if c.policy, err = c.compile(cfg.Policy); err != nil {
+	if c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.bind(cfg))
@@ -166,8 +129,8 @@ func NewChecker(cfg Config) (*Checker, error) {
 // newChild checks one child's declarations.
 func newChild(cc ChildConfig) (*child, error) {
 	ch := &child{ChildConfig: cc, mode: cc.Mode}
-	ch.profile = profileByCommand(cc.Command, cc.CommandArgs)
-	ch.container = ReadContainer(cc.Command, cc.CommandArgs)
+	ch.profile = declare.ByCommand(cc.Command, cc.CommandArgs)
+	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
 	if !cc.ModeSet {
 		ch.mode = ModeStrict
 		if cc.Command == "" && cc.URL != "" && !isLoopback(cc.URL) {
@@ -180,14 +143,7 @@ func newChild(cc ChildConfig) (*child, error) {
 	}
 	for tool, args := range cc.Args {
 		for pointer, rule := range args {
-			bad := (&ruleNode{}).add(pointer, &boundRule{ArgRule: rule})
-			if bad == nil && rule.Role > access.Delete {
-				bad = fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
-			}
-			if bad == nil && rule.Role == access.None && rule.Base != "" {
-				bad = fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
-			}
-			if bad != nil {
+			if bad := declare.Check(pointer, rule); bad != nil {
 				errs = append(errs, fmt.Errorf("server %s, paths.args of tool %s: %w", chars.Quote(cc.Name), chars.Quote(tool), bad))
 			}
 		}
@@ -212,41 +168,11 @@ func isLoopback(raw string) bool {
 	return false
 }
 
-// shield resolves a protected path once. One that does not exist yet is kept as text.
-func (c *Checker) shield(p string) (shielded, error) {
-	given := p
-	if p == "~" || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, `~\`) {
-		p = c.home + p[1:]
-	}
-	if !c.platform.IsAbs(p) {
-		return shielded{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
-	}
-	var s shielded
-	add := func(spelling string) {
-		if spelling != "" && !slices.Contains(s.spellings, spelling) {
-			s.spellings = append(s.spellings, spelling)
-		}
-	}
-	add(c.platform.Clean(p))
-	place, err := rootsmgr.Resolve(c.fs, p)
-	if err == nil {
-		add(place.Path)
-		add(place.Readings.Cleaned)
-	}
-	return s, nil
-}
-
-// isMounted reports the first component of a container's mount point, which need not exist on the host.
-func (c *Checker) isMounted(first string) bool { return slices.Contains(c.mountTops, first) }
-
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
 type Scan struct {
-	tool      *Tool
-	findings  []Finding
-	resources []Finding // URIs of bound schemes; where byClient holds, of any
-	byClient  bool
-	work      budget.Budget // what judging it may cost
-	value     any           // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+	tool     *Tool
+	found    detect.Result
+	byClient bool // the client has a say in which URIs are bound
 }
 
 // Findings are the paths found, conditional ones included.
@@ -254,64 +180,47 @@ func (s *Scan) Findings() []Finding {
 	if s == nil {
 		return nil
 	}
-	return append(slices.Clone(s.findings), s.resources...)
+	return append(slices.Clone(s.found.Findings), s.found.Resources...)
 }
 
 // NeedsBoundary reports whether there is anything to judge by the roots.
 func (s *Scan) NeedsBoundary() bool {
-	return s == nil || len(s.findings) > 0 || s.byClient && len(s.resources) > 0
+	return s == nil || len(s.found.Findings) > 0 || s.byClient && len(s.found.Resources) > 0
 }
 
 // Certain reports whether any finding is a path whatever the disk looks like. Where it is false and NeedsBoundary is
 // true, only words of shell strings and relative names are left, which Judge looks up.
 func (s *Scan) Certain() bool {
-	return s == nil || s.byClient && len(s.resources) > 0 || slices.ContainsFunc(s.findings, func(f Finding) bool { return !f.Conditional() })
+	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f Finding) bool { return !f.Conditional() })
 }
 
-// Scan walks, validates and searches the arguments of one call (V1, V2, V3). nil stands for absent arguments. The error
-// is an *Error or a *Error.
+// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
+func (s *Scan) NeedsJudge() bool {
+	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
+		return true
+	}
+	r := s.tool.ruling.Call()
+	return r != nil && r.Then != Allow
+}
+
+// Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
+// *ArgumentsError or a *SchemaError.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
-	tr := strictjson.New(c.depth)
-	defer tr.Free()
-	if err := tr.Parse(args, c.size); err != nil {
-		return nil, err
-	}
-	t, err := t.ready()
+	found, err := c.search.Arguments(&t.args, args)
+	return c.scanned(t, found, err)
+}
+
+func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := newMemory()
-	defer m.free()
-	work := m.budget(tr.Len())
-	if t.schema != nil && !t.schema.Plainly(tr) {
-		if err := t.schema.Validate(tr.Value(0), work); err != nil {
-			return nil, err
-		}
-	}
-	s, err := c.search(t, tr, m)
-	if err == nil && t.schema != nil && t.rewrite != 0 && slices.ContainsFunc(s.findings, func(f Finding) bool { return f.rewritable.end > 0 }) {
-		s.value = tr.Value(0)
-	}
-	return s, err
+	return &Scan{tool: t, found: found, byClient: c.search.ClientResources}, nil
 }
 
-func (c *Checker) search(t *Tool, tr *strictjson.Tree, m *memory) (*Scan, error) {
-	d := m.detector(tr, c, t, &m.work)
-	if err := d.run(); err != nil {
-		return nil, err
-	}
-	if len(t.defaults) > 0 {
-		if err := d.missing(); err != nil {
-			return nil, err
-		}
-	}
-	return d.found()
-}
-
-// Judge decides a scanned call under one boundary, for one child instance (V5, V6, V9, V10). Everything on disk is
+// Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
 func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	out := &Verdict{Case: v.Case, Stale: v.Stale, Rule: RuleUnjudged}
@@ -322,194 +231,30 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
-	resources := c.judgeResources(s.resources, v)
-	if len(s.findings) == 0 {
+	resources := c.judgeResources(s.found.Resources, v)
+	if len(s.found.Findings) == 0 {
 		out.Findings = resources
 		out.settle(s.tool, w, v)
 		return out
 	}
-	work := s.work // a scan may be judged more than once
-	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, ruling: s.tool.ruling, first: s.tool.first}
+	work := s.found.Work // a scan may be judged more than once
+	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.c = j.view.open(c, j.work)
-	j.c.inside(w.Cwd, j.container, &j.secret)
-	if v.Snapshot != nil {
-		j.guard = v.Snapshot.Guard()
-		j.sandbox()
-		j.guard = j.guard.Through(j.c.fs)
+	j.m = j.view.Open(&c.m, j.work)
+	cwd := w.Cwd
+	if j.container != nil {
+		cwd = j.container.Workdir
 	}
+	j.m.Within(cwd, &j.secret)
+	if v.Snapshot != nil {
+		j.guard = c.policy.WithSandbox(j.m, v.Snapshot.Guard()).Through(j.m.FS)
+	}
+	j.rules = policy.Call{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	j.watch()
-	out.Findings = append(j.all(s.findings), resources...)
+	out.Findings = append(j.all(s.found.Findings), resources...)
 	out.settle(s.tool, w, v)
 	j.rewrite(s, out)
 	return out
-}
-
-// inside gives c the PWD of the child, which is not the hub's. secret is set when a variable is written out whose value
-// nobody should be told.
-func (c *Checker) inside(cwd string, container *Container, secret *bool) {
-	getenv := c.getenv
-	if container != nil {
-		cwd = container.Workdir
-	}
-	c.getenv = func(name string) string {
-		switch name {
-		case "PWD":
-			return cwd
-		case "OLDPWD":
-			return ""
-		}
-		v := getenv(name)
-		if v != "" && !mayTell(name) {
-			*secret = true
-		}
-		return v
-	}
-}
-
-// watch looks at the protected files as they are now.
-func (j *judge) watch() {
-	for _, s := range j.c.shielded {
-		w := watched{spellings: s.spellings}
-		if info, err := j.c.fs.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
-			w.info = info
-		}
-		j.watched = append(j.watched, w)
-	}
-}
-
-// all judges every finding, by the boundary and then by the rules of the policy.
-func (j *judge) all(findings []Finding) []Judged {
-	list := j.readings(findings)
-	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
-		list = append(list, j.overspent(&findings[0]))
-	}
-	if j.ruling != nil {
-		for i := range list {
-			j.rule(&list[i])
-		}
-	}
-	return list
-}
-
-// readings judges every finding by the boundary, then the relative ones once more from the directories that the first
-// pass came across.
-func (j *judge) readings(findings []Finding) []Judged {
-	list := make([]Judged, 0, len(findings))
-	var again []int
-	j.elsewhere = j.worksElsewhere(findings)
-	for i := range findings {
-		out, ok := j.finding(&findings[i])
-		if j.work.Spent() {
-			return append(list, j.overspent(&findings[i]))
-		}
-		f := &findings[i]
-		elsewhere := f.relative() || f.form != formURI && f.form != formText && !j.hasOwnBase(f) && !j.c.platform.IsAbs(f.Value)
-		if !ok {
-			if elsewhere {
-				again = append(again, -i-1)
-			}
-			continue
-		}
-		j.work.Spend(budget.JudgeSteps)
-		list = append(list, out)
-		if elsewhere {
-			again = append(again, len(list)-1)
-		}
-		if !f.Conditional() {
-			j.keepDirs(&out)
-		}
-	}
-	if len(again) == 0 || len(findings) < 2 {
-		return list
-	}
-	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
-	all := j.bases()
-	j.again = true
-	for round := range 3 {
-		j.starts = nil
-		for _, dir := range append(j.own, j.hinted...) {
-			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.starts, dir) {
-				j.starts = append(j.starts, dir)
-			}
-		}
-		if len(j.starts) == 0 || round > 0 && len(j.starts) > maxHinted {
-			break
-		}
-		all = append(slices.Clip(all), j.starts...)
-		for _, dir := range j.starts {
-			if j.beside(dir) {
-				if j.named == nil {
-					j.named = make(map[string]bool)
-				}
-				j.named[dir] = true
-			}
-		}
-		list = j.oncemore(findings, list, again)
-	}
-	return list
-}
-
-// oncemore judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
-// count so far.
-func (j *judge) oncemore(findings []Finding, list []Judged, again []int) []Judged {
-	for i, at := range again {
-		if j.work.Spent() {
-			return append(list, j.overspent(&findings[0]))
-		}
-		if at < 0 {
-			if out, ok := j.finding(&findings[-at-1]); ok {
-				out.borrowed = true
-				list = append(list, out)
-				again[i] = len(list) - 1
-				j.keepDirs(&out)
-			}
-			continue
-		}
-		more, ok := j.finding(&list[at].Finding)
-		if !ok {
-			continue
-		}
-		j.keepDirs(&more)
-		list[at].borrowed = list[at].borrowed || list[at].Decision == Allow && more.Decision != Allow
-		list[at].join(&more)
-		for _, r := range more.Readings {
-			d := Allow
-			if more.Decision == Deny && r.Code == more.Code {
-				d = Deny
-			}
-			j.note(&list[at], r, d)
-		}
-	}
-	return list
-}
-
-// overspent denies a call that costs more to judge than its budget.
-func (j *judge) overspent(f *Finding) Judged {
-	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
-}
-
-// maxHinted bounds the directories that are kept only because a name happens to be one.
-const maxHinted = 16
-
-// keepDir notes a directory that a name under a key that says nothing leads to.
-func (j *judge) keepDir(f *Finding, dir string) {
-	if dir = j.c.platform.Clean(dir); f.form != formGlob && len(j.hinted) < maxHinted && !slices.Contains(j.hinted, dir) {
-		j.hinted = append(j.hinted, dir)
-	}
-}
-
-// keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
-func (j *judge) keepDirs(out *Judged) {
-	for _, r := range out.Readings {
-		dir := r.Path
-		if !chars.Climbs(dir) {
-			dir = j.c.platform.Clean(dir)
-		}
-		if r.dir && !slices.Contains(j.own, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
-			j.own = append(j.own, dir)
-		}
-	}
 }

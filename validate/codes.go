@@ -1,16 +1,5 @@
 package validate
 
-import (
-	"mcphub/validate/schema"
-	"mcphub/validate/strictjson"
-)
-
-// ArgumentsError says why arguments were refused before anything looked at their meaning (V1).
-type ArgumentsError = strictjson.Error
-
-// SchemaError is a violation of the tool's own inputSchema.
-type SchemaError = schema.Error
-
 // Codes of findings and of refusals beside those of an [ArgumentsError] and a [SchemaError]. They are stable: audit lines, explain and
 // docs/findings.md use them, where each is explained.
 const (

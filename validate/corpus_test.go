@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcphub/rootsmgr"
+	"mcphub/validate/machine"
 )
 
 // carriers are texts of many languages that name a file: $P stands for it. Each is an attack where $P is outside, and
@@ -221,10 +222,10 @@ func (f everydayFile) Mode() fs.FileMode {
 }
 
 func (d everydayDisk) Lstat(name string) (fs.FileInfo, error) {
-	if _, ok := below(d.home, name); ok {
+	if _, ok := machine.Below(d.home, name); ok {
 		return os.Lstat(name)
 	}
-	if _, ok := below(name, d.home); ok {
+	if _, ok := machine.Below(name, d.home); ok {
 		return everydayFile{name: name, dir: true}, nil
 	}
 	if slices.Contains(everydayNames, name) {
@@ -238,7 +239,7 @@ func (d everydayDisk) Lstat(name string) (fs.FileInfo, error) {
 
 func (d everydayDisk) Readlink(name string) (string, error) { return os.Readlink(name) }
 func (d everydayDisk) Writable(dir string) bool {
-	_, ok := below(d.home, dir)
+	_, ok := machine.Below(d.home, dir)
 	return ok || dir == "/tmp"
 }
 func (d everydayDisk) Platform() rootsmgr.Platform { return rootsmgr.Linux }
@@ -247,7 +248,7 @@ func (d everydayDisk) SameFile(a, b fs.FileInfo) bool {
 }
 
 func (d everydayDisk) ReadDir(name string) ([]fs.DirEntry, error) {
-	if _, ok := below(d.home, name); ok {
+	if _, ok := machine.Below(d.home, name); ok {
 		return os.ReadDir(name)
 	}
 	var list []fs.DirEntry

@@ -108,8 +108,8 @@ func TestHostileWork(t *testing.T) {
 		if worst = max(worst, disk.looks); disk.looks > most+64 {
 			t.Errorf("%s: %d looks at the disk, at most %d are paid for", name, disk.looks, most)
 		}
-		if len(s.findings) > budget.CallSteps/budget.FindSteps || len(v.Findings) > budget.CallSteps/budget.JudgeSteps+1 {
-			t.Errorf("%s: %d findings, %d judged", name, len(s.findings), len(v.Findings))
+		if len(s.found.Findings) > budget.CallSteps/budget.FindSteps || len(v.Findings) > budget.CallSteps/budget.JudgeSteps+1 {
+			t.Errorf("%s: %d findings, %d judged", name, len(s.found.Findings), len(v.Findings))
 		}
 	}
 	if worst < 1000 {
@@ -159,7 +159,7 @@ func (c *countingFS) ReadDir(name string) ([]os.DirEntry, error) {
 	c.looks++
 	return os.ReadDir(name)
 }
-func (c *countingFS) Writable(dir string) bool { c.looks++; return mayWrite(dir) }
+func (c *countingFS) Writable(dir string) bool { c.looks++; return true }
 
 // BenchmarkHostile is what the worst known shapes of one megabyte cost: at most 50 ms and 64 MiB is the aim. It also
 // says how much memory was allocated at the most for one call.

@@ -88,8 +88,8 @@ func TestDirectories(t *testing.T) {
 		{"escalate", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, nil, nil},
 		{"escalate, served", "", []Rule{{Name: "e", Then: Escalate, Serve: true, Paths: within(out)}}, nil, []string{out + " e"}},
 		{"escalate, granted", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: out, Roles: AnyRole}}, []string{out + " e"}},
-		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: sub, Roles: AnyRole}}, []string{sub + " " + grantName}},
-		{"granted", "", []Rule{{Name: "e", Then: Escalate}}, []Grant{{Path: out, Roles: AnyRole}, {Path: sub + "/x", File: true, Roles: AnyRole}, {Path: sub}}, []string{out + " " + grantName}},
+		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: within(out)}}, []Grant{{Path: sub, Roles: AnyRole}}, []string{sub + " " + "escalation-approved"}},
+		{"granted", "", []Rule{{Name: "e", Then: Escalate}}, []Grant{{Path: out, Roles: AnyRole}, {Path: sub + "/x", File: true, Roles: AnyRole}, {Path: sub}}, []string{out + " " + "escalation-approved"}},
 		{"twice, by another name", "", []Rule{{Name: "a", Then: Allow, Paths: within(out, access.Read)}, {Name: "b", Then: Allow, Paths: within("{home}/alias", access.Write)}}, nil, []string{out + " a"}},
 		{"another server", "", []Rule{{Name: "a", Then: Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
 	} {

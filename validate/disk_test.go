@@ -57,14 +57,14 @@ func TestFirstComponent(t *testing.T) {
 		"/ETC/other": false, "/v1/users": false, "/./etc": true, "//etc//passwd": true, "/etc:/x": true, "/": true, `\etc\passwd`: true,
 		"/{etc,x}/y": true, "/e*": true, "/z*/x": false, "/vercel/next.js": false,
 	} {
-		if got := c.firstExists(v); got != want {
+		if got := c.m.FirstExists(v); got != want {
 			t.Errorf("%s: %v, want %v", v, got, want)
 		}
 	}
 	w := newWorld(t)
 	linux := w.checker()
 	for v, want := range map[string]bool{"/etc/x": true, "/ETC/x": false, "/no-such-thing/x": false, "/proc/self": true, "/etc\x00": false} {
-		if got := linux.firstExists(v); got != want {
+		if got := linux.m.FirstExists(v); got != want {
 			t.Errorf("%s: %v, want %v", v, got, want)
 		}
 	}

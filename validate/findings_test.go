@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
+	"mcphub/validate/names"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 )
@@ -13,8 +16,8 @@ import (
 
 // rewritings explains them.
 var rewritings = []struct{ word, meaning string }{
-	{RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
-	{RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
+	{declare.RewriteFileURI, "the server takes plain paths only: a file URI with exactly one reading is sent as that path, any other is denied as `" + CodeBadURI + "`"},
+	{declare.RewriteResolvedRoot, "the server compares paths with its resolved roots: where one goes through the spelling in which a root was given, that prefix is sent resolved, the rest as it stands"},
 }
 
 // codeInfo explains one code to a person.
@@ -81,28 +84,28 @@ func explain(code string) (info codeInfo, ok bool) {
 
 // hows explains the values of Finding.How.
 var hows = []struct{ how, meaning string }{
-	{HowDeclared, "the operator declared the argument in hub.json"},
-	{HowProfile, "the built-in profile of the server declares it"},
+	{detect.HowDeclared, "the operator declared the argument in hub.json"},
+	{detect.HowProfile, "the built-in profile of the server declares it"},
 	{schema.HowFormat, "the tool's schema gives it a path format (path, file-path, directory-path)"},
-	{HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
+	{detect.HowKey, "the argument's name says so: a word of it, or the end of one, is a path word"},
 	{schema.HowDescription, "the tool's schema begins to describe it as the path of a file or a directory"},
-	{HowDefault, "it is absent, and the schema's default for it is a path"},
-	{HowHeader, "the header of a patch names it"},
-	{HowMember, "a member name below a path-like argument, or one that is a path itself"},
-	{HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
-	{HowHome, "it starts from a home folder: ~, ~user, $HOME"},
-	{HowDrive, "it starts with a drive"},
-	{HowUNC, "it names a network share or a device"},
-	{HowClimbs, "it has a \"..\" segment"},
-	{HowFileURI, "it is, or contains, a file: URI"},
-	{HowScheme, "its scheme carries a path: sqlite:, duckdb:, unix:, vscode://file"},
-	{HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
-	{HowList, "one part of a joined list is a path"},
-	{HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
-	{HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
-	{HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
-	{HowURI, "the URI of a resource, or a variable of its template"},
-	{HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
+	{detect.HowDefault, "it is absent, and the schema's default for it is a path"},
+	{detect.HowHeader, "the header of a patch names it"},
+	{detect.HowMember, "a member name below a path-like argument, or one that is a path itself"},
+	{detect.HowAbsolute, "the whole value is absolute, and its first component exists on this machine"},
+	{detect.HowHome, "it starts from a home folder: ~, ~user, $HOME"},
+	{detect.HowDrive, "it starts with a drive"},
+	{detect.HowUNC, "it names a network share or a device"},
+	{detect.HowClimbs, "it has a \"..\" segment"},
+	{detect.HowFileURI, "it is, or contains, a file: URI"},
+	{detect.HowScheme, "its scheme carries a path: sqlite:, duckdb:, unix:, vscode://file"},
+	{detect.HowTail, "what follows \"=\", \"@\", a ref's colon or a short flag is a path"},
+	{detect.HowList, "one part of a joined list is a path"},
+	{detect.HowShell, "a word of a shell string; it counts only where it leads outside and exists or could be created"},
+	{detect.HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only where it names something outside"},
+	{detect.HowLink, "a relative name; it counts only where a symbolic link leads it outside"},
+	{detect.HowURI, "the URI of a resource, or a variable of its template"},
+	{detect.HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
 }
 
 // findingsDoc is docs/findings.md: generated, so that it names every code.
@@ -142,22 +145,22 @@ func findingsDoc() string {
 	list := func(title string, words []string) {
 		fmt.Fprintf(&b, "- %s: %s.\n", title, strings.Join(words, ", "))
 	}
-	list("Path words (alone, or the end of a word)", pathWords)
-	list("Words that end like a path word and are no path words", sorted(notPathWords))
-	list("Free text, as the last word: strings are exempt, objects below it are not", sorted(contentWords))
-	list("Code, as the last word: exempt like free text", sorted(codeWords))
-	list("Search patterns, as the last word: exempt like free text", sorted(matchWords))
-	list("Free text if another key of the same object ends with replace, replacement or new; the value of that key is free text too", sorted(replacedWords))
-	list("Free text before string or str (old_string)", sorted(editWords))
-	list("Free text before source if the value has several lines (cell_source)", sorted(cellWords))
-	list("Queries, as the last word: only words that name something outside count, even if the word is the whole value", sorted(queryWords))
-	list("Programs, as the last word: a whole value that is a program of the system is no path", sorted(programKeys))
-	list("Texts of patches: the paths in their headers count", sorted(patchWords))
-	list("Stop words, as the last word: the name alone does not make the value a path", sorted(stopWords))
-	list("Shell strings, as the last word", sorted(shellWords))
-	list("Argument vectors, as the last word", sorted(vectorWords))
-	list("Keys of URIs for roots.resources, any word", sorted(uriWords))
-	list("The same, as the end of a word", uriEnds)
+	list("Path words (alone, or the end of a word)", names.PathWords)
+	list("Words that end like a path word and are no path words", sorted(names.NotPathWords))
+	list("Free text, as the last word: strings are exempt, objects below it are not", sorted(names.ContentWords))
+	list("Code, as the last word: exempt like free text", sorted(names.CodeWords))
+	list("Search patterns, as the last word: exempt like free text", sorted(names.MatchWords))
+	list("Free text if another key of the same object ends with replace, replacement or new; the value of that key is free text too", sorted(names.ReplacedWords))
+	list("Free text before string or str (old_string)", sorted(names.EditWords))
+	list("Free text before source if the value has several lines (cell_source)", sorted(names.CellWords))
+	list("Queries, as the last word: only words that name something outside count, even if the word is the whole value", sorted(names.QueryWords))
+	list("Programs, as the last word: a whole value that is a program of the system is no path", sorted(names.ProgramKeys))
+	list("Texts of patches: the paths in their headers count", sorted(names.PatchWords))
+	list("Stop words, as the last word: the name alone does not make the value a path", sorted(names.StopWords))
+	list("Shell strings, as the last word", sorted(names.ShellWords))
+	list("Argument vectors, as the last word", sorted(names.VectorWords))
+	list("Keys of URIs for roots.resources, any word", sorted(names.URIWords))
+	list("The same, as the end of a word", names.URIEnds)
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/validate/names"
 	"mcphub/validate/strictjson"
 )
 
@@ -103,7 +104,7 @@ func FuzzDetect(f *testing.F) {
 			begin = spent()
 			v2 := c.Judge(s, where, view)
 			if took := spent() - begin; took > 4*time.Second {
-				t.Fatalf("judging %d findings took %v", len(s.findings), took)
+				t.Fatalf("judging %d findings took %v", len(s.found.Findings), took)
 			}
 			for _, f := range v2.Findings {
 				if f.Decision == Deny && v2.Decision == Allow {
@@ -124,8 +125,8 @@ func FuzzDetect(f *testing.F) {
 			}
 		}
 		call(map[string]any{key: a, "args": []string{a, b}, "command": a + " " + b, "sql": a + b, "path": []string{a, b}, b: a})
-		switch classOf(key) {
-		case keyContent, keyQuery, keyShell:
+		switch names.ClassOf(key) {
+		case names.Content, names.Query, names.Shell:
 			return
 		}
 		if strings.ContainsAny(key, `/\`) {

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 )
 
@@ -22,19 +23,19 @@ const (
 )
 
 // globWord yields what a glob word of a shell string matches now.
-func (j *judge) globWord(f *Finding, yield func(spelled)) {
-	if f.glob == "" {
-		yield(spelled{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
+func (j *judge) globWord(f *Finding, yield func(meaning)) {
+	if f.Glob == "" {
+		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
 	}
-	for _, text := range append(j.c.expand(f.glob), f.glob) {
-		if home, rest, ok := j.c.userHome(text); ok {
+	for _, text := range append(j.m.Expand(f.Glob), f.Glob) {
+		if home, rest, ok := j.m.UserHome(text); ok {
 			text = home + rest
 		}
 		if text == "~" || strings.HasPrefix(text, "~/") {
-			text = j.c.home + text[1:]
+			text = j.m.Home + text[1:]
 		}
-		if !j.c.platform.IsAbs(text) {
+		if !j.m.Platform.IsAbs(text) {
 			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
 				j.matches(f, base, text, yield)
 			}
@@ -46,17 +47,17 @@ func (j *judge) globWord(f *Finding, yield func(spelled)) {
 }
 
 // matches yields every path below base that the pattern matches and that goes through a symlink or up.
-func (j *judge) matches(f *Finding, base, pattern string, yield func(spelled)) {
+func (j *judge) matches(f *Finding, base, pattern string, yield func(meaning)) {
 	start := base
 	if j.container != nil {
 		var ok bool
-		if start, ok = j.container.toHost(base, j.w.Cwd); !ok {
+		if start, ok = j.container.ToHost(base, j.w.Cwd); !ok {
 			return
 		}
 	}
-	g := globber{j: j, f: f, yield: func(found string) { yield(spelled{text: f.Value, path: found, base: start}) }}
+	g := globber{j: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
 	if !g.walk(start, strings.Split(pattern, "/"), false) {
-		yield(spelled{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
+		yield(meaning{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
 	}
 }
 
@@ -76,7 +77,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 			return false
 		}
 		if part := shell.Unhide.Replace(parts[0]); part != "" && part != "." {
-			dir = g.j.c.platform.Join(dir, part)
+			dir = g.j.m.Platform.Join(dir, part)
 			linked = linked || part == ".." || g.j.isLink(dir)
 		}
 		parts = parts[1:]
@@ -85,7 +86,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
-		if _, err := g.j.c.fs.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
+		if _, err := g.j.m.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
@@ -106,7 +107,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.c.platform.Join(dir, ".."), parts[1:], true) {
+		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.m.Platform.Join(dir, ".."), parts[1:], true) {
 			return false
 		}
 	}
@@ -120,10 +121,10 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if len(parts) > 1 && !e.link && !e.dir {
 			continue
 		}
-		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.c.platform.Join(dir, e.name)) {
+		if !e.link && len(parts) == 1 && !linked && !g.guarded(g.j.m.Platform.Join(dir, e.name)) {
 			continue
 		}
-		if !g.walk(g.j.c.platform.Join(dir, e.name), parts[1:], linked || e.link) {
+		if !g.walk(g.j.m.Platform.Join(dir, e.name), parts[1:], linked || e.link) {
 			return false
 		}
 	}
@@ -132,15 +133,15 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 
 // guarded reports a protected path, or one above it that would be deleted, and likewise the directory of a rule.
 func (g *globber) guarded(p string) bool {
-	if g.j.matchesArea(g.f.Role, p) {
+	if g.j.rules.MatchesArea(g.f.Role, p) {
 		return true
 	}
 	for i := range g.j.watched {
 		for _, own := range g.j.watched[i].spellings {
-			if g.j.c.below(own, p) {
+			if g.j.m.Holds(own, p) {
 				return true
 			}
-			if g.j.c.below(p, own) && g.f.Role == access.Delete {
+			if g.j.m.Holds(p, own) && g.f.Role == access.Delete {
 				return true
 			}
 		}
@@ -166,7 +167,7 @@ func (j *judge) list(dir string) ([]listed, error) {
 	if !j.work.Spend(budget.LookSteps) {
 		return nil, errSpentGlob
 	}
-	entries, err := j.c.list(dir)
+	entries, err := machine.ReadDir(j.m.FS, dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, errSpentGlob // it cannot be told
 	}

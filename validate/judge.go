@@ -2,7 +2,6 @@ package validate
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -10,40 +9,37 @@ import (
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
-)
-
-const (
-	maxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
-	c         *Checker
-	work      *budget.Budget // of the call
-	view      callView
-	w         Where
-	v         rootsmgr.View
-	guard     *rootsmgr.Guard
-	container *Container
-	first     bool              // of the directories that the child is served, the first is where its relative paths start
-	own       []string          // directories among the call's own arguments
-	starts    []string          // memo of bases
-	again     bool              // bases are directories that the call itself names
-	elsewhere bool              // the call says itself which directory inside the boundary it works in
-	spelled   map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
-	longest   int               // bytes of a root in it
-	watched   []watched         // protected files as they are now
-	lists     map[string][]listed
-	stray     map[string]bool // memo of strays
-	secret    bool            // a variable was written out whose value is nobody's business
-	hinted    []string        // directories among the names that count only under a condition
+	c          *Checker
+	m          *machine.Machine // as the call sees it
+	work       *budget.Budget   // of the call
+	view       machine.View
+	w          Where
+	v          rootsmgr.View
+	guard      *rootsmgr.Guard
+	container  *machine.Container
+	first      bool              // of the directories that the child is served, the first is where its relative paths start
+	ownDirs    []string          // directories among the call's own arguments
+	starts     []string          // memo of bases
+	again      bool              // bases are directories that the call itself names
+	elsewhere  bool              // the call says itself which directory inside the boundary it works in
+	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	longest    int               // bytes of a root in it
+	watched    []watched         // protected files as they are now
+	lists      map[string][]listed
+	strayDirs  map[string]bool // memo of strays
+	secret     bool            // a variable was written out whose value is nobody's business
+	hintedDirs []string        // directories among the names that count only under a condition
 
-	ruling *ruling // of the tool; nil where no rule is about it
-	sets   *rootsmgr.AreaSets
-	hits   []bool               // room for those of one candidate
-	late   map[*compiled]string // memo of lateArea
-	odd    map[string]*oddRoot  // memo of oddRootOf
-	named  map[string]bool      // directories beside the roots that the call itself names
+	rules     policy.Call         // of the policy, as they are asked about this call
+	oddRoots  map[string]*oddRoot // memo of oddRootOf
+	namedDirs map[string]bool     // directories beside the roots that the call itself names
 }
 
 // bases are the directories that a relative path may start from.
@@ -110,11 +106,11 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			hush(&out)
 		}
 	}()
-	each := func(s spelled) {
-		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.hard) {
+	each := func(s meaning) {
+		if out.Decision == Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.Hard) {
 			return
 		}
-		var u candidate
+		var u policy.Candidate
 		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
@@ -123,42 +119,45 @@ func (j *judge) finding(f *Finding) (out Judged, ok bool) {
 			return
 		}
 		counted = true
-		if j.ruling != nil {
-			u.alone = d
-			j.addCandidate(&out, &u, &r)
+		if j.rules.Ruling != nil {
+			if out.candidates == nil {
+				out.candidates = &policy.Candidates{}
+			}
+			u.Alone = d
+			r.kind = j.rules.Add(out.candidates, &u, out.Role, r.Leads)
 		}
 		j.note(&out, r, d)
 	}
 	switch {
-	case len(f.Value) > maxValue:
-		each(spelled{code: CodeUnresolvable, err: "longer than any path"})
-	case f.form == formURI, f.form == formText:
+	case len(f.Value) > detect.MaxValue:
+		each(meaning{code: CodeUnresolvable, err: "longer than any path"})
+	case f.Form == detect.FormURI, f.Form == detect.FormText:
 		j.uri(f, each)
-	case f.form == formGlob:
+	case f.Form == detect.FormGlob:
 		j.globWord(f, each)
 	default:
-		j.spellings(f, each)
+		j.meanings(f, each)
 	}
 	return out, counted
 }
 
-// spellings yields what every spelling of a value may mean.
-func (j *judge) spellings(f *Finding, yield func(spelled)) {
+// meanings yields what every spelling of a value may mean.
+func (j *judge) meanings(f *Finding, yield func(meaning)) {
 	if dir, rest, ok := j.atRoot(f, f.Value); ok {
 		j.belowRoot(f, dir, rest, yield)
-		for _, alt := range f.alts {
+		for _, alt := range f.Alts {
 			own := *f
-			own.Value, own.alts = alt, nil
-			j.spellings(&own, yield)
+			own.Value, own.Alts = alt, nil
+			j.meanings(&own, yield)
 		}
 		return
 	}
-	if strings.Contains(f.Value, "${") && !j.work.Spend(4*dollarWork(f.Value)) {
+	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.c.variants(f)
+	texts, all := j.m.Variants(f.Value, f.Alts...)
 	if !all {
-		yield(spelled{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+		yield(meaning{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
 	for _, text := range texts {
 		j.absolutes(f, text, yield)
@@ -170,20 +169,20 @@ func (j *judge) spellings(f *Finding, yield func(spelled)) {
 // its name (/home/me/My Project), in which the whole lies. The whole is a finding of its own, as is every part behind it that is
 // a path; one that is named again further on counts.
 func (j *judge) beginsRoot(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList || f.form != formPath) || j.v.Snapshot == nil {
+	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
 		return false
 	}
 	whole, part := chars.TrimEdges(f.Raw), f.Value
-	if f.form == formText {
+	if f.Form == detect.FormText {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.c.platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.form != formText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
 	return slices.ContainsFunc(j.v.Snapshot.Roots(), func(r rootsmgr.Root) bool {
 		return slices.ContainsFunc([]string{r.Path, r.Given}, func(dir string) bool {
-			_, within := below(dir, whole)
+			_, within := machine.Below(dir, whole)
 			return within && len(dir) > len(part)
 		})
 	})
@@ -191,7 +190,7 @@ func (j *judge) beginsRoot(f *Finding) bool {
 
 // pathOf is the path of a file URI, "" where it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.c.platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.m.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
 		return paths[0]
 	}
 	return ""
@@ -221,14 +220,14 @@ func (j *judge) note(out *Judged, r Reading, d Decision) {
 
 // uri yields every path a file URI may mean. What is decoded once is the path; decoded further it must not escape
 // either.
-func (j *judge) uri(f *Finding, yield func(spelled)) {
-	paths, err := j.c.platform.ReadURI(f.Value)
+func (j *judge) uri(f *Finding, yield func(meaning)) {
+	paths, err := j.m.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
 		if strings.Contains(err.Error(), "host") {
 			code = CodeForeignHost
 		}
-		yield(spelled{text: f.Value, code: code, err: err.Error()})
+		yield(meaning{text: f.Value, code: code, err: err.Error()})
 		return
 	}
 	for _, p := range paths {
@@ -236,10 +235,9 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 			j.belowRoot(f, dir, rest, yield)
 			continue
 		}
-		again := Finding{Value: p}
-		texts, _ := j.c.variants(&again)
+		texts, _ := j.m.Variants(p)
 		for i, text := range texts {
-			if i == 0 || j.c.platform.IsAbs(text) {
+			if i == 0 || j.m.Platform.IsAbs(text) {
 				j.absolute(text, text, "", yield)
 				j.globs(f, text, yield)
 			}
@@ -248,79 +246,79 @@ func (j *judge) uri(f *Finding, yield func(spelled)) {
 }
 
 // unread decides what needs no look at where a path leads: done.
-func (j *judge) unread(f *Finding, s spelled, u *candidate, r *Reading) (d Decision, counts, done bool) {
-	if f.form == formName {
+func (j *judge) unread(f *Finding, s meaning, u *policy.Candidate, r *Reading) (d Decision, counts, done bool) {
+	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
 			return Allow, false, true
 		}
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.v.Open && !j.confined(f.Role) {
-			u.hard = false
+		if s.code == CodeNoBase && j.v.Open && !j.rules.Confined(f.Role) {
+			u.Hard = false
 			return Allow, !f.Conditional(), true
 		}
-		return Deny, !f.Conditional() || f.form == formGlob || f.form == formWord && s.code == CodeUnmapped && j.c.firstExists(s.text), true
+		return Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
 	}
-	if dev := j.c.platform.Clean(s.path); !j.c.windows && harmless(f, dev) {
+	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
-		u.hard, u.known = false, true
-		u.place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
-		return Allow, !f.relative(), true
+		u.Hard, u.Known = false, true
+		u.Place = rootsmgr.Place{Path: dev, Exists: true, Readings: rootsmgr.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		return Allow, !f.Relative(), true
 	}
 	return Deny, true, false
 }
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *Finding, s spelled, u *candidate) (r Reading, d Decision, counts bool) {
+func (j *judge) reading(f *Finding, s meaning, u *policy.Candidate) (r Reading, d Decision, counts bool) {
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
-	u.hard = true // until it is known where it leads
+	u.Hard = true // until it is known where it leads
 	if d, counts, done := j.unread(f, s, u, &r); done {
 		return r, d, counts
 	}
-	where, err := j.look(s.path)
+	where, err := j.resolve(s.path)
 	if err == nil && where.Dir && conditional && s.glob == "" {
 		j.keepDir(f, s.path)
 	}
-	u.place, u.known, u.hard = where, where.Path != "", where.Path == ""
+	u.Place, u.Known, u.Hard = where, where.Path != "", where.Path == ""
 	escape := j.describe(&r, &where, err)
 	if where.Path != "" {
 		code := j.protected(f, &where)
-		if code == CodeProtectedAbove && f.assumed && !conditional && escape != nil && !j.v.Open {
+		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // denied in any case: say what can be cured
-			u.hard = true
+			u.Hard = true
 		}
-		if code == CodeProtectedAbove && f.assumed && f.relative() && f.Role != access.Delete && !f.operand {
+		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
-			r.Code, u.hard = code, true
+			r.Code, u.Hard = code, true
 			return r, Deny, true
 		}
 		if j.idle(f, s, &where) {
 			return r, Allow, false
 		}
 	}
-	touched := err == nil && f.relative() && ((where.Exists || f.makes) && j.touches(f.Role, &where) || j.takesAny(f.Role, &where))
+	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.rules.Touches(f.Role, &where) || j.rules.TakesAny(f.Role, &where))
 	if err == nil {
 		if j.capped(&where) {
-			r.Code, r.Root, u.hard = CodeCeiling, "", true
+			r.Code, r.Root, u.Hard = CodeCeiling, "", true
 			return r, Deny, true
 		}
-		return r, Allow, !f.relative() || touched
+		return r, Allow, !f.Relative() || touched
 	}
-	if conditional && !(where.Exists && j.touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
+	if conditional && !(where.Exists && j.rules.Touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
 		return r, Allow, false
 	}
 	if where.Path != "" && j.capped(&where) {
-		r.Code, u.hard = CodeCeiling, true
+		r.Code, u.Hard = CodeCeiling, true
 		return r, Deny, true
 	}
-	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.confined(f.Role)) {
-		r.Code, u.hard = CodeOpen, false
-		return r, Allow, !f.relative() || u.known && j.touches(f.Role, &where)
+	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
+		r.Code, u.Hard = CodeOpen, false
+		return r, Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
 	}
 	return r, Deny, true
 }
@@ -349,130 +347,16 @@ func (j *judge) describe(r *Reading, where *rootsmgr.Place, err error) (escape *
 	return escape
 }
 
-// look asks the guard; without any boundary the path is still followed, for what is protected.
-func (j *judge) look(p string) (rootsmgr.Place, error) {
+// resolve asks the guard; without any boundary the path is still followed, for what is protected.
+func (j *judge) resolve(p string) (rootsmgr.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := rootsmgr.Resolve(j.c.fs, p)
+	where, err := rootsmgr.Resolve(j.m.FS, p)
 	if err != nil {
 		return where, err
 	}
 	return where, &rootsmgr.EscapeError{Path: p, Resolved: where.Path}
-}
-
-// applies decides whether a conditional finding that does not lie inside counts at all (3.1, rules 2 and 4).
-func (j *judge) applies(f *Finding, s spelled, where *rootsmgr.Place, err error) bool {
-	var stuck *rootsmgr.UnresolvableError
-	if errors.As(err, &stuck) {
-		switch stuck.Cause {
-		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
-			return !f.relative() || stuck.Cause == rootsmgr.CauseMagic
-		}
-		return false // nothing can be opened there
-	}
-	if f.relative() {
-		return j.linkLeads(f, s, where, err)
-	}
-	if f.form == formLiteral || f.form == formText {
-		return j.names(f, s, where.Path, where.Exists)
-	}
-	if s.glob != "" {
-		return where.Exists && j.c.matches(where.Path, s.glob)
-	}
-	if f.instead != "" && j.begins(f.instead) {
-		return false
-	}
-	if where.Exists || s.weak {
-		return where.Exists
-	}
-	return !strings.ContainsAny(f.Value, "*?%") && j.c.creatable(where.Path, f.written)
-}
-
-// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
-// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
-func (j *judge) begins(head string) bool {
-	for i := range min(len(head), 4) {
-		for _, base := range j.bases() {
-			if _, err := j.c.fs.Lstat(j.c.platform.Join(base, head[i:])); err == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
-// the boundary, or what a command deletes.
-func (j *judge) counts(f *Finding, s spelled) bool {
-	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
-		return false
-	}
-	info, err := j.c.fs.Lstat(s.path)
-	if err != nil {
-		return f.makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
-	}
-	if info.IsDir() {
-		j.keepDir(f, s.path)
-		return f.Role == access.Delete && f.operand || j.touchesName(f, s)
-	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.operand && j.strays(s.base) || j.touchesName(f, s)
-}
-
-// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
-func (j *judge) strays(base string) bool {
-	if base == "" || j.v.Open || j.guard.Empty() {
-		return false
-	}
-	out, ok := j.stray[base]
-	if !ok {
-		_, err := j.guard.Check(base)
-		var escape *rootsmgr.EscapeError
-		out = errors.As(err, &escape)
-		if j.stray == nil {
-			j.stray = make(map[string]bool)
-		}
-		j.stray[base] = out
-	}
-	return out
-}
-
-// isLink reports a name that is a symlink itself.
-func (j *judge) isLink(p string) bool {
-	if p == "" || strings.IndexByte(p, 0) >= 0 {
-		return false
-	}
-	info, err := j.c.fs.Lstat(p)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
-// linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
-// executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(f *Finding, s spelled, where *rootsmgr.Place, why error) bool {
-	if s.base == "" {
-		// An absolute one counts where its text is inside and the link is what leads out.
-		var escape *rootsmgr.EscapeError
-		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
-			return false
-		}
-	} else if base, err := rootsmgr.Resolve(j.c.fs, s.base); err == nil {
-		if _, in := below(base.Path, where.Path); in && !((where.Exists || f.makes) && j.strays(s.base)) {
-			return false
-		}
-	}
-	if where.Exists && !where.Dir {
-		info, err := j.c.fs.Lstat(where.Path)
-		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return !j.runs(f, s, where)
-		}
-	}
-	return true
-}
-
-// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
-// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
-func (j *judge) runs(f *Finding, s spelled, where *rootsmgr.Place) bool {
-	return f.runs || !f.written && f.Role != access.Delete && j.isLink(s.path) && !j.c.mayWrite(j.c.parent(where.Path))
 }
 
 func codeOf(err error) string {
@@ -491,7 +375,7 @@ func codeOf(err error) string {
 	return CodeUnresolvable
 }
 
-// codeOfCase names the case of R11 where no boundary is known.
+// codeOfCase names the case in which no boundary is known.
 func codeOfCase(c rootsmgr.Case) string {
 	switch c {
 	case rootsmgr.CaseEmpty:
@@ -500,4 +384,138 @@ func codeOfCase(c rootsmgr.Case) string {
 		return CodeRootsUnsupported
 	}
 	return CodeRootsFailed
+}
+
+// all judges every finding, by the boundary and then by the rules of the policy.
+func (j *judge) all(findings []Finding) []Judged {
+	list := j.readings(findings)
+	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
+		list = append(list, j.overspent(&findings[0]))
+	}
+	if j.rules.Ruling != nil {
+		for i := range list {
+			j.rule(&list[i])
+		}
+	}
+	return list
+}
+
+// readings judges every finding by the boundary, then the relative ones once more from the directories that the first
+// pass came across.
+func (j *judge) readings(findings []Finding) []Judged {
+	list := make([]Judged, 0, len(findings))
+	var again []int
+	j.elsewhere = j.worksElsewhere(findings)
+	for i := range findings {
+		out, ok := j.finding(&findings[i])
+		if j.work.Spent() {
+			return append(list, j.overspent(&findings[i]))
+		}
+		f := &findings[i]
+		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !j.hasOwnBase(f) && !j.m.Platform.IsAbs(f.Value)
+		if !ok {
+			if elsewhere {
+				again = append(again, -i-1)
+			}
+			continue
+		}
+		j.work.Spend(budget.JudgeSteps)
+		list = append(list, out)
+		if elsewhere {
+			again = append(again, len(list)-1)
+		}
+		if !f.Conditional() {
+			j.keepDirs(&out)
+		}
+	}
+	if len(again) == 0 || len(findings) < 2 {
+		return list
+	}
+	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
+	all := j.bases()
+	j.again = true
+	for round := range 3 {
+		j.starts = nil
+		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
+			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.starts, dir) {
+				j.starts = append(j.starts, dir)
+			}
+		}
+		if len(j.starts) == 0 || round > 0 && len(j.starts) > maxHinted {
+			break
+		}
+		all = append(slices.Clip(all), j.starts...)
+		for _, dir := range j.starts {
+			if j.beside(dir) {
+				if j.namedDirs == nil {
+					j.namedDirs = make(map[string]bool)
+				}
+				j.namedDirs[dir] = true
+			}
+		}
+		list = j.readAgain(findings, list, again)
+	}
+	return list
+}
+
+// readAgain judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
+// count so far.
+func (j *judge) readAgain(findings []Finding, list []Judged, again []int) []Judged {
+	for i, at := range again {
+		if j.work.Spent() {
+			return append(list, j.overspent(&findings[0]))
+		}
+		if at < 0 {
+			if out, ok := j.finding(&findings[-at-1]); ok {
+				out.borrowed = true
+				list = append(list, out)
+				again[i] = len(list) - 1
+				j.keepDirs(&out)
+			}
+			continue
+		}
+		more, ok := j.finding(&list[at].Finding)
+		if !ok {
+			continue
+		}
+		j.keepDirs(&more)
+		list[at].borrowed = list[at].borrowed || list[at].Decision == Allow && more.Decision != Allow
+		list[at].join(&more)
+		for _, r := range more.Readings {
+			d := Allow
+			if more.Decision == Deny && r.Code == more.Code {
+				d = Deny
+			}
+			j.note(&list[at], r, d)
+		}
+	}
+	return list
+}
+
+// overspent denies a call that costs more to judge than its budget.
+func (j *judge) overspent(f *Finding) Judged {
+	return Judged{Finding: *f, Decision: Deny, Code: CodeBudget}
+}
+
+// maxHinted bounds the directories that are kept only because a name happens to be one.
+const maxHinted = 16
+
+// keepDir notes a directory that a name under a key that says nothing leads to.
+func (j *judge) keepDir(f *Finding, dir string) {
+	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && len(j.hintedDirs) < maxHinted && !slices.Contains(j.hintedDirs, dir) {
+		j.hintedDirs = append(j.hintedDirs, dir)
+	}
+}
+
+// keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
+func (j *judge) keepDirs(out *Judged) {
+	for _, r := range out.Readings {
+		dir := r.Path
+		if !chars.Climbs(dir) {
+			dir = j.m.Platform.Clean(dir)
+		}
+		if r.dir && !slices.Contains(j.ownDirs, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
+			j.ownDirs = append(j.ownDirs, dir)
+		}
+	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
 	"mcphub/validate/schema"
 )
 
@@ -108,7 +110,7 @@ func TestBase(t *testing.T) {
 	}
 	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
 	for _, f := range s.Findings() {
-		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != access.Write || f.How != HowDeclared) {
+		if f.Pointer == "/files/0" && (f.Base != "/repo" || f.BaseDir != w.project || f.Role != access.Write || f.How != detect.HowDeclared) {
 			t.Errorf("finding %+v", f)
 		}
 	}
@@ -202,7 +204,7 @@ func TestWithoutBoundary(t *testing.T) {
 	w.must(err)
 	none := rootsmgr.NewSnapshot(rootsmgr.OS{}, 7, rootsmgr.OriginNone, nil)
 	for _, e := range []struct {
-		view rootsmgr.View
+		View rootsmgr.View
 		want Decision
 		code string
 	}{
@@ -213,15 +215,15 @@ func TestWithoutBoundary(t *testing.T) {
 		{rootsmgr.View{Snapshot: none}, Deny, CodeRootsFailed},
 		{rootsmgr.View{}, Deny, CodeRootsFailed},
 	} {
-		v := c.Judge(s, Where{}, e.view)
+		v := c.Judge(s, Where{}, e.View)
 		if v.Decision != e.want || v.Findings[0].Code != e.code {
-			t.Errorf("%v open %v: %v %s, want %v %s", e.view.Case, e.view.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
+			t.Errorf("%v open %v: %v %s, want %v %s", e.View.Case, e.View.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
 		}
 		if e.want == Deny && v.Why == "" {
-			t.Errorf("%v: no word on what to do", e.view.Case)
+			t.Errorf("%v: no word on what to do", e.View.Case)
 		}
-		if got := c.Judge(nul, Where{}, e.view); got.Decision != Deny {
-			t.Errorf("%v: NUL passes", e.view.Case)
+		if got := c.Judge(nul, Where{}, e.View); got.Decision != Deny {
+			t.Errorf("%v: NUL passes", e.View.Case)
 		}
 	}
 	if v := c.Judge(s, Where{}, rootsmgr.View{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
@@ -316,10 +318,10 @@ func TestContainer(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
 		}
 	}
-	if ReadContainer("npx", []string{"run", "-v", "/a:/b"}) != nil {
+	if machine.ReadContainer("npx", []string{"run", "-v", "/a:/b"}) != nil {
 		t.Error("npx is no container")
 	}
-	if got := ReadContainer("podman", []string{"--log-level", "debug", "container", "run", "--volume=./x:/y", "-v", "named:/z", "-itv", "/q:/r", "img"}); got == nil || len(got.Mounts) != 2 {
+	if got := machine.ReadContainer("podman", []string{"--log-level", "debug", "container", "run", "--volume=./x:/y", "-v", "named:/z", "-itv", "/q:/r", "img"}); got == nil || len(got.Mounts) != 2 {
 		t.Errorf("podman: %+v", got)
 	}
 }
@@ -339,14 +341,14 @@ func TestFindingsOfACall(t *testing.T) {
 	}
 	var got []line
 	for _, f := range s.Findings() {
-		if f.How == HowLink {
+		if f.How == detect.HowLink {
 			continue // bare names beside and below paths, which are looked up
 		}
 		got = append(got, line{f.Pointer, f.How, f.Role})
 	}
 	want := []line{
-		{"/where", schema.HowFormat, access.Read}, {"/files/src~1b.go", HowMember, access.Read}, {"/maybe", schema.HowFormat, access.Read},
-		{"/list/0", schema.HowFormat, access.Read}, {"/list/1", schema.HowFormat, access.Read}, {"/x", HowHome, access.Read},
+		{"/where", schema.HowFormat, access.Read}, {"/files/src~1b.go", detect.HowMember, access.Read}, {"/maybe", schema.HowFormat, access.Read},
+		{"/list/0", schema.HowFormat, access.Read}, {"/list/1", schema.HowFormat, access.Read}, {"/x", detect.HowHome, access.Read},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -9,6 +9,8 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 )
 
@@ -31,7 +33,7 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	}
 	longest := ""
 	try := func(dir string) {
-		if _, ok := below(dir, text); ok && len(dir) > len(longest) && !isOneWay(dir) {
+		if _, ok := machine.Below(dir, text); ok && len(dir) > len(longest) && !isOneWay(dir) {
 			longest = dir
 		}
 	}
@@ -49,27 +51,27 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	if len(text) > len(longest) {
 		tail = "/x"
 	}
-	o, known := j.odd[longest+tail]
+	o, known := j.oddRoots[longest+tail]
 	if !known {
 		o = j.newOddRoot(longest, tail)
-		if j.odd == nil {
-			j.odd = map[string]*oddRoot{}
+		if j.oddRoots == nil {
+			j.oddRoots = map[string]*oddRoot{}
 		}
-		j.odd[longest+tail] = o
+		j.oddRoots[longest+tail] = o
 	}
 	return o
 }
 
-func isOneWay(s string) bool { return isPlainText(s) && !strings.ContainsAny(s, "*?[{(") }
+func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.ContainsAny(s, "*?[{(") }
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := rootsmgr.Resolve(j.c.fs, dir)
+	own, err := rootsmgr.Resolve(j.m.FS, dir)
 	if err != nil {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	texts, all := j.c.variants(&Finding{Value: dir + tail})
+	texts, all := j.m.Variants(dir + tail)
 	if !all {
 		return nil
 	}
@@ -100,12 +102,12 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 // otherThan reports whether something else than a directory is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := rootsmgr.Resolve(j.c.fs, text)
+		place, err := rootsmgr.Resolve(j.m.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
-	found, sure := j.matched(nil, strings.Split(j.c.platform.Clean(text), "/"), "/")
+	found, sure := j.matched(nil, strings.Split(j.m.Platform.Clean(text), "/"), "/")
 	for _, p := range found {
-		if place, err := rootsmgr.Resolve(j.c.fs, p); err != nil || place.Path != own {
+		if place, err := rootsmgr.Resolve(j.m.FS, p); err != nil || place.Path != own {
 			return true
 		}
 	}
@@ -115,10 +117,10 @@ func (j *judge) otherThan(own, text string) bool {
 // matched adds the paths below dir that a pattern matches, "**" as "*"; sure is false where that could not be told.
 func (j *judge) matched(list, parts []string, dir string) (found []string, sure bool) {
 	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
-		dir, parts = j.c.platform.Join(dir, parts[0]), parts[1:]
+		dir, parts = j.m.Platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
-		if _, err := j.c.fs.Lstat(dir); err != nil {
+		if _, err := j.m.FS.Lstat(dir); err != nil {
 			return list, errors.Is(err, fs.ErrNotExist)
 		}
 		return append(list, dir), len(list) < maxMatched
@@ -132,7 +134,7 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 		if ok, _ := path.Match(pattern, e.name); !ok && e.name != parts[0] { // what is called so matches a library's own reading
 			continue
 		}
-		if list, sure = j.matched(list, parts[1:], j.c.platform.Join(dir, e.name)); !sure {
+		if list, sure = j.matched(list, parts[1:], j.m.Platform.Join(dir, e.name)); !sure {
 			return list, false
 		}
 	}
@@ -141,14 +143,14 @@ func (j *judge) matched(list, parts []string, dir string) (found []string, sure 
 
 // atRoot splits a text, or one that stands for it, at the odd root that it begins with.
 func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
-	if f.form != formPath && f.form != formURI || f.How == HowShell || f.How == HowLiteral {
+	if f.Form != detect.FormPath && f.Form != detect.FormURI || f.How == detect.HowShell || f.How == detect.HowLiteral {
 		return "", "", false
 	}
 	if o := j.oddRootOf(text); o != nil {
 		return o.dir, text[len(o.dir):], true
 	}
 	for _, whole := range []string{f.Raw, chars.TrimEdges(f.Raw)} {
-		if whole == text || f.form != formPath {
+		if whole == text || f.Form != detect.FormPath {
 			continue
 		}
 		if o := j.oddRootOf(whole); o != nil {
@@ -165,18 +167,18 @@ func (j *judge) atRoot(f *Finding, text string) (dir, rest string, ok bool) {
 // withinRootName reports a part of a list, or the tail behind a sign, that is none: the list is one path below a root that has a separator at the end
 // of its name (/home/me/c:), the part begins in that name or with what follows it, and nowhere else, and nothing is there.
 func (j *judge) withinRootName(f *Finding) bool {
-	if f.How != HowLiteral && (f.How != HowList && f.How != HowTail || f.form != formPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
+	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
 	if at <= 0 || j.firstRoot(f.Raw, at) == "" {
 		return false
 	}
-	texts, free := j.c.variants(f)
+	texts, free := j.m.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
-		j.absolutes(f, text, func(s spelled) {
-			place, err := rootsmgr.Resolve(j.c.fs, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.c.creatable(place.Path, true))
+		j.absolutes(f, text, func(s meaning) {
+			place, err := rootsmgr.Resolve(j.m.FS, s.path)
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
 	}
@@ -186,7 +188,7 @@ func (j *judge) withinRootName(f *Finding) bool {
 // quotedRoot reports a piece of a word of a shell string that is none: the beginning of a root with a blank or another
 // sign in its name ("/home/me/My Project/x"), which stands in quotes wherever the piece does, and nothing is at the piece.
 func (j *judge) quotedRoot(f *Finding) bool {
-	if f.How != HowShell || f.written || j.v.Snapshot == nil || len(f.Raw) >= maxRaw || !j.c.platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
+	if f.How != detect.HowShell || f.Written || j.v.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.m.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -201,7 +203,7 @@ func (j *judge) quotedRoot(f *Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := rootsmgr.Resolve(j.c.fs, f.Value)
+	place, err := rootsmgr.Resolve(j.m.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
@@ -218,18 +220,18 @@ func (j *judge) firstRoot(text string, at int) (dir string) {
 }
 
 // belowRoot yields what a text behind an odd root may mean.
-func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(spelled)) {
+func (j *judge) belowRoot(f *Finding, dir, rest string, yield func(meaning)) {
 	if rest == "" {
 		j.absolute(dir, dir, "", yield)
 		return
 	}
-	texts, all := j.c.variants(&Finding{Value: rest})
+	texts, all := j.m.Variants(rest)
 	if !all {
-		yield(spelled{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+		yield(meaning{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
-			yield(spelled{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+			yield(meaning{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
 			continue
 		}
 		if !chars.IsSlash(text[0]) {

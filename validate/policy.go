@@ -1,414 +1,93 @@
 package validate
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
-	"mcphub/validate/chars"
+	"mcphub/validate/budget"
+	"mcphub/validate/policy"
 )
 
-// PolicyError is what is wrong with one part of a Policy.
-type PolicyError struct {
-	Rule int      // index in Policy.Rules; -1: the policy itself
-	Key  []string // below the rule, or below the policy: {"if", "paths", "within"}
-	Text string
-	Hint string // what to do; may be ""
+// TooWide reports that a directory is too wide to be opened as a whole by a Grant: it is the root of a filesystem,
+// the home folder or one above it, or it holds a protected path or one of others, which are absolute paths. The nil
+// Checker, and a directory that is not absolute, are too wide.
+func (c *Checker) TooWide(dir string, others []string) bool {
+	if c == nil || !c.m.Platform.IsAbs(dir) {
+		return true
+	}
+	dir = c.m.Platform.Clean(dir)
+	if c.m.Parent(dir) == dir {
+		return true
+	}
+	holds := func(p string) bool { return c.m.Holds(dir, p) }
+	if c.m.Home != "" {
+		if holds(c.m.Home) {
+			return true
+		}
+		if home, err := rootsmgr.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(others, holds) ||
+		slices.ContainsFunc(c.protected, func(s protectedPath) bool { return slices.ContainsFunc(s.spellings, holds) })
 }
 
-func (e *PolicyError) Error() string {
-	where := "policy"
-	if e.Rule >= 0 {
-		where = fmt.Sprintf("policy.rules[%d]", e.Rule)
+// Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
+// would still be asked about, or needs no asking any more: nothing protects what it opens, and of the rules that are about
+// it the first does not deny. Where no rule is about it there was nothing to ask, and the boundary has the say. Rules that
+// ask for what lies outside are taken to be about it: it did when it was given.
+func (c *Checker) Upholds(child, tool string, g Grant) bool {
+	if c == nil || c.policy == nil || g.Roles == 0 {
+		return false
 	}
-	if len(e.Key) > 0 {
-		where += "." + strings.Join(e.Key, ".")
+	place, err := rootsmgr.Resolve(c.m.FS, g.Path)
+	if err != nil || place.Path != g.Path {
+		return false
 	}
-	if e.Hint == "" {
-		return where + ": " + e.Text
+	ruling := c.policy.Ruling(child, tool)
+	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
+		return false
 	}
-	return where + ": " + e.Text + "; " + e.Hint
-}
-
-// policy is a Policy, compiled. nil adds nothing to the boundary.
-type policy struct {
-	rules   []compiled
-	areas   *rootsmgr.Areas
-	sandbox *sandbox
-	dirs    map[string]bool // canonical directories that may be served beside the roots
-}
-
-// compiled is one rule with its directory.
-type compiled struct {
-	*Rule
-	roles RoleSet
-	dir   rootsmgr.Area
-	area  int // its number, -1 where the rule names no directory
-}
-
-// late reports a directory that was not there when the rule was read: where it leads is only known once it is.
-func (r *compiled) late() bool { return r.area >= 0 && !r.dir.Exists }
-
-// ownRules are the names by which the hub says what decided where no rule did.
-var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
-
-// compile checks a policy and looks up its directories. The error joins a *PolicyError for everything that is wrong.
-func (c *Checker) compile(p Policy) (*policy, error) {
-	if p.Sandbox == "" && len(p.Rules) == 0 {
-		return nil, nil
-	}
-	var errs []error
-	bad := func(rule int, text, hint string, key ...string) {
-		errs = append(errs, &PolicyError{Rule: rule, Key: key, Text: text, Hint: hint})
-	}
-	out := &policy{dirs: map[string]bool{}}
-	names := map[string]bool{}
-	var dirs []string
-	var of []int
-	for i := range p.Rules {
-		r := p.Rules[i] // a copy: the caller's may change
-		if r.Name == "" || names[r.Name] || slices.Contains(ownRules, r.Name) {
-			bad(i, fmt.Sprintf("a rule cannot be called %s", chars.Quote(r.Name)), "give it a name that neither another rule nor the hub itself uses", "name")
-		}
-		names[r.Name] = true
-		if r.Then > Allow {
-			bad(i, "it says neither allow, deny nor escalate", "", "then")
-		}
-		for _, list := range []struct {
-			key      string
-			patterns []string
-		}{{"servers", r.Servers}, {"tools", r.Tools}} {
-			for _, g := range list.patterns {
-				if _, err := doublestar.Match(flatName(g), ""); err != nil || g == "" {
-					bad(i, chars.Quote(g)+" is no pattern", "", "if", list.key)
-				}
-			}
-		}
-		rule := compiled{Rule: &r, roles: AnyRole, area: -1}
-		if r.Paths != nil {
-			if len(r.Paths.Roles) > 0 {
-				rule.roles = Roles(r.Paths.Roles...)
-			}
-			if slices.ContainsFunc(r.Paths.Roles, func(role access.Role) bool { return !AnyRole.Has(role) }) {
-				bad(i, "a role is none of read, write, delete", "", "if", "paths", "roles")
-			}
-			if dir := r.Paths.Within; dir != "" {
-				dir, hint := c.absoluteDir(dir)
-				if hint != "" {
-					bad(i, chars.Quote(r.Paths.Within)+" is no absolute directory", hint, "if", "paths", "within")
-				}
-				dirs, of = append(dirs, dir), append(of, i)
-			}
-		}
-		out.rules = append(out.rules, rule)
-	}
-	var list []rootsmgr.Area
-	var why []error
-	out.areas, list, why = rootsmgr.NewAreas(c.fs, dirs)
-	for i, at := range of {
-		r := &out.rules[at]
-		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
-			why[i] = errors.New("it is not there, and patterns have no meaning here")
-		}
-		if why[i] != nil {
-			if len(errs) == 0 || dirs[i] != "" {
-				bad(at, fmt.Sprintf("%s cannot be a rule's directory: %v", chars.Quote(r.Paths.Within), why[i]), "name a directory", "if", "paths", "within")
-			}
-			continue
-		}
-		r.dir, r.area = list[i], list[i].Number
-		if r.Then != Deny {
-			out.dirs[r.dir.Path] = true
-		}
-	}
-	if p.Sandbox != "" {
-		var err error
-		if out.sandbox, err = c.openSandbox(p.Sandbox); err != nil {
-			bad(-1, err.Error(), "make it a directory of your own: mkdir -m 700", "sandbox")
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return out, nil
-}
-
-// absoluteDir expands ~. hint is set where that gives no absolute path.
-func (c *Checker) absoluteDir(dir string) (path, hint string) {
-	if dir == "~" || strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`) {
-		if c.home == "" {
-			return "", "the home folder is not known; write it from the root"
-		}
-		dir = c.home + dir[1:]
-	}
-	switch {
-	case rootsmgr.IsFileURI(dir):
-		return "", "write a plain path, not a URI"
-	case strings.HasPrefix(dir, "~"):
-		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
-	case strings.HasPrefix(dir, "$"):
-		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
-	case !c.platform.IsAbs(dir):
-		return "", "write it from the root or with ~/"
-	}
-	return dir, ""
-}
-
-// flatName makes "*" match any text of a name, a slash included: these are names and not paths.
-func flatName(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
-
-func matchesName(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
-		ok, err := doublestar.Match(flatName(g), flatName(name))
-		return ok && err == nil
+	j := &judge{c: c, m: &c.m, work: budget.New(0), rules: policy.Call{Ruling: ruling, Machine: &c.m}}
+	j.watch()
+	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
+		return j.protected(&Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
 	})
 }
 
-// ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
-// call of it without any. nil where no rule is about it.
-type ruling struct {
-	rules []int32
-	call  *Rule // nil: such a call is allowed
-	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
-	confines bool // a directory
-	outside  bool // whether they are outside the boundary; of any rule
-}
-
-// ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
-func (p *policy) ruling(child, tool string) *ruling {
-	if p == nil {
-		return nil
-	}
-	var out ruling
-	for i := range p.rules {
-		r := &p.rules[i]
-		if !matchesName(r.Servers, child) || !matchesName(r.Tools, tool) {
-			continue
-		}
-		out.rules = append(out.rules, int32(i))
-		if r.Paths == nil && out.call == nil {
-			out.call = r.Rule
-		}
-		out.confines = out.confines || r.area >= 0 && r.Then != Allow
-		out.outside = out.outside || r.Paths != nil && r.Paths.Outside
-	}
-	if len(out.rules) == 0 {
-		return nil
-	}
-	return &out
-}
-
-// CallRule is the rule of the policy that decides a call of the tool in which no path is found, nil where none does:
-// such a call is allowed.
-func (t *Tool) CallRule() *Rule {
-	if t == nil || t.ruling == nil {
-		return nil
-	}
-	return t.ruling.call
-}
-
-// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
-func (s *Scan) NeedsJudge() bool {
-	if s.NeedsBoundary() || s.tool == nil || len(s.resources) > 0 {
-		return true
-	}
-	r := s.tool.CallRule()
-	return r != nil && r.Then != Allow
-}
-
-// sandbox is the directory that is inside every boundary.
-type sandbox struct {
-	path  string
-	guard *rootsmgr.Guard
-}
-
-// openSandbox looks at the sandbox as it is now.
-func (c *Checker) openSandbox(given string) (*sandbox, error) {
-	dir, hint := c.absoluteDir(given)
-	if hint != "" {
-		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
-	}
-	if err := c.ownDir(dir); err != nil {
-		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
-	}
-	snap := rootsmgr.NewSnapshot(c.fs, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
-	roots := snap.Roots()
-	if len(roots) != 1 {
-		reason := "it cannot be opened"
-		if skipped := snap.Skipped(); len(skipped) > 0 {
-			reason = skipped[0].Reason
-		}
-		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
-	}
-	path := roots[0].Path
-	if home, err := rootsmgr.Resolve(c.fs, c.home); c.parent(path) == path || err == nil && c.below(path, home.Path) {
-		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
-	}
-	return &sandbox{path, snap.Guard()}, nil
-}
-
-const sandboxName = "sandbox"
-
-// ownDir wants a real directory of the hub's own user, in which nobody else can plant anything.
-func (c *Checker) ownDir(dir string) error {
-	info, err := c.fs.Lstat(c.platform.Clean(dir))
-	switch {
-	case err != nil && errors.Is(err, fs.ErrNotExist):
-		return errors.New("it does not exist")
-	case err != nil:
-		return fmt.Errorf("it cannot be looked at: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return errors.New("it is a symbolic link")
-	case !info.IsDir():
-		return errors.New("it is not a directory")
-	case c.windows:
-		return nil // rights are kept in lists there, which say nothing in a mode
-	case info.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm())
-	}
-	return ownedByMe(info)
-}
-
-// Directory is one that a child is served beside the roots of the client.
-type Directory struct {
-	Path, Name string
-}
-
-// grantName is what a directory is called that a human has opened.
-const grantName = "escalation-approved"
-
-// Directories are those that one child is served beside the client's roots (P2), in order: the sandbox; the directories
-// of rules that match the child, named after their rule: those that allow, those that escalate where they say so or a
-// grant covers the directory; the grants. One that several rules name comes once. They are not inside the boundary, but
-// for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
-func (c *Checker) Directories(child string, grants []Grant) []Directory {
-	if c == nil || c.policy == nil && len(grants) == 0 {
-		return nil
-	}
-	var list []Directory
-	add := func(path, name string) {
-		if !slices.ContainsFunc(list, func(d Directory) bool { return d.Path == path }) {
-			list = append(list, Directory{path, name})
-		}
-	}
-	granted := func(dir string) bool {
-		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && c.below(g.Path, dir) })
-	}
-	if p := c.policy; p != nil {
-		if p.sandbox != nil {
-			add(p.sandbox.path, sandboxName)
-		}
-		for i := range p.rules {
-			r := &p.rules[i]
-			if r.area < 0 || !matchesName(r.Servers, child) {
-				continue
-			}
-			if r.Then == Allow || r.Then == Escalate && (r.Serve || granted(r.dir.Path)) {
-				add(r.dir.Path, r.Name)
-			}
-		}
-	}
-	for _, g := range grants {
-		if !g.File && g.Roles != 0 {
-			add(g.Path, grantName)
-		}
-	}
-	return list
-}
-
-// RuleInfo is one rule as it is shown to people.
-type RuleInfo struct {
-	Rule
-	Dir   string // the directory of its paths as it resolves, "" none
-	Found bool   // Dir was there when the rule was read
-}
-
-// PolicyInfo is a policy as it is shown to people.
-type PolicyInfo struct {
-	Sandbox   string // canonical, "" none
-	Rules     []RuleInfo
-	Protected []string // what no rule opens, in every spelling: hub.json, the hub's own folders, policy.protected
-}
-
-// Policy tells what policy is in force; ok is false where there is none.
+// Policy tells what policy is in force, and what is protected; ok is false where there is none.
 func (c *Checker) Policy() (info PolicyInfo, ok bool) {
 	if c == nil {
 		return info, false
 	}
-	for i := range c.shielded {
-		info.Protected = append(info.Protected, c.shielded[i].spellings...)
+	info, ok = c.policy.Info()
+	for i := range c.protected {
+		info.Protected = append(info.Protected, c.protected[i].spellings...)
 	}
-	if c.policy == nil {
-		return info, false
-	}
-	if s := c.policy.sandbox; s != nil {
-		info.Sandbox = s.path
-	}
-	for i := range c.policy.rules {
-		r := &c.policy.rules[i]
-		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
-	}
-	return info, true
+	return info, ok
 }
 
-// Condition says in words what a rule asks for.
-func (r *RuleInfo) Condition() string {
-	var parts []string
-	if p := r.Paths; p == nil {
-		parts = append(parts, "every call")
-	} else {
-		roles := "every use"
-		if len(p.Roles) > 0 {
-			words := make([]string, len(p.Roles))
-			for i, role := range p.Roles {
-				words[i] = role.String()
-			}
-			roles = strings.Join(words, ", ")
-		}
-		text := roles + " of paths"
-		if p.Within != "" {
-			text += " within " + p.Within
-		}
-		if p.Outside {
-			text += " outside the boundary"
-		}
-		parts = append(parts, text)
+// Directories are those that one child is served beside the client's roots: see [policy.Compiled.Directories].
+func (c *Checker) Directories(child string, grants []Grant) []policy.Directory {
+	if c == nil {
+		return nil
 	}
-	if len(r.Servers) > 0 {
-		parts = append(parts, "by servers "+strings.Join(r.Servers, ", "))
-	}
-	if len(r.Tools) > 0 {
-		parts = append(parts, "by tools "+strings.Join(r.Tools, ", "))
-	}
-	return strings.Join(parts, " ")
+	return c.policy.Directories(child, grants)
 }
 
-// Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
-// lies in some reading; "" for none.
+// Opens returns the directory that the policy opens to some call and in which a path lies in some reading; "" for none.
 func (c *Checker) Opens(path string) string {
-	if c == nil || c.policy == nil {
+	if c == nil {
 		return ""
 	}
-	place, err := rootsmgr.Resolve(c.fs, path)
-	if err != nil {
-		return ""
+	return c.policy.Opens(path)
+}
+
+// Places are the directories beside the roots that servers may write in: the sandbox, and what the policy opens.
+func (c *Checker) Places() []string {
+	if c == nil {
+		return nil
 	}
-	in := func(dir string) bool {
-		return c.below(dir, place.Readings.Lexical) || c.below(dir, place.Readings.Physical) || c.below(dir, place.Readings.Cleaned)
-	}
-	if s := c.policy.sandbox; s != nil && in(s.path) {
-		return s.path
-	}
-	for i := range c.policy.rules {
-		if r := &c.policy.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
-			return r.dir.Path
-		}
-	}
-	return ""
+	return c.policy.Places()
 }

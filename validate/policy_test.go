@@ -206,7 +206,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		name    string
 		sandbox string
 		rules   []Rule
-		view    rootsmgr.View
+		View    rootsmgr.View
 		args    string
 		want    Decision
 	}{
@@ -229,7 +229,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		c := w.rules(e.sandbox, e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(w.fill(e.args)))
 		w.must(err)
-		if v := c.Judge(s, Where{Cwd: w.project}, e.view); v.Decision != e.want {
+		if v := c.Judge(s, Where{Cwd: w.project}, e.View); v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.First)
 		}
 	}

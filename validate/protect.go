@@ -1,12 +1,15 @@
 package validate
 
 import (
+	"fmt"
 	"io/fs"
-	"os"
+	"slices"
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
 )
 
 // watched is a protected path, and what is there now.
@@ -15,17 +18,17 @@ type watched struct {
 	info      fs.FileInfo // of a file, nil otherwise
 }
 
-// protected is V10's stage: everything at or below a protected path, and writing to or deleting a directory above one.
+// protected denies everything at or below a protected path, and writing to or deleting a directory above one.
 func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 	var mine fs.FileInfo
 	for i := range j.watched {
 		w := &j.watched[i]
 		for _, own := range w.spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
-				if j.c.below(own, p) {
+				if j.m.Holds(own, p) {
 					return CodeProtected
 				}
-				if j.c.below(p, own) && j.reaches(f) {
+				if j.m.Holds(p, own) && j.reaches(f) {
 					return CodeProtectedAbove
 				}
 			}
@@ -35,11 +38,11 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 		}
 		if mine == nil {
 			var err error
-			if mine, err = j.c.fs.Lstat(where.Path); err != nil {
+			if mine, err = j.m.FS.Lstat(where.Path); err != nil {
 				return CodeProtected // it was there a moment ago
 			}
 		}
-		if j.c.sameFile(mine, w.info) {
+		if j.m.SameFile(mine, w.info) {
 			return CodeProtected
 		}
 	}
@@ -49,56 +52,63 @@ func (j *judge) protected(f *Finding, where *rootsmgr.Place) string {
 // reaches reports whether the role takes everything below a directory with it. A directory that merely says where a
 // tool works (cwd, projectRoot) and a word of a longer string do so only where something is deleted.
 func (j *judge) reaches(f *Finding) bool {
-	if f.context || f.form == formWord || f.form == formLiteral || f.form == formText || f.operand && f.relative() {
+	if f.Context || f.Form == detect.FormWord || f.Form == detect.FormLiteral || f.Form == detect.FormText || f.Operand && f.Relative() {
 		return f.Role == access.Delete
 	}
 	return f.Role >= access.Write
 }
 
-// below reports that p is dir or lies below it.
-func (c *Checker) below(dir, p string) bool {
-	if p == "" || dir == "" {
-		return false
-	}
-	if c.folds {
-		dir, p = chars.FoldName(dir), chars.FoldName(p)
-	}
-	if c.windows {
-		dir, p = chars.Slashed(dir), chars.Slashed(p)
-	}
-	_, ok := below(dir, p)
-	return ok
-}
-
-func (c *Checker) sameFile(a, b fs.FileInfo) bool {
-	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
-		return s.SameFile(a, b)
-	}
-	return os.SameFile(a, b)
-}
-
-// devices are always inside, for what they are good for (rule 7). /dev/stdin, /dev/stdout and /dev/fd are not among them:
-// they are what a child speaks by.
-var devices = map[string]access.Role{"/dev/null": access.None, "/dev/stderr": access.Write, "/dev/zero": access.Read, "/dev/random": access.Read, "/dev/urandom": access.Read}
-
-func isDevice(p string) bool {
-	_, ok := devices[p]
-	return ok
-}
-
 // harmless reports a device that is used so. Where the role is only guessed, and for a word of a command, it is what the
 // word is: a target of a redirection or a file to make is written, any other is read.
 func harmless(f *Finding, dev string) bool {
-	role, ok := devices[dev]
+	role, ok := machine.DeviceRole(dev)
 	if !ok || role == access.None {
 		return ok
 	}
 	if f.Role == access.Delete {
 		return false
 	}
-	if f.inShell || f.assumed {
-		writes := f.written || f.makes
-		return writes == (role == access.Write) || !f.inShell && !writes
+	if f.InShell || f.Assumed {
+		writes := f.Written || f.Makes
+		return writes == (role == access.Write) || !f.InShell && !writes
 	}
 	return f.Role == role
+}
+
+// protectedPath is a protected path in every spelling.
+type protectedPath struct {
+	spellings []string
+}
+
+// protect resolves a protected path once. One that does not exist yet is kept as text.
+func (c *Checker) protect(p string) (protectedPath, error) {
+	given := p
+	p = c.m.ExpandHome(p)
+	if !c.m.Platform.IsAbs(p) {
+		return protectedPath{}, fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
+	}
+	var s protectedPath
+	add := func(spelling string) {
+		if spelling != "" && !slices.Contains(s.spellings, spelling) {
+			s.spellings = append(s.spellings, spelling)
+		}
+	}
+	add(c.m.Platform.Clean(p))
+	place, err := rootsmgr.Resolve(c.m.FS, p)
+	if err == nil {
+		add(place.Path)
+		add(place.Readings.Cleaned)
+	}
+	return s, nil
+}
+
+// watch looks at the protected files as they are now.
+func (j *judge) watch() {
+	for _, s := range j.c.protected {
+		w := watched{spellings: s.spellings}
+		if info, err := j.m.FS.Lstat(s.spellings[len(s.spellings)-1]); err == nil && info.Mode()&fs.ModeType == 0 {
+			w.info = info
+		}
+		j.watched = append(j.watched, w)
+	}
 }

@@ -3,27 +3,15 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
-	"mcphub/validate/budget"
 	"mcphub/validate/chars"
-	"mcphub/validate/strictjson"
+	"mcphub/validate/detect"
 )
 
-// This file bounds what calls may name beyond files (R16): URIs of the schemes for which the operator, or where they say so
+// This file bounds what calls may name beyond files: URIs of the schemes for which the operator, or where they say so
 // the client, has given prefixes. What such a URI is and where it lies is for package resource to say.
-
-// uriWords, anywhere in a key, say that a whole value under it may be a URI. The list is part of the documentation:
-// findingsDoc prints it.
-var uriWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
-	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
-	"repo repos repository repositories src")
-
-// uriEnds are how a word ends that has such a word in it: baseurl.
-var uriEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
 
 // bind reads the prefixes of hub.json.
 func (c *Checker) bind(cfg Config) error {
@@ -37,78 +25,25 @@ func (c *Checker) bind(cfg Config) error {
 			errs = append(errs, fmt.Errorf("roots.resources: %s is no prefix: %w", chars.Quote(cfg.Resources[i]), err))
 		}
 	}
-	c.resources, c.clientResources = set, cfg.ClientResources
+	c.search.Resources, c.search.ClientResources = set, cfg.ClientResources
 	return errors.Join(errs...)
-}
-
-// resources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
-// among them: nothing here calls itself.
-func (d *detector) resources() (list []Finding, err error) {
-	if d.c.resources == nil || d.tool.mode == ModeOff {
-		return nil, nil
-	}
-	formats := d.tool.schema.DeclaresURIs()
-	for id := range int32(len(d.t.Nodes)) {
-		n := &d.t.Nodes[id]
-		if n.Kind != strictjson.String || d.t.IsNested(int32(id)) {
-			continue
-		}
-		key := id
-		for key > 0 && !d.t.IsMember(key) {
-			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
-		}
-		if !(key > 0 && d.namesURI(key)) && !(formats && d.tool.schema.UriAt(d.t, id)) {
-			continue
-		}
-		s := d.t.Str(id)
-		if !d.c.clientResources && !d.c.resources.Check(s).Bound {
-			continue
-		}
-		if !d.work.Spend(budget.FindSteps) {
-			return nil, &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.t.Pointer(id), Message: "more URIs in one call than are judged; split it"}
-		}
-		if key == 0 {
-			key = -1
-		}
-		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, maxRaw), Value: s, Role: d.role(key), How: HowResource, node: id})
-	}
-	return list, nil
-}
-
-func (d *detector) namesURI(key int32) bool {
-	name := d.t.Name(key)
-	if len(name) > maxKey {
-		name = name[len(name)-maxKey:]
-	}
-	return slices.ContainsFunc(d.keys.split(name), func(w []byte) bool {
-		return uriWords[string(w)] || slices.ContainsFunc(uriEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
-	})
-}
-
-// found is what the search has come to.
-func (d *detector) found() (*Scan, error) {
-	resources, err := d.resources()
-	if err != nil {
-		return nil, err
-	}
-	return &Scan{tool: d.tool, findings: d.findings, resources: resources, byClient: d.c.clientResources, work: *d.work}, nil
 }
 
 // bounds are the prefixes that hold under a view: those of hub.json and, where it says so, those of the client.
 func (c *Checker) bounds(v rootsmgr.View) *resource.Set {
-	if !c.clientResources || v.Snapshot == nil {
-		return c.resources
+	if !c.search.ClientResources || v.Snapshot == nil {
+		return c.search.Resources
 	}
 	var theirs []string
 	for _, e := range v.Snapshot.Others() {
 		theirs = append(theirs, e.URI)
 	}
-	return c.resources.With(theirs)
+	return c.search.Resources.With(theirs)
 }
 
 // Resources are the prefixes that bound what calls may name beyond files, in their canonical spelling; nil for none.
 func (c *Checker) Resources(v rootsmgr.View) []string {
-	if c == nil || c.resources == nil {
+	if c == nil || c.search.Resources == nil {
 		return nil
 	}
 	return c.bounds(v).List("")
@@ -125,12 +60,12 @@ func (c *Checker) judgeResources(findings []Finding, v rootsmgr.View) (list []Ju
 		if !r.Bound {
 			continue
 		}
-		out := Judged{Finding: f, Decision: Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.clientResources}
+		out := Judged{Finding: f, Decision: Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
 		if !r.Inside() {
 			out.Decision, out.Code, out.Outside, out.Hint = Deny, CodeOutsideResource, true, resourceHint(r.Grant)
 			out.bounds = set.List(r.Scheme)
 		}
-		out.Readings = []Reading{{Text: chars.Clip(f.Value, maxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
+		out.Readings = []Reading{{Text: chars.Clip(f.Value, detect.MaxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}
 		list = append(list, out)
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/detect"
 )
 
 // bound is a Checker with prefixes of URIs.
@@ -68,7 +69,7 @@ func TestResources(t *testing.T) {
 		if v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v", e.args, v.Decision, v.Rule, e.want)
 		}
-		if e.want == Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
+		if e.want == Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != detect.HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
 			t.Errorf("%s: %+v", e.args, v)
 		}
 		if strings.Contains(e.args, `"//`) {

@@ -1,28 +1,14 @@
 package validate
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"mcphub/validate/budget"
 	"mcphub/validate/chars"
-	"mcphub/validate/strictjson"
-)
-
-// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
-// them.
-const (
-	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
-	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
-	RewriteFileURI = "file-uri"
-	// RewriteResolvedRoot: the server compares paths as text with its roots, and has those resolved. A path that goes
-	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
-	RewriteResolvedRoot = "resolved-root"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
 )
 
 // Rewrite is one string of the arguments that has to be sent in another spelling. What is sent is what was judged: To
@@ -35,57 +21,8 @@ type Rewrite struct {
 	With       []byte // the raw JSON string to put there
 }
 
-// respelling is the set of rewritings a profile asks for.
-type respelling uint8
-
-const (
-	plainPaths respelling = 1 << iota
-	resolvedRoots
-)
-
-func parseRewrite(words []string) (respelling, error) {
-	var set respelling
-	for _, w := range words {
-		switch w {
-		case RewriteFileURI:
-			set |= plainPaths
-		case RewriteResolvedRoot:
-			set |= resolvedRoots
-		default:
-			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
-		}
-	}
-	return set, nil
-}
-
-// rewritable is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
-// and not inside JSON in a string. The zero value is none.
-type rewritable struct {
-	start, end int32 // bytes of the arguments, quotes included
-	single     bool  // nothing else in it is a path: it is no list
-}
-
-func (d *detector) rewritableOf(id int32, how string, member bool) rewritable {
-	if d.tool.rewrite == 0 || member || d.t.InString(id) {
-		return rewritable{}
-	}
-	switch how {
-	case HowDeclared, HowProfile, HowKey:
-		start, end := d.t.Span(id)
-		return rewritable{start: start, end: end}
-	}
-	return rewritable{}
-}
-
-// single notes whether the finding at, which is a whole string, is all that was found in it.
-func (d *detector) single(at int) {
-	if at < len(d.findings) {
-		d.findings[at].rewritable.single = len(d.findings) == at+1
-	}
-}
-
-// respelled is one string in the spelling that its server needs.
-type respelled struct {
+// replacement is one string in the spelling that its server needs.
+type replacement struct {
 	f     *Judged
 	plain string // the path of a file URI, "" where it is a path already
 	to    string // plain, or the path it was, with the root resolved
@@ -98,7 +35,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if s.tool.rewrite == 0 || out.Decision != Allow || j.v.Open || j.guard.Empty() {
 		return
 	}
-	list, ok := j.respell(s.tool, out)
+	list, ok := j.replacements(s.tool, out)
 	if !ok {
 		out.settle(s.tool, j.w, j.v)
 		return
@@ -106,12 +43,12 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	if len(list) == 0 {
 		return
 	}
-	trial, misfit := j.asSent(s, list), s.misfit(list, j.work)
+	trial, misfit := j.asSent(s, list), s.found.Misfit(texts(list), j.work)
 	if trial.Decision != Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
-		trial, misfit = j.asSent(s, list), s.misfit(list, j.work)
+		trial, misfit = j.asSent(s, list), s.found.Misfit(texts(list), j.work)
 	}
 	switch {
 	case trial.Decision != Allow:
@@ -136,58 +73,34 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		}
 		out.Rewrites = append(out.Rewrites, Rewrite{
 			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.rewritable.start), End: int(r.f.rewritable.end), With: with,
+			Start: int(r.f.Rewritable.Start), End: int(r.f.Rewritable.End), With: with,
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
 }
 
-// misfit holds the call with these strings in it against the tool's schema.
-func (s *Scan) misfit(list []respelled, work *budget.Budget) error {
-	if s.value == nil {
-		return nil
-	}
-	value := s.value
+// texts are the new strings by their pointers.
+func texts(list []replacement) map[string]string {
+	m := make(map[string]string, len(list))
 	for i := range list {
-		value = replaced(value, list[i].f.Pointer, list[i].to)
+		m[list[i].f.Pointer] = list[i].to
 	}
-	return s.tool.schema.Validate(value, work)
+	return m
 }
 
-// replaced is v with another string at pointer; v itself stays as it is.
-func replaced(v any, pointer, to string) any {
-	token, rest, ok := strictjson.CutToken(pointer)
-	if !ok {
-		return to
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := maps.Clone(v)
-		out[token] = replaced(v[token], rest, to)
-		return out
-	case []any:
-		if i, err := strconv.Atoi(token); err == nil && i < len(v) {
-			out := slices.Clone(v)
-			out[i] = replaced(v[i], rest, to)
-			return out
-		}
-	}
-	return v
-}
-
-func (r *respelled) why() string {
+func (r *replacement) why() string {
 	switch r.plain {
 	case "":
-		return RewriteResolvedRoot
+		return declare.RewriteResolvedRoot
 	case r.to:
-		return RewriteFileURI
+		return declare.RewriteFileURI
 	}
-	return RewriteFileURI + ", " + RewriteResolvedRoot
+	return declare.RewriteFileURI + ", " + declare.RewriteResolvedRoot
 }
 
 // withoutRoots leaves only what became of file URIs, with their roots as spelled.
-func withoutRoots(list []respelled) []respelled {
-	var rest []respelled
+func withoutRoots(list []replacement) []replacement {
+	var rest []replacement
 	for _, r := range list {
 		if r.plain != "" {
 			r.to = r.plain
@@ -197,20 +110,20 @@ func withoutRoots(list []respelled) []respelled {
 	return rest
 }
 
-// respell looks at every finding; ok is false where one of them now denies.
-func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
+// replacements looks at every finding; ok is false where one of them now denies.
+func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
-		if f.rewritable.end == 0 {
+		if f.Rewritable.End == 0 {
 			continue
 		}
-		r := respelled{f: f, to: f.Value}
-		if f.form == formURI {
-			if t.rewrite&plainPaths == 0 {
+		r := replacement{f: f, to: f.Value}
+		if f.Form == detect.FormURI {
+			if t.rewrite&declare.PlainPaths == 0 {
 				continue
 			}
-			if r.plain = j.c.plainPath(f); r.plain == "" {
+			if r.plain = j.plainPath(f); r.plain == "" {
 				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, Deny)
 				ok = false
@@ -218,7 +131,7 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 			}
 			r.to = r.plain
 		}
-		if t.rewrite&resolvedRoots != 0 {
+		if t.rewrite&declare.ResolvedRoots != 0 {
 			if to := j.resolveRoot(f, r.to); to != "" {
 				r.to = to
 			}
@@ -232,13 +145,13 @@ func (j *judge) respell(t *Tool, out *Verdict) (list []respelled, ok bool) {
 
 // plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
 // or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
-func (c *Checker) plainPath(f *Judged) string {
+func (j *judge) plainPath(f *Judged) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
-	if !ok || !f.rewritable.single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
+	if !ok || !f.Rewritable.Single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
-	p, err := c.platform.ParseURI(f.Value)
+	p, err := j.m.Platform.ParseURI(f.Value)
 	if err != nil {
 		return ""
 	}
@@ -249,14 +162,14 @@ func (c *Checker) plainPath(f *Judged) string {
 // The result must lead to the same place, with links followed before ".." and after it: a link that was swapped since
 // the roots were read, or a ".." that climbs out of the root's spelling, is left alone.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.rewritable.single || len(f.Readings) == 0 || !j.c.platform.IsAbs(text) {
+	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.m.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
 	if first.Path != text || first.Root == "" {
 		return ""
 	}
-	if j.c.below(first.Root, text) {
+	if j.m.Holds(first.Root, text) {
 		return "" // spelled as the server has it
 	}
 	root, rest := first.Root, ""
@@ -270,11 +183,11 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 		rest = rest[1:]
 	}
 	to := root + rest
-	was, err := j.look(text)
+	was, err := j.resolve(text)
 	if err != nil {
 		return ""
 	}
-	is, err := j.look(to)
+	is, err := j.resolve(to)
 	if err != nil || is.Readings.Physical != was.Readings.Physical || is.Readings.Cleaned != was.Readings.Cleaned {
 		return ""
 	}
@@ -290,32 +203,32 @@ func cutDir(dir, text string) (rest string, ok bool) {
 // rootAbove finds the innermost root in whose given spelling a path lies. There is none where the path already lies in
 // a resolved one, or where no root is spelled otherwise than resolved.
 func (j *judge) rootAbove(text string) (root, rest string) {
-	c := j.c
+	c := j.m
 	fold := func(s string) string {
-		if c.windows {
+		if c.Windows {
 			s = chars.Slashed(s)
 		}
-		if c.folds {
+		if c.Folds {
 			s = chars.FoldName(s)
 		}
 		return s
 	}
-	if j.spelled == nil {
-		j.spelled = make(map[string]string)
+	if j.givenRoots == nil {
+		j.givenRoots = make(map[string]string)
 		roots := j.v.Snapshot.Roots()
 		for i := range roots {
-			j.spelled[fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[fold(roots[i].Given)] = roots[i].Path
 			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.spelled[fold(roots[i].Path)] = ""
+			j.givenRoots[fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || c.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.spelled[fold(text[:end])]
+		at, ok := j.givenRoots[fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""
@@ -328,23 +241,22 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 
 // asSent judges the call with these strings in it. What was found inside a string that changes is found anew, by the
 // rules that made it a path.
-func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
+func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 	out := &Verdict{Rule: RuleUnjudged}
-	seats := make(map[int32]*respelled, len(list))
-	dirs := make(map[string]string, len(list))
+	changed := make(map[int32]*replacement, len(list))
+	dirs := texts(list)
 	for i := range list {
-		seats[list[i].f.node] = &list[i]
-		dirs[list[i].f.Pointer] = list[i].to
+		changed[list[i].f.Node] = &list[i]
 	}
-	findings := make([]Finding, 0, len(s.findings))
-	for i := range s.findings {
-		f := &s.findings[i]
-		r := seats[f.node]
+	findings := make([]Finding, 0, len(s.found.Findings))
+	for i := range s.found.Findings {
+		f := &s.found.Findings[i]
+		r := changed[f.Node]
 		switch {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
-		case f.rewritable.end > 0: // the string itself; the others are parts of it
-			more, err := j.findAgain(s.tool, f, r.to)
+		case f.Rewritable.End > 0: // the string itself; the others are parts of it
+			more, err := j.c.search.Again(j.m, j.work, &s.tool.args, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
 			}
@@ -356,34 +268,8 @@ func (j *judge) asSent(s *Scan, list []respelled) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, ruling: j.ruling}
+	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
 	out.settle(s.tool, j.w, j.v)
 	return out
-}
-
-// findAgain searches the new text of a string the way the old one was.
-func (j *judge) findAgain(t *Tool, f *Finding, to string) ([]Finding, error) {
-	tr := strictjson.New(j.c.depth)
-	defer tr.Free()
-	if err := tr.Parse(writeJSON(map[string]string{"": to}), j.c.size); err != nil {
-		return nil, err
-	}
-	how := f.How
-	if how == HowFileURI {
-		how = HowKey
-	}
-	m := newMemory()
-	defer m.free()
-	d := detector{t: tr, c: j.c, tool: t, roleKey: -1, work: j.work, keys: &m.keys}
-	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
-	if err := d.overflow(); err != nil {
-		return nil, err
-	}
-	for i := range d.findings {
-		g := &d.findings[i]
-		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.node, g.context, g.declare, g.rewritable = f.node, f.context, f.declare, rewritable{}
-	}
-	return d.findings, nil
 }

@@ -13,6 +13,7 @@ import (
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
 	"mcphub/validate/strictjson"
 )
 
@@ -129,7 +130,7 @@ func TestRewrite(t *testing.T) {
 	w := linkedWorld(t)
 	c := w.checker()
 	tool := w.tool(c, fsServer, officialTool)
-	const uri, root, both = RewriteFileURI, RewriteResolvedRoot, RewriteFileURI + ", " + RewriteResolvedRoot
+	const uri, root, both = declare.RewriteFileURI, declare.RewriteResolvedRoot, declare.RewriteFileURI + ", " + declare.RewriteResolvedRoot
 	resolved, given := []string{"{project}"}, []string{"{home}/given"}
 	for _, e := range []struct {
 		name  string
@@ -248,8 +249,8 @@ func TestRewriteNewTextOutside(t *testing.T) {
 	tool := w.tool(c, fsServer, officialTool)
 	for args, want := range map[string]string{
 		`{"path":"{home}/fine/a.txt"}`:                                       "",
-		`{"path":"file://{home}/fine/a.txt"}`:                                "/path>{home}/fine/a.txt>" + RewriteFileURI,
-		`{"paths":["file://{home}/fine/a.txt","{home}/fine/a.txt"]}`:         "/paths/0>{home}/fine/a.txt>" + RewriteFileURI,
+		`{"path":"file://{home}/fine/a.txt"}`:                                "/path>{home}/fine/a.txt>" + declare.RewriteFileURI,
+		`{"paths":["file://{home}/fine/a.txt","{home}/fine/a.txt"]}`:         "/paths/0>{home}/fine/a.txt>" + declare.RewriteFileURI,
 		`{"paths":["file://{home}/fine/a:{outside}/x","{home}/fine/a.txt"]}`: CodeOutside,
 	} {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
@@ -299,7 +300,7 @@ func TestRewriteWho(t *testing.T) {
 		name   string
 		child  ChildConfig
 		server string
-		view   rootsmgr.View
+		View   rootsmgr.View
 		want   string
 	}{
 		{"by name", ChildConfig{Command: "x"}, fsServer, w.view(), "/path"},
@@ -314,7 +315,7 @@ func TestRewriteWho(t *testing.T) {
 	} {
 		e.child.Name = "child"
 		c := w.checker(e.child)
-		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), []byte(w.fill(args)), w.where(), e.view)
+		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), []byte(w.fill(args)), w.where(), e.View)
 		var got []string
 		for _, r := range v.Rewrites {
 			got = append(got, r.Pointer)
@@ -406,18 +407,18 @@ func TestRewritePlatforms(t *testing.T) {
 
 // TestProfileOfTheHubsOwnServer: the same tools and roles as the official server, and nothing to rewrite.
 func TestProfileOfTheHubsOwnServer(t *testing.T) {
-	own, official := profileByServer("mcphub-files"), profileByServer(fsServer)
+	own, official := declare.ByServer("mcphub-files"), declare.ByServer(fsServer)
 	if own == nil || official == nil || own == official {
 		t.Fatalf("%v %v", own, official)
 	}
 	if !reflect.DeepEqual(own.Tools, official.Tools) || own.RootsProbe != official.RootsProbe {
 		t.Error("the two servers have the same tools; their profiles differ")
 	}
-	if own.rewrite != 0 || official.rewrite != plainPaths|resolvedRoots {
-		t.Errorf("rewrite: %v, %v", own.rewrite, official.rewrite)
+	if own.Rewrite != 0 || official.Rewrite != declare.PlainPaths|declare.ResolvedRoots {
+		t.Errorf("rewrite: %v, %v", own.Rewrite, official.Rewrite)
 	}
-	for _, p := range Profiles() {
-		if p != official && p.rewrite != 0 {
+	for _, p := range declare.Profiles() {
+		if p != official && p.Rewrite != 0 {
 			t.Errorf("%s rewrites", p.Name)
 		}
 	}

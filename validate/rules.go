@@ -1,77 +1,122 @@
 package validate
 
 import (
-	"strings"
+	"slices"
 
+	"mcphub/rootsmgr"
 	"mcphub/validate/access"
+	"mcphub/validate/machine"
 )
 
-// RoleSet is a set of roles. The zero value is empty: it matches and opens nothing.
-type RoleSet uint8
-
-// AnyRole holds every role that a path can have.
-const AnyRole = RoleSet(1<<access.Read | 1<<access.Write | 1<<access.Delete)
-
-// Roles is the set of these roles. None, which no path has, adds nothing.
-func Roles(list ...access.Role) RoleSet {
-	var s RoleSet
-	for _, r := range list {
-		s |= 1 << r
+// rule decides a finding by the rules of the policy; where none is about it, it stays as the boundary has it.
+func (j *judge) rule(out *Judged) {
+	if out.candidates == nil || out.candidates.Hard {
+		return
 	}
-	return s & AnyRole
-}
-
-// Has reports whether a role is in the set. None never is.
-func (s RoleSet) Has(r access.Role) bool { return s&AnyRole&(1<<r) != 0 }
-
-// List are the roles of the set, mildest first.
-func (s RoleSet) List() []access.Role {
-	var list []access.Role
-	for _, r := range []access.Role{access.Read, access.Write, access.Delete} {
-		if s.Has(r) {
-			list = append(list, r)
-		}
+	d := j.rules.Decide(out.candidates)
+	switch {
+	case d.TooMany:
+		out.Code = CodeBudget
+	case d.By == nil:
+		return
+	case d.Decision == Deny:
+		out.Code = CodeRuleDeny
+	case d.Decision == Escalate:
+		out.Code = CodeRuleEscalate
+	case d.Granted:
+		out.Code = CodeGranted
+	default:
+		out.Code = CodeRuleAllow
 	}
-	return list
-}
-
-func (s RoleSet) String() string {
-	var words []string
-	for _, r := range s.List() {
-		words = append(words, r.String())
+	out.Decision = d.Decision
+	if d.By == nil {
+		return
 	}
-	return strings.Join(words, ", ")
+	for i := range out.Readings {
+		out.Readings[i].Asks = d.Asks(out.Readings[i].kind)
+	}
+	out.fired, out.Rule = d.By, d.By.Name
+	if d.Leads != "" {
+		out.Leads = d.Leads
+	}
 }
 
-// Policy is what is decided otherwise than by the boundary (P1). The zero value adds nothing to the boundary.
-type Policy struct {
-	Sandbox   string   // absolute, or ~/...: a directory inside every boundary; "" none
-	Protected []string // absolute, or ~/...: what no rule opens, beside what is the hub's own
-	Rules     []Rule   // in order: the first that matches a path decides it
+// join takes in what was found when the same finding was read from other directories.
+func (out *Judged) join(more *Judged) {
+	if out.candidates == nil || more.candidates == nil {
+		return
+	}
+	for i := range more.Readings {
+		more.Readings[i].kind = out.candidates.Take(more.candidates, more.Readings[i].kind)
+	}
+	out.candidates.Join(more.candidates) // of readings that were not kept
 }
 
-// Rule is one rule of a policy. The zero value denies every call.
-type Rule struct {
-	Name    string
-	Then    Decision
-	Serve   bool      // Escalate with Paths.Within: serve the directory from the start
-	Servers []string  // patterns of the children's names; empty: any
-	Tools   []string  // patterns of the children's own tool names; empty: any
-	Paths   *PathRule // nil: the rule is about the call itself, with whatever paths, none included
-	At      string    // where it stands in hub.json (file:line), for people; may be ""
+// boundless reports that no boundary is known: a sandbox alone makes none.
+func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
+
+// capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
+func (j *judge) capped(p *rootsmgr.Place) bool {
+	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
+		return false // the roots are below it already
+	}
+	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
+	return !lexical || !physical || !cleaned
 }
 
-// PathRule is what a rule asks of a path. The zero value matches every path, and no call without one.
-type PathRule struct {
-	Roles   []access.Role // empty: any
-	Within  string        // absolute, or ~/...: a directory; "" any
-	Outside bool          // only paths outside the boundary
+// touchesName is touches for a name without a slash in a directory.
+func (j *judge) touchesName(f *Finding, s meaning) bool {
+	if !f.Operand || !j.rules.Confined(f.Role) {
+		return false
+	}
+	place, err := rootsmgr.Resolve(j.m.FS, s.path)
+	return err == nil && j.rules.Touches(f.Role, &place)
 }
 
-// Grant is what a human has allowed one child of one session. It opens what a rule escalates, for its roles, and
-// nothing else: never what is denied, protected or outside a token's ceiling. The zero value opens nothing.
-type Grant struct {
-	Path  string // canonical: absolute, clean, no link on the way
-	File  bool   // that file alone; otherwise the directory and what is below it
-	Roles RoleSet
+// beside reports a directory that is served beside the roots: outside the boundary, not where the child works, and not
+// named by the call. A relative path is read from there only where something is there to be opened, or the directory to make it in is: a
+// child that tries its directories one after the other finds nothing else, and otherwise every relative path would be
+// asked about.
+func (j *judge) beside(base string) bool {
+	if base == "" || base == j.w.Cwd || j.namedDirs[base] {
+		return false
+	}
+	if !j.c.policy.Serves(base, j.w.Grants) {
+		return false
+	}
+	_, inside, _ := j.guard.Inside(&rootsmgr.Readings{Lexical: base, Physical: base, Cleaned: base})
+	return !inside
+}
+
+// passesBy reports a directory that the server does not come to, for it is known to take a relative path from the first one
+// that it is served. One that climbs out of that is looked for in the others.
+func (j *judge) passesBy(s meaning) bool {
+	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
+		return false
+	}
+	_, stays := machine.Below(j.m.Platform.Clean(s.base), j.m.Platform.Clean(s.path))
+	return stays
+}
+
+// idle reports a reading of a relative path from a directory beside the roots at which there is nothing, or which the
+// server never comes to.
+func (j *judge) idle(f *Finding, s meaning, p *rootsmgr.Place) bool {
+	if s.glob != "" || s.led || !j.beside(s.base) || j.hasOwnBase(f) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
+		return false
+	}
+	if j.passesBy(s) {
+		return true
+	}
+	if p.Exists {
+		return false
+	}
+	if f.Role == access.Read {
+		return true
+	}
+	parent := j.m.Parent(p.Path)
+	if j.m.Holds(parent, s.base) {
+		return true
+	}
+	info, err := j.m.FS.Lstat(parent)
+	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }

@@ -1,11 +1,10 @@
 package validate
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"mcphub/validate/detect"
 )
 
 // judgeAll holds calls of one tool against what each should become.
@@ -121,7 +120,7 @@ func TestSchemaPaths(t *testing.T) {
 	}
 	s, err := c.Scan(define(`{"properties":{"dir":{"default":"/etc"}}}`), []byte(`{}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), w.view()); v.First.How != HowDefault || v.First.Pointer != "/dir" {
+	if v := c.Judge(s, w.where(), w.view()); v.First.How != detect.HowDefault || v.First.Pointer != "/dir" {
 		t.Errorf("%+v", v.First)
 	}
 }
@@ -198,34 +197,6 @@ func TestBlamedArgument(t *testing.T) {
 	}
 	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"echo x > {outside}/new"}`); v.First == nil || v.First.Does() != "write" {
 		t.Errorf("a redirection: %+v", v.First)
-	}
-}
-
-// TestListsAreGenerated: every key that the code reads is in docs/findings.md.
-func TestListsAreGenerated(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "findings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(page)
-	for _, set := range []map[string]bool{contentWords, codeWords, matchWords, queryWords, replacedWords, newWords, editWords, cellWords, patchWords, programKeys, stopWords, shellWords, vectorWords} {
-		for w := range set {
-			if !strings.Contains(text, " "+w+",") && !strings.Contains(text, " "+w+".") {
-				t.Errorf("docs/findings.md does not list %q", w)
-			}
-		}
-	}
-	threats, err := os.ReadFile(filepath.Join("..", "docs", "threat-model.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(threats), "content keys") || !strings.Contains(string(threats), "findings.md") {
-		t.Error("docs/threat-model.md does not name the exemption of content keys")
-	}
-	for _, class := range lastWords {
-		if !slices.Contains([]keyClass{keyOther, keyContent, keyQuery, keyShell, keyWords, keyEdit}, class) {
-			t.Errorf("class %d has no list", class)
-		}
 	}
 }
 

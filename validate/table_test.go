@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
 )
 
 // row is one argument of a real server. For a path, args carries an inside value and bad an outside one, which must be
@@ -280,5 +281,14 @@ func TestNaiveKeyRule(t *testing.T) {
 	}
 	if wrong < 5 || missed < 5 {
 		t.Errorf("the naive rule is wrong on %d and misses %d rows; the table should show it failing both ways", wrong, missed)
+	}
+}
+
+// TestProfilesOfTheTable: every server of the table has a profile.
+func TestProfilesOfTheTable(t *testing.T) {
+	for _, r := range rows {
+		if r.server != "" && declare.ByServer(r.server) == nil {
+			t.Errorf("row %d: no profile for %s", r.n, r.server)
+		}
 	}
 }

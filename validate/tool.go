@@ -5,41 +5,30 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"mcphub/validate/access"
 	"mcphub/validate/chars"
-	"mcphub/validate/schema"
+	"mcphub/validate/declare"
+	"mcphub/validate/detect"
+	"mcphub/validate/names"
+	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
 )
 
-// Tool is what is known of one tool before any call: its schema, its declared arguments, its role. Immutable.
+// Tool is what is known of one tool before any call. Immutable.
 type Tool struct {
-	name        string
-	child       *child
-	mode        Mode
-	schema      *schema.Schema
-	rules       *ruleNode
-	classes     map[string]keyClass // of the declared arguments
-	folded      map[string]keyClass // by folded name, for children that ignore case
-	traits      toolTraits
-	profile     *Profile
-	ruling      *ruling
-	pathFormats bool
-	defaults    map[string]any // of absent arguments that are paths
-	takesPaths  bool           // the schema or a declaration names an argument that is a path
-	rewrite     respelling
-	first       bool  // relative paths start in the first directory that the server is served
-	uri         bool  // not a tool: the URI of a resource
-	doc         any   // the decoded schema while it is not compiled
-	late        *late // nil once it is
+	name    string
+	child   *child
+	profile *declare.Profile
+	ruling  *policy.Ruling
+	rewrite declare.Rewriting
+	first   bool // relative paths start in the first directory that the server is served
+	args    detect.Tool
 }
 
 // Name is the tool's own name, without the hub's prefix.
 func (t *Tool) Name() string { return t.name }
 
 // Mode is how far the tool's arguments are searched.
-func (t *Tool) Mode() Mode { return t.mode }
+func (t *Tool) Mode() Mode { return t.args.Mode }
 
 // ProfileName is the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {
@@ -57,110 +46,40 @@ type definition struct {
 }
 
 // Tool prepares one tool of a child from its raw entry of tools/list. serverName is serverInfo.name as the child gave
-// it. An error means that the tool must not be offered, and says why (V2).
+// it. An error means that the tool must not be offered, and says why.
 func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, fmt.Errorf("no server %s is configured", chars.Quote(child))
 	}
-	d, err := readDefinition(def, c.depth)
+	d, err := readDefinition(def, c.search.Depth)
 	if err != nil {
 		return nil, fmt.Errorf("tool definition: %w", err)
 	}
-	doc, err := schema.Read(d.schema, c.depth)
-	if err != nil {
-		return nil, err
-	}
 	t := c.prepare(c.children[child], serverName, d.name, d.readOnly, d.destructive)
 	if t.profile != nil {
-		t.rewrite = t.profile.rewrite
+		t.rewrite = t.profile.Rewrite
+		t.args.Rewrites = t.rewrite != 0
 	}
-	switch {
-	case doc == nil:
-		t.pathFormats = t.schema.DeclaresPaths()
-	case schema.Sound(doc, true):
-		t.doc, t.late = doc, &late{}
-	default:
-		err = t.compile(doc)
-	}
-	if err != nil {
+	if err := t.args.ReadSchema(d.schema, c.search.Depth); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// compile loads the schema and takes from it what the search needs.
-func (t *Tool) compile(doc any) error {
-	s, err := schema.Compile(doc)
-	if err != nil {
-		return err
-	}
-	t.schema, t.doc = s, nil
-	t.pathFormats = s.DeclaresPaths()
-	t.classes, t.folded = make(map[string]keyClass), make(map[string]keyClass)
-	for p, sub := range s.Root.Properties {
-		class := classOf(p)
-		t.classes[p] = class
-		if t.pathFormats && s.PathBelow(sub) {
-			class = keyPath
-		}
-		t.takesPaths = t.takesPaths || class == keyPath || class == keySource
-		if class != keyOther {
-			t.folded[chars.FoldName(p)] = class
-		}
-	}
-	t.takeDefaults(s)
-	schema.Each(s.Root, func(at *jsonschema.Schema) {
-		for p := range at.Properties {
-			if folded := chars.FoldName(p); t.folded[folded] == keyOther {
-				t.folded[folded] = classOf(p)
-			}
-		}
-	})
-	return nil
-}
-
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
-	t := &Tool{name: name, child: ch, mode: ch.mode, profile: ch.profile, traits: traitsOf(name, readOnly, destructive), ruling: c.policy.ruling(ch.Name, name)}
+	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
+	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil}
 	byName := t.profile == nil
-	t.first = !byName && t.profile.first // a claim of the server's own would take readings away
+	t.first = !byName && t.profile.First // a claim of the server's own would take readings away
 	if byName {
-		t.profile = profileByServer(serverName)
+		t.profile = declare.ByServer(serverName)
 	}
-	if t.profile != nil && t.profile.mode != nil && !ch.ModeSet && !byName {
-		t.mode = *t.profile.mode
+	if t.profile != nil && t.profile.Mode != nil && !ch.ModeSet && !byName {
+		t.args.Mode = *t.profile.Mode
 	}
-	declare := func(args map[string]ArgRule, how string, tier int) {
-		for pointer, rule := range args {
-			if t.rules == nil {
-				t.rules = &ruleNode{}
-			}
-			_ = t.rules.add(pointer, &boundRule{ArgRule: rule, how: how, tier: tier, pointer: pointer}) // checked before
-		}
-	}
-	declare(ch.Args[name], HowDeclared, 0)
-	declare(ch.Args["*"], HowDeclared, 1)
-	if t.profile != nil {
-		declare(t.profile.Tools[name], HowProfile, 2)
-		every := t.profile.Tools["*"]
-		if byName && !t.profile.has(name) {
-			every = tightening(every)
-		}
-		declare(every, HowProfile, 3)
-	}
+	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
 	return t
-}
-
-// tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that
-// the child gave itself speaks for the profile: anybody may be called memory-server.
-func tightening(rules map[string]ArgRule) map[string]ArgRule {
-	out := make(map[string]ArgRule)
-	for pointer, r := range rules {
-		if r.Role != access.None && r.Base == "" {
-			out[pointer] = r
-		}
-	}
-	return out
 }
 
 // readDefinition takes the members it needs from a raw tool entry; the rest passes through the hub untouched.
@@ -168,7 +87,7 @@ func readDefinition(def []byte, depth int) (definition, error) {
 	var d definition
 	t := strictjson.New(depth + 4)
 	defer t.Free()
-	if err := t.Walk(def, -1, 0, strictjson.Lenient...); err != nil {
+	if err := t.Walk(def, -1, 0, strictjson.Tolerated...); err != nil {
 		return d, err
 	}
 	if t.Nodes[0].Kind != strictjson.Object {

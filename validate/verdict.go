@@ -1,26 +1,23 @@
 package validate
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
 	"mcphub/rootsmgr"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
+	"mcphub/validate/policy"
 )
-
-// Decision is what becomes of a call. The zero value denies.
-type Decision uint8
-
-const (
-	Deny Decision = iota
-	Escalate
-	Allow
-)
-
-func (d Decision) String() string { return nameOf([]string{"deny", "escalate", "allow"}, int(d)) }
 
 // Where describes the child instance that would run the call.
 type Where struct {
-	Cwd       string     // its working directory, "" where unknown (a child on another host)
-	Served    []string   // paths of the roots served to it
-	Container *Container // nil: what the child's configured command says
-	Grants    []Grant    // what a human has allowed this child in this session: opens what a rule escalates, nothing else
+	Cwd       string             // its working directory, "" where unknown (a child on another host)
+	Served    []string           // paths of the roots served to it
+	Container *machine.Container // nil: what the child's configured command says
+	Grants    []Grant            // what a human has allowed this child in this session: opens what a rule escalates, nothing else
 	// Approved names the rule under which a human has allowed this very call: it opens what a rule about calls (one that
 	// asks nothing of paths) escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
@@ -56,9 +53,9 @@ type Judged struct {
 
 	borrowed   bool // it is denied only from a directory that another argument names
 	fired      *Rule
-	candidates *candidates // nil where no rule is about the tool
-	bounds     []string    // of a URI that is outside: the prefixes of its scheme
-	byClient   bool        // a URI, and the client has a say in them
+	candidates *policy.Candidates // nil where no rule is about the tool
+	bounds     []string           // of a URI that is outside: the prefixes of its scheme
+	byClient   bool               // a URI, and the client has a say in them
 }
 
 const maxReadings = 16
@@ -75,7 +72,7 @@ type Verdict struct {
 	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *Rule         // the rule of the policy that decided, nil where none did
 	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
-	Case       rootsmgr.Case // which case of R11 held
+	Case       rootsmgr.Case // why no boundary is known, where none is
 	Why        string        // the view's sentence for a denial that roots could cure
 	Roots      []string      // canonical URIs of the boundary, for the text of a denial
 	Rewrites   []Rewrite     // what to change in the arguments before they are sent: by Start, not overlapping; only where Decision is Allow
@@ -92,3 +89,157 @@ const (
 	RuleUnjudged     = "unjudged"
 	RuleCeiling      = "ceiling"
 )
+
+// ownRules are the names by which the hub says what decided where no rule did.
+var ownRules = []string{RuleNoPath, RuleInside, RuleProtected, RuleBoundary, RuleNoBoundary, RuleUnresolvable, RuleUnjudged, RuleCeiling, "arguments", "schema"}
+
+// Refused are the paths of a call that was not allowed, as they stand and where
+// they lead.
+func (v *Verdict) Refused() []string {
+	var out []string
+	for i := range v.Findings {
+		if v.Findings[i].Decision != Allow {
+			out = append(out, v.Findings[i].paths()...)
+		}
+	}
+	return out
+}
+
+// whyNot is what the view says to the finding that denied the call.
+func (f *Judged) whyNot(view rootsmgr.View) string { return view.WhyNot(f.paths()...) }
+
+func (f *Judged) paths() []string {
+	out := make([]string, 0, 2*len(f.Readings))
+	for i := range f.Readings {
+		if r := &f.Readings[i]; r.Code != CodeInside {
+			for _, p := range []string{r.Path, r.Leads} {
+				if p != "" {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// hush takes the value of a variable out of what a denial shows; the readings keep it, for the operator's eyes.
+func hush(out *Judged) {
+	out.Leads = ""
+	for i := range out.Readings {
+		if out.Readings[i].Err != "" {
+			out.Readings[i].Err = "a variable in it leads to what cannot be resolved"
+		}
+	}
+}
+
+// settle takes the strictest of the findings: what is denied before what is escalated, what is protected first.
+// A call without any is decided by the policy's first rule about calls.
+func (v *Verdict) settle(t *Tool, w Where, view rootsmgr.View) {
+	v.Decision, v.Rule, v.Fired, v.First = Allow, RuleInside, nil, nil
+	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
+		v.settleCall(t.ruling.Call(), w)
+		if len(v.Findings) > 0 && v.Fired == nil {
+			v.Rule = RuleInside
+		}
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.How != detect.HowResource {
+			f.Hint = hintFor(t, f)
+		}
+		if f.Decision == Allow {
+			if v.Decision == Allow && v.Fired == nil {
+				if f.Code == CodeOpen {
+					v.Rule = RuleNoBoundary
+				}
+				if f.fired != nil {
+					v.Rule, v.Fired = f.fired.Name, f.fired
+				}
+			}
+			continue
+		}
+		shielded := f.Code == CodeProtected || f.Code == CodeProtectedAbove
+		if v.First == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected || v.First.borrowed && !f.borrowed && f.Decision == v.Decision {
+			v.First, v.Fired = f, f.fired
+			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
+			if f.fired != nil {
+				v.Rule = f.fired.Name
+			}
+		}
+	}
+	if v.First != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == Escalate {
+		// A person is asked about the call as a whole where a rule about calls is among those that ask.
+		for i := range v.Findings {
+			if f := &v.Findings[i]; f.Decision == Escalate && f.fired.Paths == nil {
+				v.Rule, v.Fired = f.fired.Name, f.fired
+			}
+		}
+	}
+	if v.Fired != nil && v.Fired.Paths == nil {
+		v.First = nil
+	}
+	v.Why, v.Roots = "", nil
+	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
+		v.Why = v.First.whyNot(view)
+	}
+	switch {
+	case v.First != nil && v.First.How == detect.HowResource:
+		v.Why, v.Roots = whyResource, v.First.bounds
+	case v.Decision != Allow && view.Snapshot != nil:
+		v.Roots = view.Snapshot.URIs()
+	}
+}
+
+// settleCall decides a call in which no path was found.
+func (v *Verdict) settleCall(r *Rule, w Where) {
+	v.Rule = RuleNoPath
+	if r == nil {
+		return
+	}
+	v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
+	if r.Then == Escalate && w.Approved == r.Name {
+		v.Decision = Allow
+	}
+}
+
+func ruleOf(code string) string {
+	switch code {
+	case CodeProtected, CodeProtectedAbove:
+		return RuleProtected
+	case CodeOutside, CodeOutsideLink, CodeUnmapped, CodeOutsideResource:
+		return RuleBoundary
+	case CodeCeiling:
+		return RuleCeiling
+	case CodeRootsEmpty, CodeRootsFailed, CodeRootsUnsupported:
+		return RuleNoBoundary
+	}
+	return RuleUnresolvable
+}
+
+// hintFor writes what an operator would add to hub.json to declare that the argument is no path.
+func hintFor(t *Tool, f *Judged) string {
+	if f.Decision == Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.Plausible() || t.args.URI || f.Member {
+		return ""
+	}
+	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.Declare))
+}
+
+// RootsMatter reports whether other roots of the client could turn a verdict that is not Allow.
+func (v *Verdict) RootsMatter() bool {
+	switch {
+	case v.Decision == Allow:
+		return false
+	case v.Fired != nil:
+		return v.Fired.Paths != nil && v.Fired.Paths.Outside
+	}
+	return v.First != nil && (v.First.How != detect.HowResource || v.First.byClient)
+}
+
+// quoteJSON writes a text for people to copy.
+func quoteJSON(s string) []byte {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return []byte(`""`)
+	}
+	return b
+}

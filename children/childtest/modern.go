@@ -255,7 +255,7 @@ func (p *player) input(m message, arguments string) bool {
 		Instead string // the result, raw, in place of one that asks
 	}
 	_ = json.Unmarshal([]byte(arguments), &args)
-	rounds, begun := 1, 0
+	rounds, started := 1, 0
 	if args.Rounds != nil {
 		rounds = *args.Rounds
 	}
@@ -264,18 +264,18 @@ func (p *player) input(m message, arguments string) bool {
 		state = *args.State
 	}
 	if params.RequestState != nil {
-		begun = len(*params.RequestState) - len(state)
+		started = len(*params.RequestState) - len(state)
 	} else if params.InputResponses != nil {
-		begun = rounds // nothing tells which it is
+		started = rounds // nothing tells which it is
 	}
 	p.mu.Lock()
 	p.notes = append(p.notes, "round "+string(m.Params))
 	p.mu.Unlock()
-	if args.Instead != "" && begun == 0 {
+	if args.Instead != "" && started == 0 {
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, args.Instead)
 		return true
 	}
-	if rounds >= 0 && begun >= rounds {
+	if rounds >= 0 && started >= rounds {
 		given := "null"
 		if params.InputResponses != nil {
 			given = string(params.InputResponses)
@@ -290,7 +290,7 @@ func (p *player) input(m message, arguments string) bool {
 		b += `,"inputRequests":` + string(args.Ask)
 	}
 	if args.State != nil {
-		text, _ := json.Marshal(state + strings.Repeat("+", begun+1))
+		text, _ := json.Marshal(state + strings.Repeat("+", started+1))
 		b += `,"requestState":` + string(text)
 	}
 	p.raw(m.ID, b+"}")

@@ -233,14 +233,14 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // eventWriter makes each line an event; what it is given ends with a line's end.
 type eventWriter struct {
-	w     http.ResponseWriter
-	s     Script
-	begun bool
+	w       http.ResponseWriter
+	s       Script
+	started bool
 }
 
 func (e *eventWriter) Write(b []byte) (int, error) {
-	if !e.begun {
-		e.begun = true
+	if !e.started {
+		e.started = true
 		e.w.Header().Set("Content-Type", "text/event-stream")
 	}
 	for line := range bytes.Lines(b) {

@@ -16,7 +16,7 @@ type IdleTimeout struct {
 	open  WaitingCall             // the ring of those that wait begins and ends here
 	calls map[string]*WaitingCall // by raw progress token
 	held  int                     // how many hold the clock
-	since time.Time               // when the first of them began to
+	since time.Time               // when the first of them did
 	ended bool                    // a call has ended by its time since the last look
 	over  bool
 
@@ -215,7 +215,7 @@ func (p *IdleTimeout) Stop() {
 // Slow delivers when it is time to look at the child, or a call has waited in vain.
 func (p *IdleTimeout) Slow() <-chan struct{} { return p.slow }
 
-// LookNow has slowC deliver.
+// LookNow has Slow deliver.
 func (p *IdleTimeout) LookNow() {
 	select {
 	case p.slow <- struct{}{}:

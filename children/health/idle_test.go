@@ -14,11 +14,11 @@ func TestIdleTimeout(t *testing.T) {
 		}
 		p := NewIdleTimeout(time.Minute)
 		defer p.Stop()
-		began := time.Now()
+		started := time.Now()
 		ends := make(chan end, 10)
 		wait := func(name string, limit time.Duration) *WaitingCall {
 			s := new(WaitingCall)
-			p.Start(s, limit, name, ExpireFunc(func() { ends <- end{name, time.Since(began)} }))
+			p.Start(s, limit, name, ExpireFunc(func() { ends <- end{name, time.Since(started)} }))
 			return s
 		}
 		wait("long", 10*time.Second)

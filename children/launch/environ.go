@@ -9,7 +9,7 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// passedOn are the names of the hub's environment that every child gets (C7).
+// passedOn are the names of the hub's environment that every child gets.
 var passedOn = []string{
 	"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS",
 	"DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DOCKER_HOST",
@@ -109,7 +109,7 @@ func inherited(environ []string, more []string, goos string) *environment {
 	return e
 }
 
-// setRoots sets MCP_ROOTS_* (C4). Where the texts are too long for the
+// setRoots sets MCP_ROOTS_*. Where the texts are too long for the
 // environment it returns what a file, named by MCP_ROOTS_FILE, must hold.
 func (e *environment) setRoots(roots []rootsmgr.Root) (file []byte) {
 	type root struct {

@@ -94,7 +94,7 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 }
 
 // childEnv builds the environment: what is passed on, the child's own, the
-// roots (C4, C7). A variable that names a root where none is known stays unset.
+// roots. A variable that names a root where none is known stays unset.
 func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []byte, error) {
 	env := inherited(h.environ, prog.Inherit, h.goos)
 	sep := ":"

@@ -72,7 +72,7 @@ func RealPath(path string) string {
 
 // For returns the machine as this program is planned on: with
 // the directory in which launchers start that are not trusted with the working
-// directory, and the shell that leads them there (C4), where it needs them.
+// directory, and the shell that leads them there, where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
 func (h Machine) For(prog Program, log zerolog.Logger) Machine {
 	if t, err := tame(prog, prog.Args, "x", "x"); err != nil || !t.neutral {

@@ -15,7 +15,7 @@ const (
 )
 
 // filesystemNames are the base names of commands and scripts whose positional
-// arguments are directories (C3).
+// arguments are directories.
 var filesystemNames = []string{"filesystem-server", "mcp-server-filesystem"}
 
 // baseName returns the last part of a command or script, whichever separator
@@ -120,7 +120,7 @@ func rewritesArgs(prog Program) bool {
 // rewriteArgs returns the arguments with the directories replaced by paths:
 // in place of the first directory, at the end where there was none. Flags and
 // their values, and everything up to the program's name, stay. Without paths
-// the configured arguments stand (C3).
+// the configured arguments stand.
 func rewriteArgs(prog Program, paths []string) []string {
 	if !rewritesArgs(prog) || len(paths) == 0 {
 		return slices.Clone(prog.Args)

@@ -10,7 +10,7 @@ import (
 )
 
 // This file keeps launchers away from a working directory that may be a hostile
-// clone (C4). The rule: whatever an argument names that is relative, and whatever
+// clone. The rule: whatever an argument names that is relative, and whatever
 // a launcher reads of the directory that it works in, is somebody else's program.
 
 // A reach is what a command line takes out of its working directory.
@@ -239,7 +239,7 @@ func variableReaches(name, value string) bool {
 }
 
 // taming is what keeps a launcher from taking its program, or the settings
-// that name it, out of a working directory that may be a hostile clone (C4).
+// that name it, out of a working directory that may be a hostile clone.
 type taming struct {
 	args    []string
 	neutral bool // start it in a directory of ours instead

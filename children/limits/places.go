@@ -38,7 +38,7 @@ type Use struct {
 // Most is how many places there are.
 func (p *Places) Most() int { return p.most }
 
-// Places bound how many children run (C5): a child holds its place from its
+// Places bound how many children run: a child holds its place from its
 // start until its process has ended.
 type Places struct {
 	most int

@@ -233,9 +233,9 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 		s.Get = get
 		l, _, stop := open(t, remote.Server{URL: s.URL})
 		defer func() { _ = stop() }()
-		began := time.Now()
+		started := time.Now()
 		greet(t, l)
-		return time.Since(began)
+		return time.Since(started)
 	}
 	held := greeted(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	if held > 20*time.Second {

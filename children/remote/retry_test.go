@@ -13,9 +13,9 @@ func TestPauseThatAServerAsksFor(t *testing.T) {
 		0: time.Second, 3 * time.Second: 3 * time.Second, 1: leastPause, 1 << 32 * time.Millisecond: mostPause,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			if !retryAfter(t.Context(), told, time.Second) || time.Since(began) != want {
-				t.Errorf("told %s: waited %s, want %s", told, time.Since(began), want)
+			started := time.Now()
+			if !retryAfter(t.Context(), told, time.Second) || time.Since(started) != want {
+				t.Errorf("told %s: waited %s, want %s", told, time.Since(started), want)
 			}
 		})
 	}

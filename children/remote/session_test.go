@@ -22,12 +22,12 @@ import (
 // has forgotten the session; one of them begins another, all are answered in it.
 func TestRemoteSessionIsStartedAgainOnce(t *testing.T) {
 	s := childtest.NewServer(t)
-	var began atomic.Int32
+	var started atomic.Int32
 	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
 		if h := r.Header.Get("Mcp-Session-Id"); h != "" {
 			t.Errorf("initialize in the session %s", h)
 		}
-		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
+		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started.Add(1)))
 		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 	}
 	const calls = 20
@@ -57,20 +57,20 @@ func TestRemoteSessionIsStartedAgainOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := began.Load(); n != 2 {
-		t.Errorf("%d sessions were begun", n)
+	if n := started.Load(); n != 2 {
+		t.Errorf("%d sessions were started", n)
 	}
 }
 
 // asking is a Handler that answers when it is told to, or its time is over.
 type asking struct {
-	begun  chan struct{}
-	ended  chan error
-	answer chan struct{}
+	started chan struct{}
+	ended   chan error
+	answer  chan struct{}
 }
 
 func (h *asking) ServeRequest(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
-	h.begun <- struct{}{}
+	h.started <- struct{}{}
 	select {
 	case <-h.answer:
 		h.ended <- nil
@@ -88,7 +88,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 	for _, how := range []string{"taken back", "given up", "answered"} {
 		t.Run(how, func(t *testing.T) {
 			s := childtest.NewServer(t)
-			h := &asking{begun: make(chan struct{}, 1), ended: make(chan error, 1), answer: make(chan struct{})}
+			h := &asking{started: make(chan struct{}, 1), ended: make(chan error, 1), answer: make(chan struct{})}
 			over := make(chan struct{})
 			s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
 				send := childtest.Events(w)
@@ -120,7 +120,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 				_, err := l.Call(ctx, "tools/call")
 				called <- err
 			}()
-			<-h.begun
+			<-h.started
 			close(over)
 			switch how {
 			case "taken back":
@@ -151,12 +151,12 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 }
 
 // TestRemoteSessionForgottenWhileNothingIsCalled: the child's own stream finds
-// out, and a new session is begun before anybody calls.
+// out, and a new session is started before anybody calls.
 func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
 	s := childtest.NewServer(t)
-	var began atomic.Int32
+	var started atomic.Int32
 	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
+		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started.Add(1)))
 		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 	}
 	listened := make(chan struct{})
@@ -207,10 +207,10 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 	} {
 		t.Run(c.body, func(t *testing.T) {
 			s := childtest.NewServer(t)
-			began := 0
+			started := 0
 			s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-				began++
-				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began))
+				started++
+				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started))
 				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 			}
 			s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
@@ -224,8 +224,8 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 			l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
 			greet(t, l)
 			_, err := l.Call(t.Context(), "tools/call")
-			if again := err == nil && began == 2; again != c.again || err != nil && began != 1 {
-				t.Errorf("%d sessions were begun: %v", began, err)
+			if again := err == nil && started == 2; again != c.again || err != nil && started != 1 {
+				t.Errorf("%d sessions were started: %v", started, err)
 			}
 		})
 	}
@@ -242,9 +242,9 @@ func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
 	}{{"never had one", false, 1}, {"had one", true, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			s := childtest.NewServer(t)
-			var began, asked atomic.Int32
+			var started, asked atomic.Int32
 			s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", began.Add(1)))
+				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started.Add(1)))
 				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
 			}
 			s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, `{}`) }
@@ -270,8 +270,8 @@ func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
-			if n := began.Load(); n != c.want {
-				t.Errorf("%d sessions were begun", n)
+			if n := started.Load(); n != c.want {
+				t.Errorf("%d sessions were started", n)
 			}
 		})
 	}

@@ -188,7 +188,7 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 	}
 	hello := l.hello
 	l.mu.Unlock()
-	l.log.Info().Msg("the server has forgotten the session; a new one is begun")
+	l.log.Info().Msg("the server has forgotten the session; a new one is started")
 	res, err := l.initialize(ctx, [][]byte{hello})
 	if err == nil {
 		if e := res.Err(); e != nil {

@@ -7,6 +7,12 @@
 // a tool is known that lists the directories of a child, [ProbeUntil] asks it again
 // and again until it names exactly the paths served.
 //
-// The package has no state. It keeps no roots and replaces no child; [ApplyWait] is
-// how long its caller waits for one.
+// [Roots] follows one run. It tells the child of a change, waits for at most
+// [ApplyWait] until the child has applied it, and answers each event with a [Step]:
+// what the instance is to make known, and whether the run must be replaced. A child is
+// told of one change at a time.
+//
+// Roots belongs to the goroutine of the instance; what the goroutines that answer
+// roots/list touch is in [Answers], which is atomic. The package replaces no child,
+// and does not choose which roots are served.
 package served

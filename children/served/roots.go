@@ -18,7 +18,7 @@ const (
 	// metaRoots is the member of _meta that says why a list of roots is empty.
 	metaRoots = "mcphub/roots"
 
-	// ApplyWait bounds how long a child may take to apply new roots (C2).
+	// ApplyWait bounds how long a child may take to apply new roots.
 	ApplyWait = 3 * time.Second
 	probeMin  = 2 * time.Millisecond
 	probeMax  = 100 * time.Millisecond
@@ -74,7 +74,7 @@ type Change struct {
 	Modern      bool // it asks for roots with each call that needs them
 }
 
-// Action is what follows from a rootsChange.
+// Action is what follows from a Change.
 type Action uint8
 
 const (
@@ -83,7 +83,7 @@ const (
 	Keep                  // nothing to do
 )
 
-// Decide is C2, C3 and C4 for one change of roots.
+// Decide tells what a running child does about one change of roots.
 func (c Change) Decide() Action {
 	switch {
 	case c.Early && !c.SameLaunch:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/hub"
+	"mcphub/hub/approval"
 	"mcphub/internal/admin"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
@@ -54,7 +54,7 @@ type console interface {
 // waitingCall is one question, and the hub that asks it.
 type waitingCall struct {
 	hub admin.Hub
-	hub.PendingApproval
+	approval.Pending
 }
 
 // approve goes through all that waits, one after the other.
@@ -86,7 +86,7 @@ func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []wa
 			continue
 		}
 		for _, p := range pending {
-			list = append(list, waitingCall{hub: h, PendingApproval: p})
+			list = append(list, waitingCall{hub: h, Pending: p})
 		}
 	}
 	return list, failed
@@ -117,7 +117,7 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 		typed, choice := readDecision(line, len(code), w.Choices)
 		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
 		switch {
-		case err != nil && (err.Error() == hub.ErrWrongCode.Error() || err.Error() == hub.ErrNoChoice.Error()):
+		case err != nil && (err.Error() == approval.ErrWrongCode.Error() || err.Error() == approval.ErrNoChoice.Error()):
 			fmt.Fprintln(t, printable.Escape(err.Error(), 300))
 			continue
 		case err != nil:

@@ -17,6 +17,7 @@ func newSource() *setup.Source { return &setup.Source{Version: buildVersion()} }
 func configFlags(cmd *cobra.Command, src *setup.Source) {
 	cmd.Flags().StringVarP(&src.Config, "config", "c", "", "hub.json to read (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
 	cmd.Flags().StringVar(&src.Roots, "roots", "", "directories in scope for a client that gives none, separated by commas; patterns such as ~/work/* too")
+	cmd.Flags().StringArrayVar(&src.Set, "set", nil, "KEY=VALUE: a key of hub.json that counts for more than the file and the environment, such as roots.timeout=5s; repeatable")
 	src.RootsGiven = func() bool { return cmd.Flags().Changed("roots") }
 }
 

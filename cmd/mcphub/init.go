@@ -62,7 +62,10 @@ func (w *clientWork) init(given []string) error {
 	}
 	var all []planned
 	for _, f := range chosen {
-		p := w.plan(f.Client, h, given)
+		p, err := w.plan(f.Client, h, given)
+		if err != nil {
+			return err
+		}
 		if off {
 			w.switchOff(&p, m)
 		}

@@ -105,28 +105,26 @@ type planned struct {
 	report clientReport
 }
 
-// plan prepares one client.
-func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) planned {
+// plan prepares one client. An error says that nobody answered what was asked;
+// what fails otherwise stands in the report.
+func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
 	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
-	fail := func(err error) planned {
-		p.plan, p.report.State, p.report.Error = nil, "failed", err.Error()
-		return p
-	}
 	if found, err := clients.Read(c, w.env); err == nil && found.Registered != "" {
 		// Whoever registered it chose its roots.
 		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
 		if found.Registered != clients.HubName || len(given) == 0 {
 			p.plan = &clients.Plan{Client: c}
-			return p
+			return p, nil
 		}
 	}
 	roots, why, err := w.rootsFor(c, given)
 	if err != nil {
-		return fail(err)
+		return p, err
 	}
 	plan, already, err := clients.PlanInstall(c, w.env, withRoots(h, roots))
 	if err != nil {
-		return fail(err)
+		p.report.State, p.report.Error = "failed", err.Error()
+		return p, nil
 	}
 	p.plan, p.report.Roots, p.report.Note = plan, roots, why
 	p.report.State = "installed"
@@ -136,7 +134,7 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) plan
 	if len(plan.Files) > 0 {
 		p.report.File = plan.Files[0].Place.File
 	}
-	return p
+	return p, nil
 }
 
 // preview shows what a plan changes.
@@ -162,7 +160,10 @@ func (w *clientWork) install(chosen []*clients.Client, given []string) error {
 	}
 	var all []planned
 	for _, c := range chosen {
-		p := w.plan(c, h, given)
+		p, err := w.plan(c, h, given)
+		if err != nil {
+			return err
+		}
 		w.preview(&p)
 		all = append(all, p)
 	}

@@ -187,9 +187,9 @@ func TestReloadNotServed(t *testing.T) {
 // A reload that is under way does not keep the hub from ending.
 func TestRunEndsDuringAReload(t *testing.T) {
 	dir := folder(t)
-	begun := make(chan struct{})
+	started := make(chan struct{})
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(ctx context.Context, _ bool) error {
-		close(begun)
+		close(started)
 		<-ctx.Done()
 		return ctx.Err()
 	}})
@@ -197,7 +197,7 @@ func TestRunEndsDuringAReload(t *testing.T) {
 	h := await(t, 1, dir)[0]
 	failed := make(chan error, 1)
 	go func() { failed <- h.Reload(context.Background(), false) }()
-	<-begun
+	<-started
 	start := time.Now()
 	if err := stop(); err != nil {
 		t.Error(err)

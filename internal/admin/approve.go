@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"mcphub/hub"
+	"mcphub/hub/approval"
 )
 
 // This file lets a person answer what the hub asks on a terminal. What it hands
@@ -17,11 +17,11 @@ import (
 // somebody at a terminal: [Server.person] keeps out who cannot be that, as far
 // as the kernel can tell.
 
-// Approvals is what a hub has for a terminal; *[hub.Hub] is one.
+// Approvals is what a hub has for a terminal; *[approval.Terminal] is one.
 type Approvals interface {
-	PendingApprovals() []hub.PendingApproval
-	ApprovalCode(id string) (string, error)
-	AnswerApproval(id, code, choice string) error
+	Pending() []approval.Pending
+	Code(id string) (string, error)
+	Answer(id, code, choice string) error
 }
 
 type connKey struct{}
@@ -38,7 +38,7 @@ type issuedCode struct {
 }
 
 type pendingApprovals struct {
-	Approvals []hub.PendingApproval `json:"approvals"`
+	Approvals []approval.Pending `json:"approvals"`
 }
 
 // person lets only those in who may be a person at a terminal.
@@ -67,11 +67,11 @@ func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
 }
 
 func (s *Server) listApprovals(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, pendingApprovals{s.cfg.Approvals.PendingApprovals()})
+	answer(w, http.StatusOK, pendingApprovals{s.cfg.Approvals.Pending()})
 }
 
 func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
-	code, err := s.cfg.Approvals.ApprovalCode(r.URL.Query().Get("id"))
+	code, err := s.cfg.Approvals.Code(r.URL.Query().Get("id"))
 	if err != nil {
 		answer(w, refusedStatus(err), outcome{Error: err.Error()})
 		return
@@ -87,7 +87,7 @@ func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
 		return
 	}
-	if err := s.cfg.Approvals.AnswerApproval(a.ID, a.Code, a.Decision); err != nil {
+	if err := s.cfg.Approvals.Answer(a.ID, a.Code, a.Decision); err != nil {
 		answer(w, refusedStatus(err), outcome{Error: err.Error()})
 		return
 	}
@@ -96,16 +96,16 @@ func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
 
 func refusedStatus(err error) int {
 	switch {
-	case errors.Is(err, hub.ErrNoQuestion):
+	case errors.Is(err, approval.ErrNoQuestion):
 		return http.StatusNotFound
-	case errors.Is(err, hub.ErrTooManyAsks):
+	case errors.Is(err, approval.ErrTooManyAsks):
 		return http.StatusTooManyRequests
 	}
 	return http.StatusUnprocessableEntity
 }
 
 // PendingApprovals lists what waits for a terminal.
-func (h Hub) PendingApprovals(ctx context.Context) ([]hub.PendingApproval, error) {
+func (h Hub) PendingApprovals(ctx context.Context) ([]approval.Pending, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	var p pendingApprovals

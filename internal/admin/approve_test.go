@@ -14,7 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/hub"
+	"mcphub/hub/approval"
 )
 
 // counter is the Approvals of a test.
@@ -23,17 +23,17 @@ type counter struct {
 	err   error
 }
 
-func (c *counter) PendingApprovals() []hub.PendingApproval {
+func (c *counter) Pending() []approval.Pending {
 	c.asked = append(c.asked, "list")
-	return []hub.PendingApproval{{ID: "the id", Text: "the text", Until: time.Now().Add(time.Minute)}}
+	return []approval.Pending{{ID: "the id", Text: "the text", Until: time.Now().Add(time.Minute)}}
 }
 
-func (c *counter) ApprovalCode(id string) (string, error) {
+func (c *counter) Code(id string) (string, error) {
 	c.asked = append(c.asked, "code "+id)
 	return "THECODE", c.err
 }
 
-func (c *counter) AnswerApproval(id, code, choice string) error {
+func (c *counter) Answer(id, code, choice string) error {
 	c.asked = append(c.asked, choice+" "+id+" "+code)
 	return c.err
 }
@@ -69,7 +69,7 @@ func TestApprovals(t *testing.T) {
 	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i c; deny i " {
 		t.Errorf("asked %q", got)
 	}
-	for _, want := range []error{hub.ErrNoQuestion, hub.ErrWrongCode, hub.ErrNoChoice, hub.ErrTooMany, hub.ErrTooManyAsks} {
+	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyAsks} {
 		c.err = want
 		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v came as %v", want, err)

@@ -84,7 +84,7 @@ func put(f *os.File, b []byte) error {
 
 // add writes one line about a log.
 func (c *chain) add(kind, log string, at uint64, head string) error {
-	b := line(nil).begin(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
+	b := line(nil).start(c.at.number+1, &c.at.head, c.stamp.at(time.Now()), kind)
 	return c.write(b.text("log", log).number("at", at).text("head", head), 0)
 }
 
@@ -219,7 +219,7 @@ func (e *ending) complete() {
 // was missing, which is no part of what its hash covers.
 func (e *ending) closing(at []byte) line {
 	sum := sha256.Sum256(e.torn)
-	b := line("\n").begin(e.number+1, &e.head, at, KindTorn)
+	b := line("\n").start(e.number+1, &e.head, at, KindTorn)
 	return b.number("bytes", uint64(len(e.torn))).text("sha256", hex.EncodeToString(sum[:]))
 }
 

@@ -166,7 +166,7 @@ func TestASpoiltLogStopsNobody(t *testing.T) {
 	}
 }
 
-// What could not be begun leaves nothing behind, however often it is tried.
+// What could not be started leaves nothing behind, however often it is tried.
 func TestALogThatCannotBeBegun(t *testing.T) {
 	for _, room := range []int{0, 40} {
 		dir := t.TempDir()

@@ -327,15 +327,15 @@ func TestAFollowerMissesNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	events, begun, done := make(chan Event, 1000), make(chan struct{}), make(chan error, 1)
+	events, started, done := make(chan Event, 1000), make(chan struct{}), make(chan error, 1)
 	paused := make(chan struct{})
 	go func() {
-		done <- Follow(ctx, dir, func() { close(begun) }, func(e Event) {
+		done <- Follow(ctx, dir, func() { close(started) }, func(e Event) {
 			events <- e
 			<-paused
 		})
 	}()
-	<-begun
+	<-started
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
 	for range 100 { // it is rotated again and again while whoever follows is held up

@@ -17,15 +17,15 @@ import (
 const followEvery = 200 * time.Millisecond
 
 // Follow hands out what is written to a folder's logs from now on, those of
-// hubs that begin later as well, until ctx ends. begun is called once, when
+// hubs that begin later as well, until ctx ends. started is called once, when
 // nothing that is written from then on is missed.
-func Follow(ctx context.Context, dir string, begun func(), each func(Event)) error {
+func Follow(ctx context.Context, dir string, started func(), each func(Event)) error {
 	f := follower{dir: dir, each: each, logs: map[string]*followed{}}
 	defer f.close()
 	if err := f.look(true); err != nil {
 		return err
 	}
-	begun()
+	started()
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {

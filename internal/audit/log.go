@@ -119,7 +119,7 @@ func (l *Log) Definition(r *Record) error {
 		return err
 	}
 	defer l.mu.Unlock()
-	from := l.begin(KindDefinition, time.Now())
+	from := l.startLine(KindDefinition, time.Now())
 	l.seal(from, r.body(l.tab.pending, nil))
 	l.hurry()
 	return nil
@@ -149,7 +149,7 @@ func (l *Log) PutCalls(session string, calls []Call, now time.Time) (uint64, err
 		return 0, err
 	}
 	defer l.mu.Unlock()
-	from := l.begin(KindDecision, now)
+	from := l.startLine(KindDecision, now)
 	l.seal(from, together(l.tab.pending, session, calls))
 	return l.tab.made.number, nil
 }
@@ -159,7 +159,7 @@ func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, err
 		return 0, err
 	}
 	defer l.mu.Unlock()
-	from := l.begin(kind, now)
+	from := l.startLine(kind, now)
 	l.seal(from, r.body(l.tab.pending, form))
 	return l.tab.made.number, nil
 }
@@ -190,17 +190,17 @@ func (l *Log) room() error {
 	case l.tab.lost > 0:
 		lost := l.tab.lost
 		l.tab.lost = 0
-		from := l.begin(KindLost, time.Now())
+		from := l.startLine(KindLost, time.Now())
 		l.seal(from, line(l.tab.pending).number("lines", lost))
 	}
 	return nil
 }
 
-// begin begins a line, in pending. The caller holds mu, and seals it.
-func (l *Log) begin(kind string, now time.Time) (from int) {
+// startLine starts a line, in pending. The caller holds mu, and seals it.
+func (l *Log) startLine(kind string, now time.Time) (from int) {
 	from = len(l.tab.pending)
 	l.tab.made.number++
-	l.tab.pending = line(l.tab.pending).begin(l.tab.made.number, &l.tab.made.head, l.tab.stamp.at(now), kind)
+	l.tab.pending = line(l.tab.pending).start(l.tab.made.number, &l.tab.made.head, l.tab.stamp.at(now), kind)
 	return from
 }
 
@@ -245,7 +245,7 @@ func (l *Log) tell() {
 	if len(l.tab.outcomes) == 0 {
 		return
 	}
-	from := l.begin(KindOutcome, time.Now())
+	from := l.startLine(KindOutcome, time.Now())
 	l.seal(from, outcomes(l.tab.pending, l.tab.outcomes))
 	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
 }
@@ -286,7 +286,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 		return err
 	}
 	l.tell()
-	from := l.begin(kind, time.Now())
+	from := l.startLine(kind, time.Now())
 	l.seal(from, body(l.tab.pending))
 	l.mu.Unlock()
 	return l.Commit(context.Background())

@@ -235,7 +235,7 @@ func TestAFolderThatBecomesALink(t *testing.T) {
 }
 
 // A full disk, as the kernel tells it: while a log is written, when one is
-// begun, and when one is closed.
+// started, and when one is closed.
 func TestADiskThatIsFullForTheKernel(t *testing.T) {
 	if !limited(t) {
 		return

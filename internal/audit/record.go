@@ -124,9 +124,9 @@ type Outcome struct {
 // every call.
 type line []byte
 
-// begin writes what every line begins with: its number, the hash of the line
+// start writes what every line begins with: its number, the hash of the line
 // before, its time.
-func (b line) begin(number uint64, prev *[64]byte, at []byte, kind string) line {
+func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line {
 	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)
 	b = append(append(b, prev[:]...), `","time":"`...)

@@ -168,8 +168,8 @@ type pairs []struct{ key, name string }
 // nameKeys are keys under which a name stands whose value is the member "value".
 var nameKeys = map[string]bool{"name": true, "key": true, "variable": true, "header": true}
 
-// begun: an object begins at a depth.
-func (p *pairs) begun(depth int) {
+// started: an object begins at a depth.
+func (p *pairs) started(depth int) {
 	if depth < len(*p) {
 		(*p)[depth].key, (*p)[depth].name = "", ""
 	}
@@ -229,7 +229,7 @@ func redactJSON(raw []byte) []byte {
 			}
 		} else if err == nil {
 			if t.Kind() == '{' {
-				named.begun(in.StackDepth())
+				named.started(in.StackDepth())
 			}
 			err = enc.WriteToken(t)
 		}

@@ -18,7 +18,7 @@ func (l *Log) unrotated(more int) bool {
 }
 
 // same reports whether fi is the file that lines are written to: the one that
-// was seen last, no shorter than then, or one that was begun when that was
+// was seen last, no shorter than then, or one that was started when that was
 // rotated out. The caller holds mu, and the turn.
 func (l *Log) same(fi os.FileInfo) bool {
 	was := l.tab.seen

@@ -115,7 +115,7 @@ type logState struct {
 }
 
 // verifySettled checks a log. Where something is wrong it looks again, as long
-// as the log has begun, ended or been rotated meanwhile: then what was read does
+// as the log has started, ended or been rotated meanwhile: then what was read does
 // not belong together.
 func verifySettled(dir, id string, st logState, r *Report) error {
 	for range 20 {

@@ -43,7 +43,7 @@ func (c *checker) report(sev Severity, keyPath []string, off int, text, hint str
 	case len(c.problems) < maxProblems:
 		c.problems = append(c.problems, *p)
 	case len(c.problems) == maxProblems:
-		c.problems = append(c.problems, Problem{File: c.src.name, Line: p.Line, Col: p.Col, Severity: SeverityWarning,
+		c.problems = append(c.problems, Problem{File: p.File, Line: p.Line, Col: p.Col, Severity: SeverityWarning,
 			Text: fmt.Sprintf("more than %d problems; the rest is not shown", maxProblems)})
 	}
 }

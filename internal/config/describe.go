@@ -1,7 +1,6 @@
 package config
 
 import (
-	_ "embed"
 	"fmt"
 )
 
@@ -71,11 +70,3 @@ func (s *spec) describe() string {
 	}
 	return oneOf(s.values())
 }
-
-//go:embed hub.schema.json
-var schema []byte
-
-// Schema returns the JSON Schema (draft-07) of hub.json, for editors. It knows
-// our own spelling only; a copied entry in another client's spelling loads all
-// the same.
-func Schema() []byte { return append([]byte(nil), schema...) }

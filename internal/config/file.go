@@ -281,8 +281,10 @@ func (f *File) At(path ...string) Problem {
 	}
 	p.Key = formatKey(steps)
 	if f.src != nil {
-		p.File = f.src.name
-		p.Line, p.Col = f.src.at(f.tree.nearest(path))
+		at := f.tree.nearest(path)
+		in, _ := f.src.part(at)
+		p.File = in.name
+		p.Line, p.Col = f.src.at(at)
 	}
 	return p
 }

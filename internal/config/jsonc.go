@@ -64,11 +64,19 @@ func (n *node) what() string {
 	return "null"
 }
 
-// source is the text of a file and the means to say where in it something lies.
+// source is the text of a file, and of the settings put over it, and the means to
+// say where in it something lies.
 type source struct {
 	name  string
 	data  []byte // without byte order mark
 	lines []int  // offset of each line's first byte
+	above []part
+}
+
+// part is the text of one setting. Its offsets go on behind those of the file.
+type part struct {
+	off  int
+	text *source
 }
 
 func newSource(name string, data []byte) *source {
@@ -81,15 +89,27 @@ func newSource(name string, data []byte) *source {
 	return s
 }
 
+// part finds whose text an offset lies in, and where in that.
+func (s *source) part(off int) (in *source, at int) {
+	for i := len(s.above) - 1; i >= 0; i-- {
+		if p := s.above[i]; off >= p.off {
+			return p.text, off - p.off
+		}
+	}
+	return s, off
+}
+
 // at returns line and column of an offset, both from 1; columns are characters.
 func (s *source) at(off int) (line, col int) {
+	s, off = s.part(off)
 	off = max(0, min(off, len(s.data)))
 	line = sort.SearchInts(s.lines, off+1)
 	return line, 1 + utf8.RuneCount(s.data[s.lines[line-1]:off])
 }
 
 func (s *source) problem(off int, text, hint string) *Problem {
-	p := &Problem{File: s.name, Text: text, Hint: hint}
+	in, _ := s.part(off)
+	p := &Problem{File: in.name, Text: text, Hint: hint}
 	p.Line, p.Col = s.at(off)
 	return p
 }
@@ -110,6 +130,44 @@ func (s *source) parse() (*node, *Problem) {
 		return nil, s.syntax(err)
 	}
 	return fromTree(v), nil
+}
+
+// add reads a setting. The text of a string needs no quotes. The node is the
+// object that a file would have to be to say the same.
+func (s *source) add(set Setting) (*node, *Problem) {
+	text := newSource(set.From, []byte(set.text))
+	base := len(s.data) + 1
+	if n := len(s.above); n > 0 {
+		base = s.above[n-1].off + len(s.above[n-1].text.data) + 1
+	}
+	s.above = append(s.above, part{base, text})
+	at := specAt(set.path)
+	value, bad := text.parse()
+	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
+	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.encoding() == nil {
+		value, bad = &node{kind: '"', text: string(text.data)}, nil
+	}
+	if bad != nil {
+		bad.Key = formatKey(set.path)
+		return nil, bad
+	}
+	value.shift(base)
+	for i := len(set.path) - 1; i >= 0; i-- {
+		value = &node{kind: '{', off: base, members: []member{{set.path[i], base, value}}}
+	}
+	return value, nil
+}
+
+// shift moves the places of a value.
+func (n *node) shift(by int) {
+	n.off += by
+	for i := range n.members {
+		n.members[i].off += by
+		n.members[i].value.shift(by)
+	}
+	for _, e := range n.elems {
+		e.shift(by)
+	}
 }
 
 func (s *source) encoding() *Problem {

@@ -25,7 +25,8 @@ const maxFile = 4 << 20
 const delimiter = "\x00"
 
 // Load reads and checks the file at path. env looks up variables, as
-// os.LookupEnv does; nil knows none.
+// os.LookupEnv does; nil knows none. above are settings that count for more than
+// the file, the later ones for more than the earlier: see Environment and Flags.
 //
 // Three outcomes:
 //   - error nil, no Problem of SeverityError: all of it is usable.
@@ -34,7 +35,7 @@ const delimiter = "\x00"
 //   - error not nil: the File is nil. The error is a *LoadError; it wraps what
 //     reading gave (errors.Is fs.ErrNotExist), or lists the errors. The
 //     Problems, in the order of the file, hold them too, beside the warnings.
-func Load(path string, env func(string) (string, bool)) (*File, []Problem, error) {
+func Load(path string, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	trail, err := Follow(path) // before it is read: what changes later is a Watcher's to see
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
@@ -43,7 +44,7 @@ func Load(path string, env func(string) (string, bool)) (*File, []Problem, error
 	if err != nil {
 		return nil, nil, &LoadError{Path: path, Err: err}
 	}
-	f, problems, err := Parse(path, data, env)
+	f, problems, err := Parse(path, data, env, above...)
 	if f != nil {
 		// The hub protects this path, and the working directory may change.
 		if abs, err := filepath.Abs(path); err == nil {
@@ -72,14 +73,14 @@ func read(path string) ([]byte, error) {
 
 // Parse is Load for text that was read already; name stands in the problems
 // and becomes File.Path as it is.
-func Parse(name string, data []byte, env func(string) (string, bool)) (*File, []Problem, error) {
+func Parse(name string, data []byte, env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	if len(data) > maxFile {
 		return nil, nil, &LoadError{Path: name, Err: fmt.Errorf("is larger than %s", formatSize(maxFile))}
 	}
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
-	p := &parser{checker: checker{src: newSource(name, data), env: env, failed: map[string]*Problem{}}}
+	p := &parser{above: above, checker: checker{src: newSource(name, data), env: env, failed: map[string]*Problem{}, boxes: map[*node]bool{}}}
 	f, err := p.file()
 	slices.SortStableFunc(p.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -104,19 +105,36 @@ func errorsOf(all []Problem) []Problem {
 
 // Default is the configuration without any file: the embedded child alone.
 func Default() *File {
-	f, _, err := Parse("", []byte(`{"mcpServers": {"files": {"builtin": "files"}}}`), nil)
+	f, _, err := WithoutFile(nil)
 	if err != nil {
 		panic(err) // the text is a constant; a test reads it
 	}
-	f.Sum, f.src, f.tree = "", nil, nil
 	return f
+}
+
+// WithoutFile is Load where there is no file: what the settings say, over the
+// defaults. The embedded child is there unless they give all servers.
+func WithoutFile(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+	text := `{"mcpServers": {"files": {"builtin": "files"}}}`
+	if slices.ContainsFunc(above, func(s Setting) bool { return len(s.path) == 1 && s.path[0] == "mcpServers" }) {
+		text = `{}`
+	}
+	f, problems, err := Parse("", []byte(text), env, above...)
+	if f != nil {
+		f.Sum = ""
+		if len(above) == 0 {
+			f.src, f.tree = nil, nil
+		}
+	}
+	return f, problems, err
 }
 
 // parser is the koanf.Parser of JSON with comments. Its map holds sound values
 // only, in our spelling, each already of the type that File wants.
 type parser struct {
 	checker
-	tree *node
+	above []Setting
+	tree  *node
 }
 
 var errUnusable = errors.New("unusable")
@@ -134,6 +152,7 @@ func (p *parser) Unmarshal([]byte) (map[string]any, error) {
 	}
 	p.tree = p.gather(raw)
 	p.duplicates(nil, raw)
+	p.tree = p.overlay(p.tree)
 	out := map[string]any{}
 	for _, m := range p.tree.members {
 		switch k := table.find(m.name); {

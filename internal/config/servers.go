@@ -34,7 +34,6 @@ func looksLikeContainer(n *node) bool {
 func (c *checker) gather(raw *node) *node {
 	entries := &node{kind: '{', off: raw.off}
 	out := &node{kind: '{', off: raw.off}
-	c.boxes = map[*node]bool{}
 	inside := map[string]bool{} // keys taken for containers
 	found := false
 	for _, name := range containers {

@@ -55,7 +55,7 @@ type asked struct {
 }
 
 // newBounds checks every entry on its own: a bad one is reported in skipped and
-// spoils nothing (R12, R13).
+// spoils nothing.
 func newBounds(origin string, entries []asked) *bounds {
 	b := &bounds{origin: origin}
 	type accepted struct {
@@ -78,7 +78,7 @@ func newBounds(origin string, entries []asked) *bounds {
 		in = append(in, accepted{given, real, info, e})
 	}
 	// Whoever may write in one directory may put a link in the place of another
-	// that lies in it: that is not followed out (R13).
+	// that lies in it: that is not followed out.
 	leaves := func(a accepted) bool {
 		return slices.ContainsFunc(linkFolders(a.given), func(at string) bool {
 			return slices.ContainsFunc(in, func(o accepted) bool {

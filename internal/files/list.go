@@ -427,7 +427,7 @@ func fileInfo(c *call, args pathArgs) (*mcp.CallToolResult, error) {
 }
 
 // listAllowed answers in the words of the official server, so that what compares
-// the list with the roots it serves (C2) needs to know one form only.
+// the list with the roots it serves needs to know one form only.
 func listAllowed(c *call, _ struct{}) (*mcp.CallToolResult, error) {
 	out := map[string]any{"directories": c.bounds.paths(), "skipped": append([]skipped{}, c.bounds.skipped...)}
 	if c.lastErr != "" {

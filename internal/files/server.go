@@ -19,7 +19,7 @@ import (
 
 const (
 	serverName        = "mcphub-files"
-	rootsTimeout      = 10 * time.Second // of one roots/list query (R2)
+	rootsTimeout      = 10 * time.Second // of one roots/list query
 	grace             = time.Second      // for calls already read, after the end of input
 	maxConcurrent     = 32               // calls that run at a time; the others wait
 	maxAnswer         = jsonrpc.DefaultFrameLimit - 64 - jsonrpc.DefaultIDLimit

@@ -15,7 +15,7 @@ func isFileURI(s string) bool {
 }
 
 // uriMarks keeps characters that real clients leave unescaped in a path from
-// being read as the start of a query or a fragment (R12).
+// being read as the start of a query or a fragment.
 var uriMarks = strings.NewReplacer("#", "%23", "?", "%3F")
 
 // pathFromURI returns the absolute local path that a file: URI names (RFC 8089).

@@ -58,16 +58,13 @@ type Answer struct {
 	lent  bool   // Result and Error are in the memory of that read loop
 }
 
-// own makes the parts of a outlive the read loop's turn.
-func (a *Answer) own() {
+// Own copies what is in the memory of a read loop, so that a outlives the turn
+// of that loop.
+func (a *Answer) Own() {
 	if a.lent {
 		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
 	}
 }
-
-// Lent reports whether a is of a Response that is: it is to be copied, or sent, at
-// once.
-func (a *Answer) Lent() bool { return a.lent }
 
 // ResultAnswer answers with a raw JSON value.
 func ResultAnswer(raw []byte) Answer { return Answer{Result: raw} }

@@ -110,9 +110,9 @@ func TestBatchIsRefused(t *testing.T) {
 // One request of a batch is cancelled: the others are answered, without it. All of
 // them: nothing is sent.
 func TestRequestOfABatchIsCancelled(t *testing.T) {
-	begun := make(chan string, 3)
+	started := make(chan string, 3)
 	h := &handler{request: func(ctx context.Context, m *Message) Answer {
-		begun <- m.Method
+		started <- m.Method
 		if m.Method == "wait" {
 			<-ctx.Done()
 			if !errors.As(context.Cause(ctx), new(*CancelledError)) {
@@ -124,14 +124,14 @@ func TestRequestOfABatchIsCancelled(t *testing.T) {
 	p := linkOS(t, h, Options{Strict: true, Batches: always})
 	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
 	p.send(`[{"jsonrpc":"2.0","id":7,"method":"wait"},{"jsonrpc":"2.0","id":8,"method":"go"}]`)
-	<-begun
-	<-begun
+	<-started
+	<-started
 	p.send(cancel)
 	if got := p.together(); len(got) != 1 || got["8"] != `"go"` {
 		t.Errorf("%v", got)
 	}
 	p.send(`[{"jsonrpc":"2.0","id":7,"method":"wait"}]`)
-	<-begun
+	<-started
 	p.send(cancel)
 	p.nothing()
 }

@@ -68,14 +68,14 @@ func TestCallThatNeverLeft(t *testing.T) {
 func TestRelease(t *testing.T) {
 	var released atomic.Int32
 	release := func() { released.Add(1) }
-	begun := make(chan struct{})
+	started := make(chan struct{})
 	big := []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
 	p := linkOS(t, &handler{request: func(ctx context.Context, m *Message) Answer {
 		switch m.Method {
 		case "big":
 			return Answer{Result: big, Release: release}
 		case "cancelled":
-			close(begun)
+			close(started)
 			<-ctx.Done()
 			return Answer{Result: big, Release: release}
 		case "panic":
@@ -88,7 +88,7 @@ func TestRelease(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","id":1,"method":"big"}`)
 	p.want(`{"jsonrpc":"2.0","id":1,"result":` + string(big) + `}`)
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"cancelled"}`)
-	<-begun
+	<-started
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	p.send(`{"jsonrpc":"2.0","id":3,"method":"error"}`)
 	p.want(`{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"e"}}`)

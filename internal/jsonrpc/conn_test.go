@@ -380,14 +380,14 @@ func TestGrace(t *testing.T) {
 			}
 			return ResultAnswer([]byte(`"` + m.Method + `"`))
 		}}, Options{Grace: time.Second})
-		begun := time.Now()
+		started := time.Now()
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`, `{"jsonrpc":"2.0","id":2,"method":"quick"}`)
 		_ = p.in.Close()
 		p.want(`{"jsonrpc":"2.0","id":2,"result":"quick"}`)
 		if err := <-p.err; err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(begun); d != time.Second {
+		if d := time.Since(started); d != time.Second {
 			t.Fatalf("Run ended after %v", d)
 		}
 	})

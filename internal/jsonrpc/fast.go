@@ -100,7 +100,7 @@ func (r *Reply) Answer(a Answer) {
 		return
 	}
 	if pending == nil {
-		a.own()
+		a.Own()
 	}
 	go r.later(f, pending, a)
 }

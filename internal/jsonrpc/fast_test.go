@@ -62,12 +62,12 @@ func (r *hop) ServeNotification(*Message) {}
 
 // farEnd is the far end: it echoes params, or waits until it is cancelled.
 type farEnd struct {
-	began, cancelled chan string
+	started, cancelled chan string
 }
 
 func (f *farEnd) ServeRequest(ctx context.Context, m *Message) Answer {
 	if m.Method == "wait" {
-		f.began <- m.Method
+		f.started <- m.Method
 		<-ctx.Done()
 		f.cancelled <- context.Cause(ctx).Error()
 		return Answer{}
@@ -95,7 +95,7 @@ func pipeConns(t *testing.T, a Handler, ao Options, b Handler, bo Options) (*Con
 // chain is client - hop - far end.
 func hops(t *testing.T, r *hop) (client *Conn, far *farEnd, endUp, endDown func()) {
 	t.Helper()
-	far = &farEnd{began: make(chan string, 10), cancelled: make(chan string, 10)}
+	far = &farEnd{started: make(chan string, 10), cancelled: make(chan string, 10)}
 	var down *Conn
 	down, _, endDown = pipeConns(t, &farEnd{}, Options{}, far, Options{})
 	r.to = down
@@ -139,7 +139,7 @@ func TestShortWayCancels(t *testing.T) {
 			_, err := client.Call(ctx, "wait")
 			done <- err
 		}()
-		<-far.began
+		<-far.started
 		stop := errors.New("enough")
 		cancel(stop)
 		if err := <-done; !errors.Is(err, stop) {
@@ -166,7 +166,7 @@ func TestShortWayEnds(t *testing.T) {
 			}
 			done <- err
 		}()
-		<-far.began
+		<-far.started
 		if up {
 			endUp() // the client vanishes: the far end is told, and nothing is left
 			<-far.cancelled

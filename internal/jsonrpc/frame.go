@@ -34,7 +34,7 @@ var (
 	memberFault  = []byte(`,"error":`)
 )
 
-// method ends the frame whose head has been begun with a method and its params.
+// method ends the frame whose head has been started with a method and its params.
 func (f *frame) method(name string, params [][]byte) {
 	f.head = AppendString(append(f.head, `,"method":`...), name)
 	size := 0

@@ -480,3 +480,6 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// IsObject reports whether a raw value is an object.
+func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }

@@ -322,7 +322,7 @@ func TestFlushHonoursItsContext(t *testing.T) {
 }
 
 // A frame that fits into the pipe is written by its sender, and one that does
-// not is begun by it.
+// not is started by it.
 func TestWriterWritesInline(t *testing.T) {
 	r, out, err := os.Pipe()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package proctree reads which processes descend from one, and ends them.
 //
 // On Linux a [Table] is one look at /proc, immutable; a [Process] in it is
-// named by its id together with the time it began, so that a signal never goes
+// named by its id together with the time it started, so that a signal never goes
 // to somebody who was given the id later. [End] is the way to end a whole
 // family that does not want to: everybody is stopped before anybody is killed,
 // so that none can fork, or lose the parent by which it is recognised, while

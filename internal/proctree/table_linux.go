@@ -20,7 +20,7 @@ type Process struct {
 }
 
 // A Table is one look at all processes. It is not a moment's: those that
-// began or ended meanwhile may be in it or not.
+// started or ended meanwhile may be in it or not.
 type Table struct {
 	all      map[int]Process
 	children map[int][]int
@@ -139,7 +139,7 @@ func (t *Table) Below(pid int) []Process {
 }
 
 // Variable returns the value of a variable in the environment that the process
-// began with. Nothing is found where it took the environment away from there,
+// started with. Nothing is found where it took the environment away from there,
 // or may not be looked into.
 func (p Process) Variable(name string) string {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")

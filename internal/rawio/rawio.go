@@ -50,15 +50,15 @@ func (a *Appender) Write(b []byte) (int, error) {
 	if a.raw == nil || len(b) == 0 || len(b) > short {
 		return a.f.Write(b)
 	}
-	began := time.Now()
+	started := time.Now()
 	if a.slow >= strikes {
-		if past := began.Sub(a.since); past >= 0 && past < heavy {
+		if past := started.Sub(a.since); past >= 0 && past < heavy {
 			return a.f.Write(b)
 		}
 		a.slow = 0
 	}
 	n, ok := a.raw.write(b)
-	if end := time.Now(); end.Sub(began) >= slow {
+	if end := time.Now(); end.Sub(started) >= slow {
 		if end.Sub(a.since) >= lull {
 			a.slow = 0
 		}

@@ -61,7 +61,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	server := admin.New(admin.Config{
 		Folders: setup.SocketFolders(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() hub.Status { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState()) }, Reload: a.reload,
-		Approvals: h, Client: a.client,
+		Approvals: h.Terminal(), Client: a.client,
 	})
 	a.wg.Go(func() {
 		if err := server.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/approval"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
@@ -76,7 +77,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
 		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children},
-		Approval: hub.Approval{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
+		Approval: approval.Options{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
 	}
 }

@@ -15,12 +15,14 @@ type Source struct {
 	Config      string      // --config: the file to read; "" for the one that is found
 	Roots       string      // --roots: directories separated by commas
 	RootsGiven  func() bool // --roots was on the command line, empty or not
+	Set         []string    // --set: keys of hub.json that count for more than the file, "roots.timeout=5s"
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
 
 	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
 }
 
-// Load reads hub.json, or gives the default where there is none.
+// Load reads hub.json, or takes the default where there is none, and puts the
+// variables of the environment and then the flags over it.
 func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if s.BuiltinOnly {
 		return config.Default(), nil
@@ -29,10 +31,18 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	if unused != "" {
 		fmt.Fprintf(w, "mcphub: %s is not read: a configuration starts programs, so it must be named (--config %s)\n", unused, unused)
 	}
-	if path == "" {
-		return config.Default(), nil
+	flags, err := config.Flags(s.Set)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: err}
 	}
-	file, problems, err := config.Load(path, os.LookupEnv)
+	above := append(config.Environment(os.Environ()), flags...)
+	var file *config.File
+	var problems []config.Problem
+	if path == "" {
+		file, problems, err = config.WithoutFile(os.LookupEnv, above...)
+	} else {
+		file, problems, err = config.Load(path, os.LookupEnv, above...)
+	}
 	for _, p := range problems {
 		if err == nil || p.Severity != config.SeverityError { // the error says the others
 			s.tell(w, p)

@@ -75,7 +75,7 @@ func Ansi(s string) string {
 }
 
 // IsEdge reports what a child may trim off a value before it uses it: blanks of every kind, zero-width characters, quotes
-// and angle brackets (V5).
+// and angle brackets.
 func IsEdge(r rune) bool {
 	switch r {
 	case '"', '\'', '`', '<', '>', '\u00a0', '\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u2028', '\u2029', '\u0085',
@@ -86,7 +86,12 @@ func IsEdge(r rune) bool {
 }
 
 // TrimEdges takes the edges off both ends.
-func TrimEdges(s string) string { return strings.TrimFunc(s, IsEdge) }
+func TrimEdges(s string) string {
+	if s != "" && IsLetter(s[0]) && IsLetter(s[len(s)-1]) {
+		return s // at the cost of two bytes
+	}
+	return strings.TrimFunc(s, IsEdge)
+}
 
 // IsBlank reports what separates words and the parts of a list.
 func IsBlank(r rune) bool {
@@ -263,4 +268,40 @@ func WordSet(list string) map[string]bool {
 		set[w] = true
 	}
 	return set
+}
+
+// IsHome reports ~, ~/x and a leading $HOME.
+func IsHome(v string) bool {
+	if v == "~" || strings.HasPrefix(v, "~/") || strings.HasPrefix(v, `~\`) || strings.HasPrefix(v, "~+/") || strings.HasPrefix(v, "~-/") {
+		return true
+	}
+	for _, name := range []string{"$HOME", "${HOME}", "%HOME%", "%USERPROFILE%", "$env:HOME", "$env:USERPROFILE", "${HOME:", "$USERPROFILE"} {
+		if rest, ok := strings.CutPrefix(v, name); ok && (rest == "" || IsSlash(rest[0]) || strings.HasSuffix(name, ":")) {
+			return true
+		}
+	}
+	return false
+}
+
+// IndexFold finds an ASCII lower-case needle in any letter case.
+func IndexFold(s, needle string) int {
+	for i := 0; i+len(needle) <= len(s); i++ {
+		if s[i]|0x20 == needle[0] && strings.EqualFold(s[i:i+len(needle)], needle) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Components counts those of a path as it is written, "." left out, up to two.
+func Components(v string) int {
+	n := 0
+	for c := range strings.FieldsFuncSeq(Slashed(DecodePercent(v)), func(r rune) bool { return r == '/' }) {
+		if c != "." {
+			if n++; n == 2 {
+				return n
+			}
+		}
+	}
+	return n
 }

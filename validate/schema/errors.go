@@ -15,7 +15,7 @@ const (
 // How a schema declares that a string is a path.
 const (
 	HowFormat      = "format"      // by a format in the tool's schema
-	HowDescription = "description" // the schema's words about it (rule 10)
+	HowDescription = "description" // the schema's words about it
 )
 
 // Error is a violation of the tool's own inputSchema. The hub answers it with a tool result that has isError.

@@ -190,7 +190,7 @@ func admitsObject(s *jsonschema.Schema, steps *int) bool {
 }
 
 // PathAt reports how the schema declares a value to be a path: by a format, or by the words about it, wherever a keyword
-// applies a schema to it (rule 10). Where there is more to look at than anybody looks at, it is one.
+// applies a schema to it. Where there is more to look at than anybody looks at, it is one.
 func (s *Schema) PathAt(t *strictjson.Tree, id int32) (how string) {
 	at, all := s.applied(t, id)
 	if !all {

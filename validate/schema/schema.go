@@ -21,7 +21,7 @@ import (
 	"mcphub/validate/strictjson"
 )
 
-// Limits of the schema stage (V2). A child's schema and a caller's arguments are both untrusted, and together they can
+// Limits of the schema stage. A child's schema and a caller's arguments are both untrusted, and together they can
 // be made to cost anything; past a limit the call is denied, never let through unchecked.
 const (
 	maxNodes       = 1 << 16

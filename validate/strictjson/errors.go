@@ -15,7 +15,7 @@ const (
 	CodeNumber    = "arguments-bad-number"
 )
 
-// Error says why arguments were refused before anything looked at their meaning (V1). The hub answers
+// Error says why arguments were refused before anything looked at their meaning. The hub answers
 // it with -32602.
 type Error struct {
 	Code    string // one of Codes, stage "arguments"

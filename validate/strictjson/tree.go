@@ -105,14 +105,14 @@ func (t *Tree) Nested(id int32, s string, level int) (bool, error) {
 		depth++
 	}
 	mark, docs := len(t.Nodes), len(t.docs)
-	err := t.Walk([]byte(trimmed), id, depth, Lenient...)
+	err := t.Walk([]byte(trimmed), id, depth, Tolerated...)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeSyntax {
 		plain, deep := standardJSON(trimmed)
 		if depth+deep > t.depth {
 			err = &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
 		} else if plain != nil {
 			t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0
-			err = t.Walk(plain, id, depth, Lenient...)
+			err = t.Walk(plain, id, depth, Tolerated...)
 		}
 	}
 	if err == nil {

@@ -85,8 +85,8 @@ func (t *Tree) Free() {
 	trees.Put(t)
 }
 
-// Lenient is how a document inside a string is read: every member is judged, whichever a child would take.
-var Lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+// Tolerated is how a document inside a string is read: every member is judged, whichever a child would take.
+var Tolerated = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // Parse walks the arguments themselves: RFC 7493 to the letter (unique names, valid UTF-8, no lone surrogates, one
 // value), an object at the top.

@@ -1,0 +1,43 @@
+package children
+
+import "time"
+
+// keepWarm is how long a shared instance that nobody holds is kept where its
+// Spec says that it never idles.
+const keepWarm = 15 * time.Minute
+
+// idleLimit is how long a run may go without a call; 0: for ever.
+func (c *child) idleLimit() time.Duration {
+	switch {
+	case c.spec.IdleTimeout > 0:
+		return c.spec.IdleTimeout
+	case c.unheld.Load():
+		return keepWarm
+	}
+	return 0
+}
+
+// checkIdle returns why a run ends that has been idle for too long, or is idle and
+// must make room. Otherwise it sets the clock for the next look.
+func (s *serving) checkIdle() (why string) {
+	c, r := s.c, s.r
+	evict := false
+	c.ask(func(w *want) bool { evict, w.evict = w.evict, false; return false })
+	if evict {
+		if r.Leases.CloseUnused() {
+			return evicted
+		}
+		c.common.places.Stir() // whoever waits must find another
+	}
+	limit := c.idleLimit()
+	if limit <= 0 {
+		s.idleTimer.Stop()
+		return ""
+	}
+	unused := r.Leases.Unused(time.Now(), s.since)
+	if unused >= limit && r.Leases.CloseUnused() {
+		return idle
+	}
+	s.idleTimer.Reset(max(limit-unused, time.Millisecond))
+	return ""
+}

@@ -1,0 +1,51 @@
+package children
+
+import (
+	"context"
+
+	"mcphub/children/modern"
+	"mcphub/children/run"
+	"mcphub/children/served"
+	"mcphub/internal/jsonrpc"
+)
+
+// instance is a child as its run sees it.
+type instance struct{ *child }
+
+// Wanted are the roots that the child is to have now.
+func (c instance) Wanted() served.Wanted { return c.wanted().Wanted }
+
+// NoRoots says why the child is served none.
+func (c instance) NoRoots() string { return c.noRoots() }
+
+// FetchRoots tells who is to get the roots before a roots/list is answered.
+func (c instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
+	if c.common.roots == nil {
+		return nil
+	}
+	return c.common.roots(ctx, c.key)
+}
+
+// Client is whom the instance serves.
+func (c instance) Client() modern.Client { return c.common.client(c.key) }
+
+// Current reports whether this is the run that may be called.
+func (c instance) Current(r *run.Run) bool { return c.view.Load().run == r }
+
+// Request has the Observer answer.
+func (c instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return c.common.observer.ChildRequest(ctx, c.key, m)
+}
+
+// Notification tells the Observer.
+func (c instance) Notification(ctx context.Context, m *jsonrpc.Message) {
+	c.common.observer.ChildNotification(ctx, c.key, m)
+}
+
+// noRoots says why the child is served none.
+func (c *child) noRoots() string {
+	if c.common.noRoots == nil {
+		return ""
+	}
+	return c.common.noRoots(c.key)
+}

@@ -1,0 +1,127 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"mcphub/children/health"
+	"mcphub/children/link"
+	"mcphub/internal/jsonrpc"
+)
+
+// Notify sends a notification to the child.
+func (r *Run) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if err := r.Link().Notify(ctx, method, params...); err != nil {
+		return r.failed(ctx, err)
+	}
+	return nil
+}
+
+// Call sends a request. params are parts of one raw JSON value, written one
+// after the other. The error is the cause of ctx when that ended (the child is
+// told), a *TimeoutError when nothing was heard for Spec.CallTimeout
+// (progress that it reports for this call starts the time anew), a
+// *jsonrpc.BrokenError when its answer could not be read or is none of its
+// protocol version, and an *UnavailableError when it is gone. An error object that the child answered
+// with is no error: it is in the Response.
+func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	limit := max(0, r.spec.CallTimeout)
+	if _, endless := ctx.Value(endlessKey{}).(bool); endless {
+		limit = 0
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var waiting health.WaitingCall
+	r.Idle.Start(&waiting, limit, progressToken(ctx, params), health.ExpireFunc(func() {
+		cancel(&TimeoutError{Child: r.spec.Name, Method: method, After: limit})
+	}))
+	defer r.Idle.End(&waiting)
+	res, err := r.Link().Call(ctx, method, params...)
+	if err != nil {
+		return nil, r.failed(ctx, err)
+	}
+	if ctx.Err() != nil { // given up before the answer came: which of the two is seen first is no chance
+		res.Release()
+		return nil, context.Cause(ctx)
+	}
+	return res, nil
+}
+
+// failed turns an error of the link into one that says what became of the
+// child.
+func (r *Run) failed(ctx context.Context, err error) error {
+	var broken *jsonrpc.BrokenError
+	if errors.As(err, &broken) {
+		return err
+	}
+	if ctx.Err() != nil {
+		// The caller's end, and not the child's: its cause may well be a closed
+		// connection too, but that of a client.
+		return context.Cause(ctx)
+	}
+	var refused *link.StatusError
+	var lost *link.LostError
+	switch {
+	case errors.As(err, &refused):
+		return err
+	case errors.As(err, &lost):
+		// What is left of the connection is of no use: the next call makes another.
+		r.cancel(err)
+		r.endedWithin(r.spec.StopTimeout)
+		return &UnavailableError{Child: r.spec.Name, Reason: err.Error() + "; the next call connects again", Err: err}
+	}
+	if !r.hung.Load() && !r.endedWithin(time.Second) {
+		// It lives on without its pipes: this run serves nobody any more.
+		r.cancel(errDeafInput)
+		r.endedWithin(r.spec.StopTimeout)
+	}
+	return r.gone(err)
+}
+
+// gone is what a call gets when its run has ended under it.
+func (r *Run) gone(cause error) *UnavailableError {
+	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	switch {
+	case r.hung.Load():
+		e.Reason, e.Err = ErrHung.Error()+"; the next call starts it again", ErrHung
+	case r.HasEnded():
+		e.Reason = "was stopped during the call"
+		if r.err != nil {
+			e.Reason, e.Err = r.err.Error(), r.err
+		}
+		e.Reason += "; the next call starts it again"
+	}
+	return e
+}
+
+type endlessKey struct{}
+
+// WithoutTimeout lets Call wait for as long as ctx lasts: for what a child
+// answers when something else has ended.
+func WithoutTimeout(ctx context.Context) context.Context {
+	return context.WithValue(ctx, endlessKey{}, true)
+}
+
+type progressKey struct{}
+
+// WithProgressToken tells Call the raw progress token that the params hold, so
+// that Call need not look for it. nil says that there is none.
+func WithProgressToken(ctx context.Context, raw []byte) context.Context {
+	return context.WithValue(ctx, progressKey{}, string(raw))
+}
+
+// progressToken returns the raw token under which the child reports progress
+// for these params, "" where there is none.
+func progressToken(ctx context.Context, params [][]byte) string {
+	if known, ok := ctx.Value(progressKey{}).(string); ok {
+		return known
+	}
+	const name = `"progressToken"`
+	if !slices.ContainsFunc(params, func(p []byte) bool { return bytes.Contains(p, []byte(name)) }) {
+		return ""
+	}
+	return string(jsonrpc.Get(jsonrpc.Get(bytes.Join(params, nil), "_meta"), "progressToken"))
+}

@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"mcphub/children/handshake"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/spec"
+	"mcphub/internal/jsonrpc"
+)
+
+var errStartTimeout = errors.New("start timeout")
+
+// A Try says in which era a child is tried first.
+type Try struct {
+	Modern  bool // without a handshake
+	Patient bool // its answer to that is waited for as long as a start may take
+}
+
+// Connect does the handshake, lists what the child offers and sees the first roots
+// applied, all within the start timeout. greeted is called when the handshake is over:
+// then the program is loaded, and what follows costs little.
+func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Offer, error) {
+	ctx, cancel := context.WithTimeoutCause(life, r.spec.StartTimeout, errStartTimeout)
+	defer cancel()
+	base, err := r.greet(ctx, try)
+	if err != nil {
+		return nil, err
+	}
+	greeted()
+	r.greeted = true
+	m := r.modern.Load()
+	if m != nil {
+		m.Settled(ctx)
+	}
+	r.TellLevel(ctx, base)
+	offer, notes, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
+	if err == nil {
+		err = context.Cause(life) // what is left of its lists when it is not wanted any more is no offer
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range notes {
+		r.log.Warn().Msg(note)
+	}
+	tool := r.spec.Probe
+	if m != nil || r.spec.Roots == spec.RootsNone || tool == "" || !offer.HasTool(tool) {
+		tool = "" // a child without a handshake keeps no roots that a tool could show
+	}
+	if err := r.Roots.Start(ctx, tool); errors.Is(err, jsonrpc.ErrClosed) {
+		return nil, err
+	} else if err != nil {
+		r.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
+	}
+	return offer, nil
+}
+
+// greet starts to speak to a child. A run that speaks to it without a handshake is
+// marked.
+func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
+	m := modern.New(r.link, modern.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
+	return handshake.Start(ctx, handshake.Child{
+		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.Client().Capabilities) },
+		Eras: erasOf(r.spec.Era), ModernFirst: try.Modern, Patient: try.Patient,
+		Speak: func() { r.modern.Store(m) },
+	})
+}
+
+// erasOf are those that a child may be spoken to in.
+func erasOf(e spec.Era) handshake.Eras {
+	switch e {
+	case spec.EraLegacy:
+		return handshake.OnlyLegacy
+	case spec.EraModern:
+		return handshake.OnlyModern
+	}
+	return handshake.Either
+}
+
+// Abort ends a run that did not become ready, and says why it did not.
+func (r *Run) Abort(cause error) *UnavailableError {
+	if errors.Is(cause, jsonrpc.ErrClosed) {
+		// Its end, rather than that of its pipe, is what people want to know.
+		r.endedWithin(time.Second)
+	}
+	early := r.endedWithin(0)
+	r.Stop(cause)
+	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	switch {
+	case early && r.err != nil:
+		e.Reason, e.Err = r.err.Error()+" while starting", r.err
+	case errors.Is(cause, errStartTimeout):
+		e.Reason = fmt.Sprintf("did not start within %s%s; raise \"timeout\": {\"start\": ...} of this server where that is too short", r.spec.StartTimeout, r.stage())
+	}
+	return e
+}
+
+// stage says how far a run has come that is too slow, and what it says instead
+// of what it is asked for.
+func (r *Run) stage() string {
+	text := ": it has not answered the handshake"
+	if r.greeted {
+		text = ": it has answered the handshake but not listed what it offers"
+	}
+	if n := r.Facts().Skipped; n > 0 && r.spec.URL == "" {
+		text += fmt.Sprintf("; %d lines on its stdout were no messages: is it an MCP server, started as one on stdio, that logs to stderr", n)
+	}
+	return text
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+// levelTime bounds how long a child may take to answer logging/setLevel.
+const levelTime = 2 * time.Second
+
+// leveller keeps a run's log at the level that its client wants.
+type leveller struct {
+	wanted func() string // the level; "" for none
+	log    zerolog.Logger
+	turn   chan struct{} // holds a token while nobody tells
+	told   string        // belongs to who has the token
+}
+
+// tell sets the level where it is another than the run was told last. It reads
+// what is wanted once it has its turn, so the last to come sets the newest.
+func (l *leveller) tell(ctx context.Context, conn link.Link, o *offers.Offer) {
+	if !offers.Declares(o.Capabilities, "logging") || o.Modern() { // which is told with each request
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, levelTime)
+	defer cancel()
+	if !l.take(ctx) {
+		return
+	}
+	defer func() { l.turn <- struct{}{} }()
+	level := l.wanted()
+	if level == "" || level == l.told {
+		return
+	}
+	res, err := conn.Call(ctx, "logging/setLevel", append(jsonrpc.AppendString([]byte(`{"level":`), level), '}'))
+	if err != nil {
+		l.log.Debug().Err(err).Msg("the level of the log could not be set")
+		return
+	}
+	l.told = level
+	if e := res.Err(); e != nil {
+		l.log.Debug().Err(e).Msg("the child refused the level of its log")
+	}
+	res.Release()
+}
+
+// tellAgain is tell for a child that has forgotten what it was told.
+func (l *leveller) tellAgain(ctx context.Context, conn link.Link, o *offers.Offer) {
+	if !l.take(ctx) {
+		return
+	}
+	l.told = ""
+	l.turn <- struct{}{}
+	l.tell(ctx, conn, o)
+}
+
+func (l *leveller) take(ctx context.Context) bool {
+	select {
+	case <-l.turn:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

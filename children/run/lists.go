@@ -1,0 +1,119 @@
+package run
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+)
+
+const (
+	// relistPause is the least time between two lists: a child that announces
+	// changes without end is listed ten times a second, not more.
+	relistPause = 100 * time.Millisecond
+	// leastFresh is the least time between two looks at lists that are only said to
+	// grow old.
+	leastFresh = time.Minute
+)
+
+// relistAll has every list looked at anew.
+func (r *Run) relistAll() {
+	r.stale.Or(uint32(offers.AllLists))
+	wake(r.relist)
+}
+
+// SessionRenewed is called when the server has forgotten the session that this run had
+// with it, and another was started: what was said in the first one is forgotten too,
+// and the server may have been replaced by a newer one.
+func (r *Run) SessionRenewed() {
+	r.stale.sessions.Add(1)
+	r.relistAll()
+}
+
+// Offers delivers what the child offers now, where that was listed anew; of several the
+// latest.
+func (r *Run) Offers() <-chan *offers.Offer { return r.offers }
+
+// Renewed counts the sessions that were started in the place of forgotten ones.
+func (r *Run) Renewed() uint64 { return r.stale.sessions.Load() }
+
+// staleLists are the lists that have changed since they were asked for, as
+// [offers.Lists].
+type staleLists struct {
+	atomic.Uint32
+	sessions atomic.Uint64 // started in the place of forgotten ones
+}
+
+// note takes in a notification, and tells whether it is about a list.
+func (s *staleLists) note(method string) (is bool) {
+	which := offers.Changed(method)
+	s.Or(uint32(which))
+	return which != 0
+}
+
+// Follow lists again what the child says has changed, each time, until ctx ends. base
+// is what it offered first. What it offers now comes by Offers.
+func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var sessions uint64
+	for {
+		old, stop := outlived(base)
+		select {
+		case <-ctx.Done():
+			stop()
+			return
+		case <-old:
+			r.stale.Or(uint32(offers.AllLists))
+		case <-r.relist:
+		}
+		stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		if now := r.stale.sessions.Load(); now != sessions {
+			sessions = now
+			r.level.tellAgain(ctx, r.Link(), base)
+		}
+		o, notes, err := offers.Read(ctx, r.Link(), base, offers.Lists(r.stale.Swap(0)))
+		pause.Reset(relistPause)
+		if err != nil {
+			if ctx.Err() == nil {
+				r.log.Warn().Err(err).Msg("the changed list of tools could not be read; the former one stands")
+			}
+			continue
+		}
+		for _, note := range notes {
+			r.log.Warn().Msg(note)
+		}
+		base = o
+		select {
+		case <-r.offers: // a newer one takes its place
+		default:
+		}
+		r.offers <- o
+	}
+}
+
+// outlived tells when what a child offers has grown old by its own word. A child
+// that announces changes is taken by that word instead.
+func outlived(o *offers.Offer) (<-chan time.Time, func()) {
+	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
+	if o.Fresh <= 0 || announces {
+		return nil, func() {}
+	}
+	t := time.NewTimer(max(o.Fresh, leastFresh))
+	return t.C, func() { t.Stop() }
+}
+
+// wake makes sure that c holds a token.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,121 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"mcphub/children/health"
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is for callers that must not wait: the read loop of a client's connection.
+// What cannot be had at once is had by Call.
+
+// starter is a Link that can send a request without waiting.
+type starter interface {
+	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
+}
+
+// A Call is a call under way that no goroutine waits for. The zero Call can be
+// started, once.
+type Call struct {
+	run     *Run
+	asker   jsonrpc.Asker
+	method  string
+	client  *modern.Client
+	meta    *modern.Meta // of a child without a handshake
+	started jsonrpc.Started
+	waiting health.WaitingCall
+}
+
+// For is WithClient for a call that is not made yet.
+func (c *Call) For(client modern.Client) { c.client = &client }
+
+// CanStart reports whether StartCall may be tried: not every transport has it.
+func (r *Run) CanStart() bool {
+	_, can := r.link.(starter)
+	return can
+}
+
+// StartCall is Call without waiting. false: nothing was sent, and asker will not
+// be told. Otherwise it is told once, what Call would return: an answer on the
+// goroutine that reads what the child sends, which it must not hold up, and an
+// error on any. b is the Batch of the read loop that calls, nil elsewhere.
+// token is the raw progress token that the params hold, nil for none.
+// The lease must not be given back before asker is told.
+func (r *Run) StartCall(c *Call, asker jsonrpc.Asker, b *jsonrpc.Batch, method string, token []byte, params ...[]byte) bool {
+	m, base := r.modern.Load(), r.link
+	if m != nil {
+		base = m.Base()
+	}
+	able, can := base.(starter)
+	if !can {
+		return false
+	}
+	c.run, c.asker, c.method = r, asker, method
+	if m != nil {
+		client := c.client
+		if client == nil {
+			own := r.instance.Client()
+			client = &own
+		}
+		c.meta = m.Meta(*client)
+		raw, err := c.meta.Params(params)
+		if err != nil {
+			return false
+		}
+		params = [][]byte{raw}
+	}
+	able.Prepare(&c.started, (*startedCall)(c))
+	r.Idle.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
+	if !c.started.Start(b, method, params...) {
+		r.Idle.End(&c.waiting)
+		return false
+	}
+	return true
+}
+
+// Abandon ends the call with a cause, and tells the child.
+func (c *Call) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
+
+// startedCall is a Call as those see it who report on it.
+type startedCall Call
+
+func (c *startedCall) Expired() {
+	r := c.run
+	(*Call)(c).Abandon(&TimeoutError{Child: r.spec.Name, Method: c.method, After: r.spec.CallTimeout})
+}
+
+// abandoned is the error of a call that was given up from this side.
+type abandoned struct{ cause error }
+
+func (a *abandoned) Error() string { return a.cause.Error() }
+
+// Unwrap returns the cause.
+func (a *abandoned) Unwrap() error { return a.cause }
+
+// Answered hands on what the link tells.
+func (c *startedCall) Answered(res *jsonrpc.Response, err error) {
+	c.run.Idle.End(&c.waiting)
+	if err == nil && c.meta != nil {
+		if err = c.run.modern.Load().Check(c.meta, c.method, res); err != nil {
+			res.Release()
+			c.asker.Answered(nil, err)
+			return
+		}
+	}
+	if err == nil {
+		c.asker.Answered(res, nil)
+		return
+	}
+	if given, ok := errors.AsType[*abandoned](err); ok {
+		c.asker.Answered(nil, given.cause)
+		return
+	}
+	// Saying what became of the child may take a moment, and this is its read loop.
+	go func() {
+		c.asker.Answered(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
+	}()
+}

@@ -1,0 +1,187 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/health"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/modern"
+	"mcphub/children/offers"
+	"mcphub/children/served"
+	"mcphub/children/spec"
+	"mcphub/internal/jsonrpc"
+)
+
+// An Instance is what a run belongs to. Its methods may be called from any goroutine,
+// and must not block.
+type Instance interface {
+	// Wanted are the roots that the child is to have now.
+	Wanted() served.Wanted
+	// NoRoots says why there are none, "" where that is not known.
+	NoRoots() string
+	// FetchRoots is called for a roots/list, with the context of that. What it returns,
+	// if anything, is called before the answer, and may take its time.
+	FetchRoots(ctx context.Context) func(ctx context.Context)
+	// Client is whom the instance serves.
+	Client() modern.Client
+	// Current reports whether this is the run that may be called.
+	Current(r *Run) bool
+	// Request answers what the child asks. It may take its time.
+	Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
+	// Notification is told what the child announces, in order; m is valid until it
+	// returns.
+	Notification(ctx context.Context, m *jsonrpc.Message)
+}
+
+// Options shape a Run.
+type Options struct {
+	Spec    spec.Spec
+	Launch  launch.Launch
+	Wanted  served.Wanted // the roots that Launch was planned with
+	Version string        // of the hub
+	Look    time.Duration // how often a child is looked at that leaves calls waiting
+	Log     zerolog.Logger
+}
+
+// A Run is one start of a child until its end. The instance's goroutine owns it; what
+// others touch is a channel, an atomic, or under a mutex.
+type Run struct {
+	Launch launch.Launch // how it was started
+	Roots  *served.Roots
+	Leases Leases
+	Idle   *health.IdleTimeout // of its calls
+
+	instance Instance
+	spec     spec.Spec
+	version  string
+	log      zerolog.Logger
+	link     link.Link
+	greeted  bool // the handshake is over
+	cancel   context.CancelCauseFunc
+
+	ended chan struct{} // closed when nothing of the run is left
+	err   error         // how it ended; valid after ended
+
+	relist chan struct{}      // the child says that lists have changed
+	stale  staleLists         // which
+	offers chan *offers.Offer // newer offers, the latest only
+	level  leveller
+	hung   atomic.Bool                 // it was stopped because it answered nothing
+	modern atomic.Pointer[modern.Link] // set where the child is spoken to without a handshake
+}
+
+// Start starts a run. open starts the child and returns the Link to it; what the child
+// sends goes to h. The run lasts until Cancel, or until the child ends.
+func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
+	r := &Run{
+		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,
+		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
+		Leases: Leases{idle: make(chan struct{})},
+		level:  leveller{turn: make(chan struct{}, 1), wanted: func() string { return of.Client().Level }, log: o.Log},
+		Idle:   health.NewIdleTimeout(o.Look),
+	}
+	r.Roots = served.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
+	r.level.turn <- struct{}{}
+	var err error
+	if r.link, err = open(r); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.cancel = cancel
+	go func() {
+		r.err = r.link.Run(ctx)
+		r.Idle.Stop()
+		if m := r.modern.Load(); m != nil {
+			m.End()
+		}
+		close(r.ended)
+	}()
+	return r, nil
+}
+
+// Link is how the child is spoken to.
+func (r *Run) Link() link.Link {
+	if m := r.modern.Load(); m != nil {
+		return m
+	}
+	return r.link
+}
+
+// Facts tells what can be seen of the run from outside.
+func (r *Run) Facts() link.Facts { return r.link.Facts() }
+
+// Modern reports whether the child is spoken to without a handshake (2026-07-28).
+func (r *Run) Modern() bool { return r.modern.Load() != nil }
+
+// WatchTask has a child without a handshake tell of one of its tasks, until end is
+// called. ok is false where it does not.
+func (r *Run) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
+	m := r.modern.Load()
+	if m == nil {
+		return nil, false
+	}
+	end, err := m.WatchTask(ctx, id)
+	return end, err == nil
+}
+
+// Enter takes a lease; false once the run is closing or has ended.
+func (r *Run) Enter() bool { return !r.HasEnded() && r.Leases.enter() }
+
+// Ended is closed when nothing of the run is left.
+func (r *Run) Ended() <-chan struct{} { return r.ended }
+
+// HasEnded reports whether nothing of the run is left.
+func (r *Run) HasEnded() bool { return r.endedWithin(0) }
+
+// Err is how the child ended, nil where it was stopped; it is valid after Ended.
+func (r *Run) Err() error { return r.err }
+
+// Reason says how a run ended that was not asked to.
+func (r *Run) Reason() string {
+	if r.err == nil {
+		return errDeafInput.Error()
+	}
+	return r.err.Error()
+}
+
+// Stop ends the run with a cause. It returns when nothing of it is left.
+func (r *Run) Stop(cause error) {
+	r.cancel(cause)
+	<-r.ended
+}
+
+// StopHung is Stop for a child that answers nothing. Calls under way end with ErrHung.
+func (r *Run) StopHung() {
+	r.hung.Store(true)
+	r.Stop(ErrHung)
+}
+
+// endedWithin waits for the end of the run.
+func (r *Run) endedWithin(d time.Duration) bool {
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-r.ended:
+		case <-t.C:
+		}
+	}
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// TellLevel sees to it that the child knows the level of the log that the Instance's
+// client wants. o is what the child offers. It returns within two seconds.
+func (r *Run) TellLevel(ctx context.Context, o *offers.Offer) { r.level.tell(ctx, r.Link(), o) }
+
+var errDeafInput = errors.New("closed its input")

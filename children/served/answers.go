@@ -1,0 +1,48 @@
+package served
+
+import "sync/atomic"
+
+// Answers is what is known of the answers to one run's roots/list. It may be used from
+// any goroutine.
+type Answers struct {
+	written chan struct{} // holds a token after each
+	gen     atomic.Uint64 // the newest generation of roots in one
+	any     atomic.Bool
+	waited  atomic.Bool  // one of its questions has waited for roots
+	open    atomic.Int32 // questions that have not been answered
+}
+
+// Opened notes that a question came, and Closed that it was answered.
+func (a *Answers) Opened() { a.open.Add(1) }
+
+// Closed notes that a question was answered with the roots of a generation.
+func (a *Answers) Closed(gen uint64) {
+	a.open.Add(-1)
+	a.Gave(gen)
+}
+
+// Gave notes that the child was given the roots of a generation: whatever is sent to
+// it from now on comes after them.
+func (a *Answers) Gave(gen uint64) {
+	for {
+		old := a.gen.Load()
+		if gen <= old || a.gen.CompareAndSwap(old, gen) {
+			break
+		}
+	}
+	a.any.Store(true)
+	select {
+	case a.written <- struct{}{}:
+	default:
+	}
+}
+
+// Waits notes that a question waits for roots that are not known yet. It comes before
+// they do.
+func (a *Answers) Waits() { a.waited.Store(true) }
+
+// Asked reports whether the child has been given roots at all.
+func (a *Answers) Asked() bool { return a.any.Load() }
+
+// Written delivers after the child was given roots.
+func (a *Answers) Written() <-chan struct{} { return a.written }

@@ -1,0 +1,262 @@
+package served
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/rootsmgr"
+)
+
+// IgnoredText says of a child that it has not applied new roots.
+const IgnoredText = "it did not ask for the roots again when told that they changed; the hub alone judges its calls"
+
+// Wanted are the roots that a run is to have.
+type Wanted struct {
+	Roots []rootsmgr.Root
+	Gen   uint64 // counts changes of roots
+	Known bool   // the first roots are known
+}
+
+// Roots are those of one run: what it was told, what it has asked, and whether it has
+// applied them. But for Answers it belongs to the instance's goroutine.
+type Roots struct {
+	Answers
+	link      func() link.Link
+	log       zerolog.Logger
+	rewritten bool            // its arguments are root paths
+	tool      string          // lists the directories that the child has applied; "": none does
+	last      []rootsmgr.Root // what it was told last, or started with
+	early     bool            // it started before the first roots were known
+
+	now *applying // nil when nothing is being applied
+	// ignores: it did not ask again in time after the last notification. It is still
+	// told, but no call waits for it any more until it asks.
+	ignores bool
+	wg      sync.WaitGroup // goroutines that send to the child for now
+}
+
+// applying is a change of roots that the child has been told of and has not yet
+// applied.
+type applying struct {
+	gen   uint64
+	roots []rootsmgr.Root
+	bound *time.Timer
+	shown chan error // result of the probe; nil until it runs
+	// again: other roots are wanted by now. The child is told of them once it has
+	// applied these, for a server that applies two answers at a time may end with
+	// the older of them.
+	again bool
+	// untold: it was not told, for it was asking already: that answer has these
+	// roots, or it is told after it.
+	untold bool
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (a *applying) stop() {
+	if a != nil {
+		a.bound.Stop()
+		a.cancel()
+	}
+}
+
+// NewRoots returns those of a run that starts with w. rewritten: its arguments are
+// root paths. conn is how the child is spoken to.
+func NewRoots(w Wanted, rewritten bool, conn func() link.Link, log zerolog.Logger) *Roots {
+	return &Roots{Answers: Answers{written: make(chan struct{}, 1)}, link: conn, log: log, rewritten: rewritten, last: w.Roots, early: !w.Known}
+}
+
+// A Step is what follows for the instance from something that happened to the roots of
+// its run. The zero Step is nothing.
+type Step struct {
+	News    News
+	Gen     uint64 // of the roots that calls need not wait for any more; with Applied and Ignored
+	Again   bool   // other roots may be wanted by now: Review is due
+	Replace string // why the run must be replaced; "": it need not be
+}
+
+// News is what there is to be told of the roots of a run.
+type News uint8
+
+const (
+	Nothing News = iota
+	Asked        // the child has asked
+	Told         // it was told of other roots, and has yet to apply them
+	Applied      // it has applied them
+	Ignored      // it has not, and calls go on all the same
+)
+
+// Last are the roots that the run was told last, or started with.
+func (r *Roots) Last() []rootsmgr.Root { return r.last }
+
+// Start takes in which tool shows the roots that the child has applied, "" for none,
+// and waits until it shows those that the child started with.
+func (r *Roots) Start(ctx context.Context, tool string) error {
+	if r.tool = tool; tool == "" || len(r.last) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, ApplyWait, ErrNotApplied)
+	defer cancel()
+	return ProbeUntil(ctx, r.link(), tool, launch.RootPaths(r.last))
+}
+
+// Due reports whether Review has anything to look at. gen is the generation that the
+// instance has made known.
+func (r *Roots) Due(w Wanted, gen uint64) bool {
+	if r.now != nil {
+		return r.now.gen != w.Gen
+	}
+	return gen != w.Gen || r.early && w.Known
+}
+
+// Review compares what is wanted with what the run has. c tells what a start would
+// change; what the run itself shows is added here.
+func (r *Roots) Review(w Wanted, c Change) Step {
+	c.Early = r.early && w.Known && !r.waited.Load() // or the call that asked would be ended
+	c.SameRoots = Same(w.Roots, r.last)
+	c.Empty = len(w.Roots) == 0
+	c.Probe = r.tool != ""
+	c.Asked = r.Asked()
+	if w.Known {
+		r.early = false
+	}
+	switch action := c.Decide(); {
+	case action == Replace:
+		return Step{Replace: "the roots have changed"}
+	case r.now != nil: // also where what was before it is wanted again: it has to show this first
+		r.now.again = true
+		return Step{}
+	case action == Tell:
+		return r.tell(w)
+	}
+	r.last = w.Roots
+	return Step{News: Applied, Gen: w.Gen}
+}
+
+// startApplying starts to wait until roots are applied.
+func (r *Roots) startApplying(w Wanted) *applying {
+	r.now.stop()
+	a := &applying{gen: w.Gen, roots: w.Roots, bound: time.NewTimer(ApplyWait)}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	r.now, r.last = a, w.Roots
+	return a
+}
+
+// tell announces new roots and starts to wait until they are applied. A child that is
+// just asking for them is not told to ask again.
+func (r *Roots) tell(w Wanted) Step {
+	a := r.startApplying(w)
+	if r.open.Load() > 0 {
+		a.untold = true
+		return Step{News: Told}
+	}
+	r.wg.Go(func() {
+		if err := r.link().Notify(a.ctx, link.MethodRootsChanged); err != nil && a.ctx.Err() == nil {
+			r.log.Warn().Err(err).Msg("the child could not be told of new roots")
+		}
+	})
+	if r.ignores {
+		return Step{News: Ignored, Gen: a.gen}
+	}
+	return Step{News: Told}
+}
+
+// WasAsked follows Written. w is what is wanted now.
+func (r *Roots) WasAsked(w Wanted) Step {
+	answered := r.gen.Load()
+	switch {
+	case r.now == nil && answered < w.Gen:
+		return Step{Again: true}
+	case r.now == nil:
+		return Step{News: Asked}
+	case answered < r.now.gen && r.now.untold:
+		return r.tell(w)
+	case answered < r.now.gen:
+		return Step{}
+	case answered > r.now.gen:
+		// It was given newer roots: those are what it will show.
+		if w.Gen != answered { // and others are wanted by now
+			return r.tell(w)
+		}
+		r.startApplying(w)
+	case r.now.shown != nil:
+		return Step{}
+	}
+	r.ignores = false
+	if r.tool == "" {
+		return r.applied()
+	}
+	r.probe()
+	return Step{}
+}
+
+// probe waits, on a goroutine of its own, until the child shows the roots being
+// applied.
+func (r *Roots) probe() {
+	shown := make(chan error, 1)
+	ctx, tool, paths := r.now.ctx, r.tool, launch.RootPaths(r.now.roots)
+	r.now.shown = shown
+	r.wg.Go(func() { shown <- ProbeUntil(ctx, r.link(), tool, paths) })
+}
+
+// Shown delivers the end of the probe, for WasShown. The channel is another one after
+// each call of a method of r.
+func (r *Roots) Shown() <-chan error {
+	if r.now == nil {
+		return nil
+	}
+	return r.now.shown
+}
+
+// WasShown follows the end of the probe.
+func (r *Roots) WasShown(err error) Step {
+	if err == nil {
+		return r.applied()
+	}
+	r.log.Warn().Err(err).Msg("the child cannot show which roots it has applied")
+	return r.Late()
+}
+
+// applied ends the waiting for a change.
+func (r *Roots) applied() Step {
+	s := Step{News: Applied, Gen: r.now.gen, Again: r.now.again}
+	r.now.stop()
+	r.now = nil
+	return s
+}
+
+// Overdue delivers when the child has not applied new roots in time, for Late. The
+// channel is another one after each call of a method of r.
+func (r *Roots) Overdue() <-chan time.Time {
+	if r.now == nil {
+		return nil
+	}
+	return r.now.bound.C
+}
+
+// Late ends the waiting for a child that has not applied new roots in time. One
+// whose arguments are root paths is replaced.
+func (r *Roots) Late() Step {
+	s := Step{News: Ignored, Gen: r.now.gen, Again: r.now.again}
+	if r.now.shown == nil {
+		r.ignores = true
+	}
+	r.now.stop()
+	r.now = nil
+	if r.rewritten {
+		return Step{Replace: "it did not apply the new roots when told of them"}
+	}
+	r.log.Warn().Msg(IgnoredText)
+	return s
+}
+
+// Stop ends what is being applied. It returns when nothing is sent for it any more.
+func (r *Roots) Stop() {
+	r.now.stop()
+	r.wg.Wait()
+}

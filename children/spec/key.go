@@ -1,0 +1,31 @@
+package spec
+
+// Key names one instance of a child: Instance is the session for
+// ShareSession, a digest of the root set for ShareRoots, "" for ShareAll. Era is
+// EraModern for clients without a handshake and EraAuto for all others, so that a
+// child that speaks both eras is spoken to in that of its client.
+type Key struct {
+	Child, Instance string
+	Era             Era
+}
+
+func (k Key) String() string {
+	name := k.Child
+	if k.Instance != "" {
+		name += "/" + k.Instance
+	}
+	if k.Era == EraModern {
+		name += " (modern)"
+	}
+	return name
+}
+
+// Other is the Key of the same instance for clients of the other era.
+func (k Key) Other() Key {
+	if k.Era == EraModern {
+		k.Era = EraAuto
+	} else {
+		k.Era = EraModern
+	}
+	return k
+}

@@ -1,0 +1,146 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"mcphub/children/launch"
+	"mcphub/children/remote"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// Defaults of a Spec's limits.
+const (
+	DefaultStartTimeout = 60 * time.Second
+	DefaultCallTimeout  = 10 * time.Minute
+	DefaultStopTimeout  = 2500 * time.Millisecond
+	DefaultFrameLimit   = 64 << 20
+)
+
+// A Spec says how to run one child. Args, Cwd and the values of Env may hold
+// ${roots}, ${root} and ${root:NAME}. It is a value: two Specs for which
+// Equal holds run the same child, and a reload leaves it alone.
+type Spec struct {
+	Name    string            // the entry's name in hub.json
+	URL     string            // of a server that is reached over HTTP; then Command and what follows it up to Roots is not used
+	Headers map[string]string // sent with each request to URL
+
+	Era       Era              // which family of protocol versions it is spoken to in
+	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+
+	Command string            // a name looked up in the child's PATH, or an absolute path
+	Args    []string          //
+	Env     map[string]string // the child's own variables, over what is passed on
+	Inherit []string          // more names of the hub's environment to pass on
+	Cwd     string            // absolute; "": the first root that exists
+	Roots   RootsMode
+	Share   Share
+	Start   StartMode
+	Local   bool // the program may come from the working directory
+
+	Directories bool // it can do with directories only, where a root is a file
+
+	StartTimeout time.Duration // start, handshake and first list; 0: 60 s
+	CallTimeout  time.Duration // of one call without progress; 0: 10 min, negative: none
+	IdleTimeout  time.Duration // stop after this long without a call; 0: never
+	StopTimeout  time.Duration // of the whole stop ladder; 0: 2.5 s
+	FrameLimit   int           // bytes of one line of the child; 0: 64 MiB
+	IDLimit      int           // bytes of the id of a request of the child; 0: 1 KiB
+
+	// Probe names a tool, called without arguments, whose text result lists the
+	// directories that the child has applied. "" uses none, except for the
+	// official filesystem server, whose tool is known.
+	Probe string
+
+	// Revision tells two configurations of one name apart. Equal does not look at
+	// it: who makes Specs keeps it for as long as they are equal. Status and Lease
+	// carry it.
+	Revision uint64
+}
+
+// WithDefaults fills in the limits that are not set, and the probe of a
+// server that is known.
+func (s Spec) WithDefaults() Spec {
+	if s.StartTimeout <= 0 {
+		s.StartTimeout = DefaultStartTimeout
+	}
+	if s.CallTimeout == 0 {
+		s.CallTimeout = DefaultCallTimeout
+	}
+	if s.StopTimeout <= 0 {
+		s.StopTimeout = DefaultStopTimeout
+	}
+	if s.FrameLimit <= 0 {
+		s.FrameLimit = DefaultFrameLimit
+	}
+	if s.IDLimit <= 0 {
+		s.IDLimit = jsonrpc.DefaultIDLimit
+	}
+	if s.Probe == "" && s.Roots != RootsNone && s.Program().Official() {
+		s.Probe = launch.OfficialProbe
+	}
+	return s
+}
+
+// Equal reports whether s and o run the same child in the same way, defaults,
+// the difference between empty and absent, and Revision left aside. Start is no
+// part of that: it says when, and not what.
+func (s Spec) Equal(o Spec) bool {
+	a, b := s.WithDefaults(), o.WithDefaults()
+	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
+		a.URL == b.URL && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
+		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
+		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local &&
+		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
+		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
+}
+
+// Program is what the Spec says of the process to start.
+func (s Spec) Program() launch.Program {
+	return launch.Program{
+		Command: s.Command, Args: s.Args, Env: s.Env, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
+		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories,
+	}
+}
+
+// Plan computes how a child starts with these roots; of one that is reached by URL
+// nothing runs here.
+func (s Spec) Plan(roots []rootsmgr.Root, m launch.Machine) (launch.Launch, error) {
+	if s.URL != "" {
+		return launch.Launch{}, nil
+	}
+	return launch.Plan(s.Program(), roots, m)
+}
+
+// TakesDirectories reports whether the child takes every root for a directory: it
+// is given roots in its arguments, cwd or environment, or is a filesystem-like
+// server that is told of them.
+func (s Spec) TakesDirectories() bool {
+	if s.URL != "" {
+		return s.Directories
+	}
+	return s.Program().TakesDirectories()
+}
+
+// NeedsRoots reports whether the child cannot be started sensibly before the
+// first roots are known: its arguments, cwd or environment name them, or its
+// directory arguments are rewritten.
+func (s Spec) NeedsRoots() bool { return s.URL == "" && s.Program().NeedsRoots() }
+
+// Doubt says of an entry what it would, or may, take out of a working directory
+// that may be a project somebody else wrote, and what helps; "" where there is
+// nothing to say.
+func (s Spec) Doubt() string {
+	if s.URL != "" {
+		return ""
+	}
+	return s.Program().Doubt()
+}
+
+// Entry is what tells one server from another, whatever its program: its name, and
+// what it starts or reaches.
+func (s Spec) Entry() []string {
+	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
+}

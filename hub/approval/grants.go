@@ -1,0 +1,147 @@
+package approval
+
+import (
+	"slices"
+	"time"
+
+	"mcphub/children"
+	"mcphub/validate"
+)
+
+// A grant is one directory or file that a person has opened for one child of one
+// session. Immutable.
+type grant struct {
+	child    string
+	revision uint64            // of the child's Spec: another program of the same name was not allowed anything
+	name     string            // of the tool or method that was asked about
+	checker  *validate.Checker // by whose policy it holds
+	offer    offeredGrant
+	approval *Approval
+	since    time.Time
+	perCall  bool // it lives for the request that it was given for, else for the session
+}
+
+// isFor reports whether a grant is one of this child as it is configured now.
+func (g *grant) isFor(child *children.Spec) bool {
+	return g.child == child.Name && g.revision == child.Revision
+}
+
+// Grants are those that a request to a child is judged by; a is the approval of
+// that very request, nil for none.
+func (q *Queue) Grants(child *children.Spec, a *Approval) (list []validate.Grant) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, g := range q.tab.grants {
+		if g.isFor(child) && (!g.perCall || g.approval == a) {
+			list = append(list, g.offer.Grant)
+		}
+	}
+	return list
+}
+
+// Served are the grants whose directories a child is served, whatever request
+// they were given for. A directory that is not what it was then is left out: a
+// link in its place would open what it leads to.
+func (q *Queue) Served(child *children.Spec) (list []validate.Grant) {
+	if child.Share != children.ShareSession {
+		return nil
+	}
+	q.mu.Lock()
+	all := slices.Clone(q.tab.grants)
+	q.mu.Unlock()
+	for _, g := range all {
+		if g.offer.serves() && g.isFor(child) && g.offer.unchanged(q.fs) {
+			list = append(list, g.offer.Grant)
+		}
+	}
+	return list
+}
+
+// Directories are those that are granted, to whichever child.
+func (q *Queue) Directories() (list []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, g := range q.tab.grants {
+		if !g.offer.File {
+			list = append(list, g.offer.Path)
+		}
+	}
+	return list
+}
+
+// Version is that of the directories that children are served, and a channel that
+// is closed when there is another one.
+func (q *Queue) Version() (n uint64, changed <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.tab.version, q.tab.changed
+}
+
+// give enters grants and returns the version by which children are served them.
+func (q *Queue) give(list []*grant) (version uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tab.grants = append(q.tab.grants, list...)
+	close(q.tab.granted)
+	q.tab.granted = make(chan struct{})
+	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.serves() }) {
+		q.tab.change()
+	}
+	return q.tab.version
+}
+
+// take takes back the grants of an approval.
+func (q *Queue) take(a *Approval) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	serves := false
+	q.tab.grants = slices.DeleteFunc(q.tab.grants, func(g *grant) bool {
+		serves = serves || g.approval == a && g.offer.serves()
+		return g.approval == a
+	})
+	if serves {
+		q.tab.change()
+	}
+}
+
+func (t *tables) change() {
+	t.version++
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// Done ends what an approval has opened for one request only, when that request
+// has ended; nil is fine.
+func (q *Queue) Done(a *Approval) {
+	if a != nil && q.perCall {
+		q.take(a)
+	}
+}
+
+// Prune forgets the grants of children that a reload has replaced or taken away,
+// and those that the rules in force would ask nobody about.
+func (q *Queue) Prune(now Rules) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	serves := false
+	var left []*grant
+	for _, g := range q.tab.grants {
+		revision, ok := now.Revision(g.child)
+		switch {
+		case !ok || revision != g.revision:
+		case g.checker == now.Checker:
+			left = append(left, g)
+			continue
+		case now.Checker.Upholds(g.child, g.name, g.offer.Grant): // looks at the disk, after a reload only
+			again := *g
+			again.checker = now.Checker
+			left = append(left, &again)
+			continue
+		}
+		serves = serves || g.offer.serves()
+	}
+	q.tab.grants = left
+	if serves {
+		q.tab.change()
+	}
+}

@@ -1,0 +1,321 @@
+package approval
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// This file says what a person would be asked to allow for a call that a rule
+// escalates: exactly which files or directories, or that nobody may be asked.
+
+// Bounds of one question: what is beyond them nobody reads.
+const (
+	mostAskedPaths = 12
+	longestAsked   = 600  // characters of one path, as it is shown
+	longestArgs    = 4000 // of all arguments, where they are shown
+)
+
+// What a person may choose beside choiceDeny.
+const (
+	choiceCall      = "call"      // this very call, which a rule about calls asks about
+	choiceFile      = "file"      // the paths that are asked about, and nothing beside them
+	choiceDirectory = "directory" // the directories that they lie in
+)
+
+// A proposal is one question. Immutable.
+type proposal struct {
+	rule   string // that escalates the call itself, and is approved for this call alone; "" for none
+	rules  []string
+	args   string // shown where a rule escalates the call itself, whatever its paths; "" otherwise
+	paths  []askedPath
+	others []askedPath // that the call names too, and that are open without being asked about
+	offers []offer     // the narrower first; never empty
+	plain  bool        // each path stands for one place only
+}
+
+// An offer is one answer that lets the call pass, and what it opens. Immutable.
+type offer struct {
+	choice string
+	grants []offeredGrant
+}
+
+// An askedPath is one path of the call that escalates.
+type askedPath struct {
+	sent  string // the spelling in the arguments
+	leads string
+	role  validate.Role
+}
+
+// An askedPlace is an askedPath with what stands there.
+type askedPlace struct {
+	askedPath
+	info fs.FileInfo // nil where nothing does
+}
+
+// An offeredGrant is a grant that was not given yet.
+type offeredGrant struct {
+	validate.Grant
+	info fs.FileInfo // of Path when it was looked at; nil where nothing was there
+}
+
+// serves reports whether the child is told of it as a root.
+func (g *offeredGrant) serves() bool { return !g.File }
+
+// planner makes proposals of verdicts. It looks at the disk and changes nothing.
+type planner struct {
+	fs      rootsmgr.FS
+	wide    func(dir string) bool           // too wide to be granted as a whole
+	useless func(role validate.Role) string // why the child could do nothing with a single file; "" where it can
+	ceiling *rootsmgr.Guard                 // nil: none
+}
+
+// uselessFile says why a child could do nothing with a grant of a single file;
+// "" where it can.
+func uselessFile(spec *children.Spec, _ validate.Role) string {
+	if spec.TakesDirectories() {
+		return fmt.Sprintf("the server %q takes directories only", spec.Name)
+	}
+	return ""
+}
+
+// propose says what would have to be allowed for the call to pass. why is the
+// reason that it can be allowed by nobody, "" where it can be.
+func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why string) {
+	out = &proposal{plain: true}
+	if v.First == nil || v.Fired != nil && v.Fired.Paths == nil {
+		if v.Fired == nil {
+			return nil, "no rule says what would have to be allowed"
+		}
+		out.rule = v.Fired.Name
+		out.rules = append(out.rules, v.Fired.Name)
+		if out.args = legibleJSON(args); len([]rune(out.args)) > longestArgs {
+			return nil, "its arguments are too long to be shown to a person whole"
+		}
+	}
+	var places []askedPlace
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Decision != validate.Escalate || !slices.ContainsFunc(f.Readings, func(r validate.Reading) bool { return r.Asks }) {
+			out.mention(f)
+			continue
+		}
+		if f.Rule != "" && !slices.Contains(out.rules, f.Rule) {
+			out.rules = append(out.rules, f.Rule)
+		}
+		asked, why := p.places(f)
+		if why != "" {
+			return nil, why
+		}
+		out.plain = out.plain && len(f.Readings) == 1
+		for _, a := range asked {
+			if !slices.Contains(out.paths, a.askedPath) {
+				out.paths = append(out.paths, a.askedPath)
+				places = append(places, a)
+			}
+		}
+	}
+	switch {
+	case len(out.paths) == 0 && out.rule == "":
+		return nil, "nothing that could be allowed was found"
+	case len(out.paths) == 0:
+		out.offers = []offer{{choice: choiceCall}}
+		return out, ""
+	case len(out.paths) > mostAskedPaths:
+		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), mostAskedPaths)
+	}
+	for _, asked := range out.paths {
+		if len([]rune(legible(asked.leads))) > longestAsked {
+			return nil, "a path is too long to be shown to a person whole"
+		}
+	}
+	if !slices.ContainsFunc(places, func(a askedPlace) bool { return !a.idle() }) {
+		return nil, fmt.Sprintf("there is nothing at %s", legible(clip(places[0].leads, 200)))
+	}
+	out.offers, why = p.offers(places)
+	return out, why
+}
+
+// mention notes a path that nothing has to be opened for.
+func (out *proposal) mention(f *validate.Judged) {
+	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
+	if path.leads == "" {
+		path.leads = path.sent
+	}
+	if !slices.Contains(out.others, path) {
+		out.others = append(out.others, path)
+	}
+}
+
+// places are where one path of the call may lead, of which each has to be
+// opened. why says that one of them can be opened by nobody.
+func (p planner) places(f *validate.Judged) (list []askedPlace, why string) {
+	for i := range f.Readings {
+		r := &f.Readings[i]
+		if !r.Asks {
+			continue
+		}
+		place, err := rootsmgr.Resolve(p.fs, r.Path) // what the verdict says may be its text
+		if err != nil {
+			return nil, fmt.Sprintf("where the path %s leads cannot be told", legible(clip(f.Value, 200)))
+		}
+		info, err := p.fs.Lstat(place.Path)
+		switch {
+		case err != nil:
+			info = nil
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, "a link has taken the place of what was judged"
+		}
+		a := askedPlace{askedPath{sent: f.Value, leads: place.Path, role: f.Role}, info}
+		if info == nil && !a.idle() {
+			if _, ok := p.directory(filepath.Dir(a.leads)); !ok {
+				return nil, fmt.Sprintf("the directory of %s does not exist", legible(clip(a.leads, 200)))
+			}
+		}
+		list = append(list, a)
+	}
+	return list, ""
+}
+
+// idle reports a place at which there is nothing, and nothing is to be made: a
+// text that holds blanks or commas may stand for such a path beside the one that
+// is meant.
+func (a *askedPlace) idle() bool { return a.info == nil && a.role != validate.RoleWrite }
+
+// directory looks at what is to be a directory.
+func (p planner) directory(path string) (info fs.FileInfo, ok bool) {
+	info, err := p.fs.Lstat(path)
+	return info, err == nil && info.IsDir()
+}
+
+// offers are the answers that open all places; why says that there is none.
+func (p planner) offers(places []askedPlace) (list []offer, why string) {
+	var reasons []string
+	for _, choice := range []struct {
+		name  string
+		grant func(askedPlace) (offeredGrant, string)
+	}{{choiceFile, p.file}, {choiceDirectory, p.around}} {
+		o, why := p.offer(choice.name, places, choice.grant)
+		if why != "" {
+			reasons = append(reasons, why)
+			continue
+		}
+		list = append(list, o)
+	}
+	if len(list) == 0 {
+		return nil, "nothing can be opened for it: " + strings.Join(reasons, ", and ")
+	}
+	return list, ""
+}
+
+// offer makes one answer of the grant that each place takes; why says for which
+// of them there is none. Of two grants for one path one is made.
+func (p planner) offer(choice string, places []askedPlace, grant func(askedPlace) (offeredGrant, string)) (out offer, why string) {
+	out.choice = choice
+	for _, a := range places {
+		g, why := grant(a)
+		if why != "" {
+			return out, why
+		}
+		if p.ceiling != nil {
+			if _, err := p.ceiling.Check(g.Path); err != nil {
+				return out, fmt.Sprintf("%s lies outside the directories of the client's token", legible(clip(g.Path, 200)))
+			}
+		}
+		g.Roles = validate.Roles(a.role)
+		if i := slices.IndexFunc(out.grants, func(had offeredGrant) bool { return had.Path == g.Path }); i >= 0 {
+			out.grants[i].Roles |= g.Roles
+			continue
+		}
+		out.grants = append(out.grants, g)
+	}
+	return out, ""
+}
+
+// file is the grant of a place alone.
+func (p planner) file(a askedPlace) (g offeredGrant, why string) {
+	if a.info != nil && a.info.IsDir() {
+		return g, legible(clip(a.leads, 200)) + " is a directory"
+	}
+	if why := p.useless(a.role); why != "" {
+		return g, why
+	}
+	return offeredGrant{validate.Grant{Path: a.leads, File: true}, a.info}, ""
+}
+
+// around is the grant of the directory that a place lies in; of a directory,
+// that of itself. Where nothing is there its directory is not needed.
+func (p planner) around(a askedPlace) (g offeredGrant, why string) {
+	if a.idle() {
+		return offeredGrant{validate.Grant{Path: a.leads, File: true}, nil}, ""
+	}
+	dir := a.leads
+	if a.info == nil || !a.info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	if p.wide(dir) {
+		return g, fmt.Sprintf("the directory %s is too wide: it is or holds the home folder, a root or what the hub protects", legible(clip(dir, 200)))
+	}
+	info, ok := p.directory(dir)
+	if !ok {
+		return g, fmt.Sprintf("the directory %s does not exist", legible(clip(dir, 200)))
+	}
+	return offeredGrant{validate.Grant{Path: dir}, info}, ""
+}
+
+// always are the rules, as lines of hub.json, that would allow the call without
+// a question; none where no rule could say just that. Rules are about
+// directories, or about calls.
+func (out *proposal) always(child, tool string) (lines []string) {
+	if strings.ContainsAny(child+tool, `*?[]{}\`) {
+		return nil // of a pattern they would mean something else
+	}
+	who := `{ "then": "allow", "if": { "servers": [` + asciiJSON(child) + `], "tools": [` + asciiJSON(tool) + `]`
+	if out.rule != "" {
+		return []string{who + ` } }`}
+	}
+	for _, o := range out.offers {
+		if o.choice != choiceDirectory {
+			continue
+		}
+		for _, g := range o.grants {
+			if g.File || !utf8.ValidString(g.Path) {
+				return nil // no rule is about it alone, or hub.json cannot name it
+			}
+			var roles []string
+			for _, r := range g.Roles.List() {
+				roles = append(roles, asciiJSON(r.String()))
+			}
+			within := asciiJSON(strings.ReplaceAll(g.Path, "${", "$${"))
+			lines = append(lines, who+`, "paths": { "roles": [`+strings.Join(roles, ", ")+`], "within": `+within+` } } }`)
+		}
+	}
+	return lines
+}
+
+// unchanged reports whether what a grant names is still what it was when it was
+// offered: the same file, and no link on the way to it.
+func (g *offeredGrant) unchanged(fsys rootsmgr.FS) bool {
+	place, err := rootsmgr.Resolve(fsys, g.Path)
+	if err != nil || place.Path != g.Path {
+		return false
+	}
+	info, err := fsys.Lstat(g.Path)
+	if g.info == nil {
+		return err != nil || info.Mode().IsRegular()
+	}
+	if err != nil {
+		return false
+	}
+	if s, ok := fsys.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+		return s.SameFile(g.info, info)
+	}
+	return info.Mode().Type() == g.info.Mode().Type()
+}

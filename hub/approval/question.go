@@ -1,0 +1,118 @@
+package approval
+
+import (
+	"fmt"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate"
+)
+
+// A Question is what a person is asked about one request. Immutable.
+type Question struct {
+	child    *children.Spec
+	name     string // of the tool or the method
+	text     string
+	proposal *proposal
+	checker  *validate.Checker // by whose policy it is asked
+	key      Digest            // of the request and of all that the question says
+}
+
+// question makes the question for a request that was escalated. why says that
+// nobody may be asked, and the reason.
+func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string) {
+	switch share := j.Child.Share; {
+	case share != children.ShareSession:
+		return nil, fmt.Sprintf(`the server %q is shared between sessions ("share": %q in hub.json), so nothing can be opened in it for one of them; give it "share": "session"`, j.Child.Name, share)
+	case r.Unaskable != "":
+		return nil, r.Unaskable
+	}
+	open := j.View.Snapshot.Paths()
+	plans := planner{
+		fs: q.fs, ceiling: j.View.Ceiling,
+		wide:    func(dir string) bool { return j.Checker.TooWide(dir, open) },
+		useless: func(role validate.Role) string { return uselessFile(j.Child, role) },
+	}
+	proposal, why := plans.propose(j.Verdict, r.Args)
+	if why != "" {
+		return nil, why
+	}
+	text := questionText(j.Child.Name, r, proposal, q.perCall)
+	return &Question{child: j.Child, name: r.Name, text: text, proposal: proposal, checker: j.Checker, key: DigestOf(r.Digest[:], []byte(text))}, ""
+}
+
+// The form of a question. The names of the choices are what a client shows.
+const (
+	choiceMember = "decision"
+	choiceDeny   = "deny"
+)
+
+// Form is the question as the params of elicitation/create (2025-06-18,
+// 2025-11-25 and 2026-07-28 alike: a string with an enum, no default).
+func (q *Question) Form() []byte {
+	b := jsonrpc.AppendString([]byte(`{"message":`), q.text)
+	b = append(b, `,"requestedSchema":{"type":"object","properties":{"`+choiceMember+
+		`":{"type":"string","title":"Decision","description":"Deny the call, or allow what is described above","enum":["`+choiceDeny+`"`...)
+	for _, o := range q.proposal.offers {
+		b = jsonrpc.AppendString(append(b, ','), o.choice)
+	}
+	return append(b, `]}},"required":["`+choiceMember+`"]}}`...)
+}
+
+// Read reads the result of a client that was asked by the form. Only an accepted
+// form that names an offer itself allows anything.
+func (q *Question) Read(result []byte) Answer {
+	chosen, why := readChoice(result, q.proposal.offers)
+	return Answer{offer: chosen, why: why}
+}
+
+// readChoice reads the answer to a form; why says of everything but an offer what
+// it was.
+func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
+	member := func(raw []byte, wanted string) (value []byte, ok bool) {
+		ok = true
+		err := jsonrpc.Members(raw, func(name string, v []byte) bool {
+			if name == wanted {
+				ok = ok && value == nil
+				value = v
+			}
+			return true
+		})
+		return value, ok && err == nil
+	}
+	raw, sound := member(result, "action")
+	action, _ := jsonrpc.String(raw)
+	switch {
+	case !sound:
+		return nil, "the answer could not be read"
+	case action == "decline":
+		return nil, WhyDeclined
+	case action == "cancel":
+		return nil, "the person closed the question without an answer"
+	case action != "accept":
+		return nil, "the answer could not be read"
+	}
+	content, sound := member(result, "content")
+	if !sound || len(content) == 0 || content[0] != '{' {
+		return nil, whyNoChoice
+	}
+	raw, sound = member(content, choiceMember)
+	choice, ok := jsonrpc.String(raw)
+	if !sound || !ok {
+		return nil, whyNoChoice
+	}
+	return choose(choice, offers)
+}
+
+// choose finds the offer that a choice names.
+func choose(choice string, offers []offer) (chosen *offer, why string) {
+	if choice == choiceDeny {
+		return nil, WhyDeclined
+	}
+	for i := range offers {
+		if offers[i].choice == choice {
+			return &offers[i], ""
+		}
+	}
+	return nil, whyNoChoice
+}

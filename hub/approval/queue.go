@@ -1,0 +1,228 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Options say how a person is asked about what a rule escalates.
+type Options struct {
+	Timeout  time.Duration // how long a question stands; 0: 2 min
+	Terminal bool          // a client that cannot be asked waits for `mcphub approve` on a terminal
+}
+
+// WithDefaults fills in what is not set.
+func (o Options) WithDefaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = 2 * time.Minute
+	}
+	return o
+}
+
+// Rules are the parts of the configuration in force that a [Queue] goes by.
+type Rules struct {
+	Timeout time.Duration // how long a question stands
+	Checker *validate.Checker
+	// Revision is that of a child as it is configured; ok is false where there is none.
+	Revision func(child string) (revision uint64, ok bool)
+}
+
+// A Queue is what a person is asked, and has allowed, in one session. Questions
+// are put one at a time.
+type Queue struct {
+	fs      rootsmgr.FS
+	log     zerolog.Logger
+	inForce func() Rules
+	perCall bool          // each request of the session stands alone, and so does what is allowed for it
+	turn    chan struct{} // holds the token of whoever asks
+
+	mu  sync.Mutex
+	tab tables
+}
+
+// tables are what Queue.mu guards.
+type tables struct {
+	grants  []*grant
+	version uint64        // of the directories that grants serve
+	changed chan struct{} // closed and replaced when version changes
+	granted chan struct{} // closed and replaced when a grant is given
+	waiting map[Digest]*entry
+	noes    map[string]*noes // by child
+	serial  uint64
+}
+
+// New makes the queue of a session. inForce is the configuration that counts
+// for what begins now.
+func New(fs rootsmgr.FS, log zerolog.Logger, inForce func() Rules) *Queue {
+	return &Queue{fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1), tab: tables{
+		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, noes: map[string]*noes{},
+	}}
+}
+
+// PerCall is for a session whose requests may come from different people: no two
+// of them share a question, and a grant ends with the request that it was given
+// for. It is called before the first request.
+func (q *Queue) PerCall() { q.perCall = true }
+
+// waitsFor is what a client is told while a person is asked, or others are.
+const waitsFor = "waiting for approval"
+
+// An outcome is what all get who wait for one question.
+type outcome struct {
+	Answer
+	approval *Approval // nil: it was not allowed
+	version  uint64    // of the grants that came of it
+}
+
+// Ask puts a request that was escalated to a person, and waits. Where they allow
+// it, the caller has judged it again with their approval when Ask returns; where
+// that is not needed any more, it has judged it without one. Its last judgement
+// decides. refusal says why the request was not approved; then it must not be
+// sent.
+func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (refusal string, err error) {
+	for {
+		asked, why := q.question(r, j)
+		if why == "" {
+			why = q.paused(j.Child.Name, time.Now())
+		}
+		if why != "" {
+			return why, nil
+		}
+		c.Release(ctx)
+		e, first, why := q.join(asked)
+		if why != "" {
+			return why, nil
+		}
+		var out *outcome
+		var next *Judgement
+		if first {
+			out, next, err = q.put(ctx, r, asked, e, c)
+		} else if out, err = q.await(ctx, e, c); out == nil && err == nil {
+			next, err = c.Judge(ctx, nil) // whoever asked has gone, and the question with them
+		}
+		switch {
+		case err != nil:
+			return "", err
+		case out != nil && out.approval == nil:
+			return cmp.Or(out.why, whyUnanswered), nil
+		case out != nil:
+			return q.resume(ctx, r, j, asked, out, c)
+		case next.Verdict.Decision != validate.Escalate:
+			return "", nil
+		}
+		j = next
+	}
+}
+
+// put asks for all who wait for an entry. out is nil where there was no need to
+// ask, because the grants have changed while the request waited for its turn;
+// next is how it is judged now.
+func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, c Caller) (out *outcome, next *Judgement, err error) {
+	defer func() { q.finish(e, out) }()
+	taken := q.perCall || q.tryTurn() // requests that stand alone may be of different people
+	defer func() {
+		if taken && !q.perCall {
+			q.endTurn()
+		}
+	}()
+	for waited := !taken; waited; waited = !taken {
+		over := c.Waiting(ctx, waitsFor)
+		taken, err = q.takeTurn(ctx)
+		over()
+		if err != nil {
+			return nil, nil, err
+		}
+		if next, err = c.Judge(ctx, nil); err != nil {
+			return nil, nil, err
+		}
+		if next.Verdict.Decision != validate.Escalate || !q.same(asked, r, next) || q.paused(e.child, time.Now()) != "" {
+			return nil, next, nil
+		}
+		c.Release(ctx)
+	}
+	asker := c.Asker(ctx)
+	defer c.Waiting(ctx, waitsFor)()
+	q.begin(e, asker.Who(), time.Now())
+	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("asked", asker.Who()).Strs("rules", asked.proposal.rules).Msg("a person is asked to approve a call")
+	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
+	defer cancel()
+	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
+	answer := asker.Ask(until, asked)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
+	}
+	q.note(e.child, &answer, time.Now())
+	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choice()).Str("why", answer.why).Msg("the question was answered")
+	out = q.grant(asked, answer, asker.Who())
+	event := Event{What: EventDeclined, By: asker.Who(), Why: out.why, Granted: out.granted()}
+	if out.approval != nil {
+		event.What = EventAllowed
+	}
+	c.Record(ctx, &event)
+	return out, nil, nil
+}
+
+// same reports whether the question for a request would still be this one.
+func (q *Queue) same(asked *Question, r *Request, j *Judgement) bool {
+	now, why := q.question(r, j)
+	return why == "" && now.key == asked.key
+}
+
+// grant opens what was allowed. Where something else stands there by now nothing
+// is opened.
+func (q *Queue) grant(asked *Question, answer Answer, by string) *outcome {
+	if answer.offer == nil {
+		return &outcome{Answer: answer}
+	}
+	grants := answer.offer.grants
+	for i := range grants {
+		if g := &grants[i]; !g.unchanged(q.fs) {
+			return &outcome{Answer: Answer{why: fmt.Sprintf("it was allowed, but %s is not what it was when the question was asked", legible(clip(g.Path, 200)))}}
+		}
+	}
+	now := time.Now()
+	out := &outcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: by}}
+	given := make([]*grant, 0, len(grants))
+	for i := range grants {
+		given = append(given, &grant{
+			child: asked.child.Name, revision: asked.child.Revision, name: asked.name, checker: asked.checker,
+			offer: grants[i], approval: out.approval, since: now, perCall: q.perCall,
+		})
+	}
+	out.version = q.give(given)
+	q.Prune(q.inForce()) // hub.json may have been read anew since the question
+	return out
+}
+
+// resume goes on with a request that was allowed.
+func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Question, out *outcome, c Caller) (refusal string, err error) {
+	a := out.approval
+	if !q.perCall { // each who waited has one of their own: it is good for one request
+		a = &Approval{rules: asked.proposal.rules, by: a.by}
+	}
+	a.request, a.rule = r.Digest, asked.proposal.rule
+	a.expires = time.Now().Add(max(j.StartLimit, time.Minute))
+	if err := c.AwaitServed(ctx, out.version); err != nil {
+		return "", err
+	}
+	next, err := c.Judge(ctx, a)
+	if err != nil {
+		q.Done(a)
+		return "", err
+	}
+	if next.Verdict.Decision != validate.Allow {
+		q.take(out.approval) // what was allowed is not what the request would do now
+	}
+	if next.Verdict.Decision == validate.Escalate {
+		return "it was allowed, but where the call leads has changed since the question was asked", nil
+	}
+	return "", nil
+}

@@ -1,0 +1,86 @@
+package approval
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A Digest names what is asked about, so that an answer holds for nothing else.
+type Digest [sha256.Size]byte
+
+// DigestOf is the digest of texts. No other list of texts has the same one.
+func DigestOf(parts ...[]byte) Digest {
+	h := sha256.New()
+	for _, p := range parts {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write(p)
+	}
+	return Digest(h.Sum(nil))
+}
+
+// A Request is one call of a tool, or other request, that a rule escalates.
+type Request struct {
+	Tool      bool   // it calls a tool; else Name is its method
+	Name      string // of the tool or the method, as rules know it
+	Digest    Digest // of the session, the child and all that would be sent
+	Args      []byte // raw; shown where a rule is about the request itself
+	Unaskable string // why nobody is asked about such a request; "" where somebody may be
+}
+
+// title is how the question names the request.
+func (r *Request) title() string {
+	if r.Tool {
+		return "its tool " + legible(clip(r.Name, 100))
+	}
+	return "a request " + legible(r.Name)
+}
+
+// A Judgement is how a request was judged, as far as a question goes by it.
+type Judgement struct {
+	Child      *children.Spec
+	Checker    *validate.Checker // that judged
+	Verdict    *validate.Verdict
+	View       rootsmgr.View
+	StartLimit time.Duration // how long the child may take to start
+}
+
+// A Caller is whoever has a request that a person is asked about.
+type Caller interface {
+	// Judge judges the request from the start, with an approval of it; nil: without.
+	Judge(ctx context.Context, a *Approval) (*Judgement, error)
+	// Release gives back the right to call the child: a person takes their time.
+	Release(ctx context.Context)
+	// Waiting tells the client what its request waits for, until over is called.
+	Waiting(ctx context.Context, what string) (over func())
+	// Asker is who asks a person now.
+	Asker(ctx context.Context) Asker
+	// AwaitServed waits, for a bounded time, until the child was given the
+	// directories of a version of the grants.
+	AwaitServed(ctx context.Context, version uint64) error
+	// Record writes that a person is asked, and what became of it. A record that
+	// cannot be written stops nobody: what is then sent has a line of its own.
+	Record(ctx context.Context, e *Event)
+}
+
+// An Event is for the record.
+type Event struct {
+	What    string // EventAsked and so on
+	By      string // who was asked: see Asker
+	Why     string // it was not allowed
+	Granted []validate.Grant
+}
+
+// What an Event tells.
+const (
+	EventAsked    = "asked"
+	EventAllowed  = "allowed"
+	EventDeclined = "declined" // or not answered, or it could not be put
+)

@@ -1,0 +1,108 @@
+package approval
+
+import (
+	"fmt"
+	"strings"
+)
+
+// questionText is the question: which server, what it would do with which paths,
+// exactly what each answer opens and for how long, and the rule that would make
+// it needless. It is the same for the same request, whenever it is made.
+func questionText(child string, r *Request, p *proposal, perCall bool) string {
+	until := "until this session ends"
+	if perCall {
+		until = "for this one call"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Allow the server %s to run %s?", legible(child), r.title())
+	if len(p.rules) > 0 {
+		fmt.Fprintf(&b, " The policy asks a person first (%s).", quotedNames("rule", p.rules))
+	}
+	if len(p.paths) > 0 {
+		b.WriteString("\n\nThe call names:")
+	}
+	for _, path := range p.paths {
+		path.line(&b)
+	}
+	if len(p.others) > 0 {
+		b.WriteString("\n\nIt also names what needs no approval of its own:")
+	}
+	for i, path := range p.others {
+		if i == mostAskedPaths {
+			fmt.Fprintf(&b, "\n- and %d more", len(p.others)-i)
+			break
+		}
+		path.line(&b)
+	}
+	if p.rule != "" {
+		fmt.Fprintf(&b, "\n\nIts arguments are: %s\nIf you allow it, this very call is made, once.", p.args)
+	}
+	for i := range p.offers {
+		p.offers[i].write(&b, until)
+	}
+	p.writeAlways(&b, child, r.Name)
+	return b.String()
+}
+
+// write says what choosing an offer opens.
+func (o *offer) write(b *strings.Builder, until string) {
+	if len(o.grants) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n\nIf you answer %q, this server may %s:", o.choice, until)
+	for i := range o.grants {
+		if g := &o.grants[i]; g.File {
+			fmt.Fprintf(b, "\n- %s the file %s, and nothing beside it", g.Roles, legible(g.Path))
+		} else {
+			fmt.Fprintf(b, "\n- %s everything in the directory %s, at any depth", g.Roles, legible(g.Path))
+		}
+	}
+	switch o.choice {
+	case choiceFile:
+		b.WriteString("\nThe server is told of no root, so one that keeps to its roots may refuse all the same.")
+	case choiceDirectory:
+		b.WriteString("\nThe server is told of the directory as one of its roots, as long as that.")
+	}
+}
+
+// writeAlways says which rules of hub.json would allow the call without a
+// question.
+func (p *proposal) writeAlways(b *strings.Builder, child, tool string) {
+	lines := p.always(child, tool)
+	if len(lines) == 0 {
+		return
+	}
+	b.WriteString("\n\nTo allow it always, write into policy.rules of hub.json")
+	if len(p.rules) > 0 {
+		fmt.Fprintf(b, ", before the rule %s", legible(clip(p.rules[0], 100)))
+	}
+	b.WriteString(":")
+	for _, line := range lines {
+		b.WriteString("\n" + line)
+	}
+	switch {
+	case p.rule != "":
+		b.WriteString("\nThat allows every call of it, whatever paths it names.")
+	case !p.plain:
+		b.WriteString("\nThat holds where the path is written in full, from the root.")
+	}
+}
+
+func (p askedPath) line(b *strings.Builder) {
+	fmt.Fprintf(b, "\n- to %s: %s", p.role, legible(clip(p.leads, 2*longestAsked)))
+	if p.sent != p.leads {
+		fmt.Fprintf(b, ", given as %s", legible(clip(p.sent, 200)))
+	}
+}
+
+// quotedNames is `rule "a"` or `rules "a", "b"`.
+func quotedNames(one string, names []string) string {
+	quoted := make([]string, 0, len(names))
+	for _, n := range names {
+		quoted = append(quoted, legible(clip(n, 100)))
+	}
+	if len(names) > 1 {
+		one += "s"
+	}
+	return one + " " + strings.Join(quoted, ", ")
+}

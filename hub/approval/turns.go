@@ -1,0 +1,169 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// This file orders the questions of one session: one at a time, equal ones
+// joined, and no more than a person can bear.
+
+const (
+	mostWaitingEach = 8  // questions of one child, and requests of one question, that wait
+	mostWaiting     = 32 // questions of one session
+	mostNoes        = 3  // answers of no, or none, in a row: then nobody is asked for a while
+	firstPause      = time.Minute
+	longestPause    = 30 * time.Minute
+)
+
+// An entry is a question that waits for its turn, or for its answer. Queue.mu
+// guards what changes.
+type entry struct {
+	key      Digest
+	child    string
+	name     string // of the tool or method
+	requests int    // that wait for it
+	by       string // who is asked
+	since    time.Time
+	done     chan struct{}
+	out      *outcome // once done is closed; nil: the question was withdrawn
+}
+
+// noes is how often in a row a person has not allowed what a child wanted.
+type noes struct {
+	inRow int
+	until time.Time // nobody is asked before
+}
+
+// join enters a question, or one more request that waits for the same one.
+// Questions are equal that have the same key, so one answer serves requests that
+// are one and the same. In a queue of PerCall none are. why says that there is no
+// room.
+func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := asked.key
+	if q.perCall {
+		q.tab.serial++
+		key = DigestOf(key[:], fmt.Append(nil, q.tab.serial))
+	}
+	if e := q.tab.waiting[key]; e != nil {
+		if e.requests >= mostWaitingEach {
+			return nil, false, "several calls wait for the answer to the same question already"
+		}
+		e.requests++
+		return e, false, ""
+	}
+	child, each := asked.child.Name, 0
+	for _, other := range q.tab.waiting {
+		if other.child == child {
+			each++
+		}
+	}
+	switch {
+	case each >= mostWaitingEach:
+		return nil, false, fmt.Sprintf("%d questions about the server %q wait for an answer already", each, child)
+	case len(q.tab.waiting) >= mostWaiting:
+		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.tab.waiting))
+	}
+	e = &entry{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
+	q.tab.waiting[key] = e
+	return e, true, ""
+}
+
+// await waits for the answer to a question that another request has asked; nil
+// where it was withdrawn.
+func (q *Queue) await(ctx context.Context, e *entry, c Caller) (*outcome, error) {
+	defer c.Waiting(ctx, waitsFor)()
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		e.requests--
+	}()
+	select {
+	case <-e.done:
+		return e.out, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// begin notes that a question is with a person now.
+func (q *Queue) begin(e *entry, by string, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e.by, e.since = by, now
+}
+
+// finish takes a question out and hands its outcome to all who wait.
+func (q *Queue) finish(e *entry, out *outcome) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.tab.waiting, e.key)
+	e.out = out
+	close(e.done)
+}
+
+// tryTurn takes the turn where no other question of the session is with a person.
+func (q *Queue) tryTurn() bool {
+	select {
+	case q.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeTurn waits until no other question of the session is with a person; false
+// where something was granted before that, so that it may be needless to ask.
+func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
+	q.mu.Lock()
+	granted := q.tab.granted
+	q.mu.Unlock()
+	select {
+	case q.turn <- struct{}{}:
+		return true, nil
+	case <-granted:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+func (q *Queue) endTurn() { <-q.turn }
+
+// paused says why a person is not asked about a child at all; "" where they are.
+func (q *Queue) paused(child string, now time.Time) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.tab.noes[child]
+	if n == nil || !now.Before(n.until) {
+		return ""
+	}
+	return fmt.Sprintf("the last %d questions about the server %q were not answered with yes, so nobody is asked about it for another %s",
+		n.inRow, child, n.until.Sub(now).Round(time.Second))
+}
+
+// note counts an answer: a yes starts anew, and after several noes the pauses
+// get longer.
+func (q *Queue) note(child string, a *Answer, now time.Time) {
+	if a.silent {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if a.offer != nil {
+		delete(q.tab.noes, child)
+		return
+	}
+	n := q.tab.noes[child]
+	if n == nil {
+		n = &noes{}
+		q.tab.noes[child] = n
+	}
+	if n.inRow++; n.inRow >= mostNoes {
+		pause := firstPause << min(n.inRow-mostNoes, 10)
+		n.until = now.Add(min(pause, longestPause))
+	}
+}

@@ -1,0 +1,160 @@
+package inflight
+
+import (
+	"context"
+	"sync"
+
+	"mcphub/children"
+)
+
+// A Client is whose request it is.
+type Client interface {
+	// Reaches reports whether it can be told anything before its request is answered.
+	Reaches() bool
+}
+
+// Requests are those of one session that are with a child, and what the children
+// ask meanwhile. The zero value is ready.
+type Requests[C Client] struct {
+	mu    sync.Mutex
+	last  *Request[C] // the newest; a list by older and newer
+	count uint64      // of all that began
+
+	asked map[*question[C]]struct{}
+	by    map[string]*question[C] // by the progress token that the client was given
+	token uint64                  // the last one given
+}
+
+// A Request is one that is with a child. Key and Client are set before Begin. The
+// rest belongs to Requests.
+type Request[C Client] struct {
+	Key    children.Key
+	Client C
+
+	older, newer *Request[C]
+	begun        bool
+}
+
+type contextKey[C Client] struct{}
+
+// With marks a context with the request that is sent by it.
+func With[C Client](ctx context.Context, r *Request[C]) context.Context {
+	return context.WithValue(ctx, contextKey[C]{}, r)
+}
+
+// From returns the request that a context is marked with, nil for none.
+func From[C Client](ctx context.Context) *Request[C] {
+	r, _ := ctx.Value(contextKey[C]{}).(*Request[C])
+	return r
+}
+
+// Track notes that a request is with a child until back is called with what became
+// of it. The context is for Lease.Call.
+func (rs *Requests[C]) Track(ctx context.Context, r *Request[C]) (_ context.Context, back func(err error)) {
+	rs.Begin(r)
+	return With(ctx, r), func(err error) {
+		for _, told := range rs.End(r, err != nil) {
+			<-told
+		}
+	}
+}
+
+// Begin enters a request.
+func (rs *Requests[C]) Begin(r *Request[C]) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r.begun = true
+	rs.count++
+	if r.older = rs.last; r.older != nil {
+		r.older.newer = r
+	}
+	rs.last = r
+}
+
+// End takes a request out. If it was given up that ends what was asked on its
+// account: each of the channels is closed when the child was told so, which comes
+// before the request is answered. A question whose request was answered goes on by
+// itself.
+func (rs *Requests[C]) End(r *Request[C], givenUp bool) (ending []<-chan struct{}) {
+	rs.mu.Lock()
+	if r.newer != nil {
+		r.newer.older = r.older
+	} else {
+		rs.last = r.older
+	}
+	if r.older != nil {
+		r.older.newer = r.newer
+	}
+	r.older, r.newer, r.begun = nil, nil, false
+	var over []*question[C]
+	for q := range rs.asked {
+		if q.on != r {
+			continue
+		}
+		q.on = nil
+		if givenUp {
+			over = append(over, q)
+			ending = append(ending, q.over)
+		}
+	}
+	rs.mu.Unlock()
+	for _, q := range over {
+		q.cancel(errRequestOver)
+	}
+	return ending
+}
+
+// Begun is how many requests have gone on to children.
+func (rs *Requests[C]) Begun() uint64 {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.count
+}
+
+// Find finds the request that something of a child belongs to: the one that it came
+// on, where the transport tells, else the only one that is with the child. Where
+// neither is known, on is nil, and to is the client of the newest request that
+// reaches it. ok is false where there is none.
+func (rs *Requests[C]) Find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.find(k, came)
+}
+
+// find is Find for callers that hold mu.
+func (rs *Requests[C]) find(k children.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
+	if came != nil && came.Key == k && came.begun {
+		return came, came.Client, true
+	}
+	n := 0
+	for r := rs.last; r != nil; r = r.older {
+		if r.Key != k {
+			continue
+		}
+		n++
+		on = r
+		if !ok && r.Client.Reaches() {
+			to, ok = r.Client, true
+		}
+	}
+	if n == 1 {
+		return on, on.Client, true
+	}
+	return nil, to, ok
+}
+
+// Candidates are all requests that something of a child may belong to, the likeliest
+// first: the one that it came on, else all that are with the child.
+func (rs *Requests[C]) Candidates(k children.Key, came *Request[C]) (all []*Request[C]) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if came != nil && came.Key == k && came.begun {
+		return []*Request[C]{came}
+	}
+	for r := rs.last; r != nil; r = r.older {
+		if r.Key == k {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,316 @@
+package subscribe
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+	"mcphub/internal/worker"
+)
+
+// together is how long news is held back for more of it: when many children
+// start, the client is told once.
+const together = 30 * time.Millisecond
+
+// A Client is a way to tell a client something.
+type Client interface {
+	// Notify tells it, and waits for room as long as ctx lasts.
+	Notify(ctx context.Context, method string, params ...[]byte) error
+	// TryNotify tells it if there is room. It never blocks.
+	TryNotify(method string, params ...[]byte) bool
+}
+
+// A Session is what a Notifier needs of the session that it belongs to.
+type Session interface {
+	Client // what belongs to no request goes there
+
+	// Lists are the lists of what is on offer as they are now, always in the same
+	// order.
+	Lists() []List
+	// InTurn asks the children that may have a resource and tell of changes, the
+	// likeliest first, until one has it. It begins anew where a child was replaced.
+	InTurn(ctx context.Context, uri string, ask func(Place) (jsonrpc.Answer, error)) jsonrpc.Answer
+	// First is the likeliest of them, nil where there is none: then the answer says
+	// so.
+	First(ctx context.Context, uri string) (Place, jsonrpc.Answer)
+	// At is the Place of a child and its own URI, nil where that child is not
+	// configured.
+	At(child, uri string) Place
+	// Serving is the instance of a child that serves the session now.
+	Serving(child string) (children.Key, children.Term)
+	// TryAcquire returns a lease of an instance if that takes no waiting.
+	TryAcquire(k children.Key) (*children.Lease, bool)
+}
+
+// A Place is one child that may have a resource.
+type Place interface {
+	// Key is the instance that serves the session now.
+	Key() children.Key
+	// URI is the child's own.
+	URI() string
+	// Ask makes a request about the resource, which is judged like any call. before,
+	// where set, is told of the instance just before the request is sent, and nothing
+	// is sent where it returns an error. The error is ErrReplaced where the child was
+	// replaced and nothing was sent.
+	Ask(ctx context.Context, m *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error)
+}
+
+// ErrReplaced says that a child was replaced by another configuration of it.
+var ErrReplaced = errors.New("the server was replaced")
+
+// A List is one of the lists of what is on offer.
+type List struct {
+	Changed string        // the notification that says that it has changed
+	Digest  func() string // of all that is on it; it may take a while
+}
+
+// known is how somebody knows the lists: the digest of each by its place among
+// Lists. Those that he has not seen are missing.
+type known map[int]string
+
+// changed notes how the lists are now, and returns the notifications of those that
+// were known otherwise.
+func (k known) changed(now []List) (methods []string) {
+	for i, l := range now {
+		before, seen := k[i]
+		if !seen {
+			continue
+		}
+		if k[i] = l.Digest(); k[i] == before {
+			continue
+		}
+		if !slices.Contains(methods, l.Changed) {
+			methods = append(methods, l.Changed)
+		}
+	}
+	return methods
+}
+
+// A Notifier tells the client of one session what has changed.
+type Notifier struct {
+	session Session
+	table   *Table
+	log     zerolog.Logger
+	client  *subscriber // the client after its handshake
+	streams streams
+	worker  worker.Worker
+
+	mu          sync.Mutex
+	initialized bool     // the client has said so: it may be told of lists
+	known       known    // by that client
+	restarted   []string // children at which subscriptions have to be made anew
+}
+
+// NewNotifier makes the Notifier of a session. It starts nothing.
+func NewNotifier(s Session, t *Table, log zerolog.Logger) *Notifier {
+	n := &Notifier{session: s, table: t, log: log, known: known{}}
+	n.client = &subscriber{n, func(method string, params ...[]byte) { s.TryNotify(method, params...) }}
+	n.streams.over = make(chan struct{})
+	n.worker.Do = n.announce
+	return n
+}
+
+// Start lets the Notifier tell of what has changed, until ctx ends.
+func (n *Notifier) Start(ctx context.Context) { n.worker.Start(ctx) }
+
+// Stop returns when all that the Notifier started has ended. End the context given
+// to Start first.
+func (n *Notifier) Stop() { n.worker.Stop() }
+
+// Leave ends all subscriptions of the session.
+func (n *Notifier) Leave() { n.table.leave(n) }
+
+// HangUp ends all streams: nobody reads them any more, or the hub stops.
+func (n *Notifier) HangUp() { n.streams.hangUp() }
+
+// Streams is how many streams are open.
+func (n *Notifier) Streams() int { return len(n.streams.each()) }
+
+// Initialized notes that the client may be told of lists. first: it was not noted
+// before.
+func (n *Notifier) Initialized() (first bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	first = !n.initialized
+	n.initialized = true
+	return first
+}
+
+// Seen notes that the client of the handshake sees a list, by its place among
+// Lists. take takes the list and returns its digest.
+func (n *Notifier) Seen(list int, take func() (digest string)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known[list] = take()
+}
+
+// Changed says that lists may have changed.
+func (n *Notifier) Changed() { n.worker.Wake() }
+
+// Restarted says that children were started: what was subscribed to at an earlier
+// process is subscribed to again.
+func (n *Notifier) Restarted(children ...string) {
+	n.mu.Lock()
+	n.restarted = append(n.restarted, children...)
+	n.mu.Unlock()
+	n.worker.Wake()
+}
+
+// announce tells the client of lists that have changed since it asked for them,
+// and makes subscriptions anew at children that were started again.
+func (n *Notifier) announce(ctx context.Context) {
+	pause := time.NewTimer(together)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return
+	}
+	for _, method := range n.changedLists() {
+		_ = n.session.Notify(ctx, method) // it must not be lost to a flood of other things
+	}
+	n.streams.changed(ctx, n.session.Lists)
+	n.mu.Lock()
+	again := n.restarted
+	n.restarted = nil
+	n.mu.Unlock()
+	for _, child := range again {
+		n.worker.Go(func() { n.again(ctx, child) }) // which may have to start it
+	}
+}
+
+// changedLists returns the notifications that are due to the client of the
+// handshake, and notes that they were sent.
+func (n *Notifier) changedLists() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.initialized {
+		return nil
+	}
+	return n.known.changed(n.session.Lists())
+}
+
+// Methods about resources.
+const (
+	MethodSubscribe   = "resources/subscribe"
+	MethodUnsubscribe = "resources/unsubscribe"
+)
+
+// Subscribe answers resources/subscribe of the client of the handshake.
+func (n *Notifier) Subscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
+	return n.subscribe(ctx, m, uri, n.client)
+}
+
+func (n *Notifier) subscribe(ctx context.Context, m *jsonrpc.Message, uri string, who *subscriber) jsonrpc.Answer {
+	return n.session.InTurn(ctx, uri, func(p Place) (jsonrpc.Answer, error) { return n.subscribeAt(ctx, m, p, uri, who) })
+}
+
+// subscribeAt subscribes at one child. The subscription is entered first: an update
+// may be told as soon as the child has answered.
+func (n *Notifier) subscribeAt(ctx context.Context, m *jsonrpc.Message, p Place, uri string, who *subscriber) (jsonrpc.Answer, error) {
+	var at resource
+	fresh := false
+	a, err := p.Ask(ctx, m, func(k children.Key, term children.Term) (err error) {
+		at = resource{k, p.URI()}
+		fresh, err = n.table.add(at, who, subscription{uri, term})
+		return err
+	})
+	if fresh && (err != nil || a.Error != nil) {
+		n.table.drop(at, who)
+	}
+	return a, err
+}
+
+// Unsubscribe answers resources/unsubscribe of the client of the handshake. The
+// subscription ends where it was made: by now another child may be the likeliest
+// to have the resource. The child is told when nobody else of those that share it
+// wants to hear of the resource.
+func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri string) jsonrpc.Answer {
+	done := jsonrpc.ResultAnswer([]byte(`{}`))
+	var p Place
+	held := n.table.find(func(_ resource, who *subscriber, sub subscription) bool { return who == n.client && sub.uri == uri })
+	if len(held) > 0 {
+		at := held[0].resource
+		if !n.table.drop(at, n.client) {
+			return done
+		}
+		if p = n.session.At(at.key.Child, at.uri); p == nil {
+			return done
+		}
+	} else {
+		var refusal jsonrpc.Answer
+		if p, refusal = n.session.First(ctx, uri); p == nil {
+			return refusal
+		}
+		if !n.table.drop(resource{p.Key(), p.URI()}, n.client) {
+			return done // others want it
+		}
+	}
+	a, err := p.Ask(ctx, m, nil)
+	if errors.Is(err, ErrReplaced) {
+		return done // the one that was to be told is no more
+	}
+	return a
+}
+
+// aboutURI is a request of the hub's own about one resource.
+func aboutURI(method, uri string) *jsonrpc.Message {
+	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
+	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
+}
+
+var errNotWanted = errors.New("it is not wanted any more, or was asked for already")
+
+// again subscribes at an instance that was started anew, or that the session has
+// moved to, to what was asked for in an earlier Term of the child. A request that
+// the child was started for is under way by itself. A URI that is outside the
+// boundary by now is left out. What was wanted of a child that is not configured
+// any more waits until it is again.
+func (n *Notifier) again(ctx context.Context, child string) {
+	if n.session.At(child, "") == nil {
+		return
+	}
+	key, term := n.session.Serving(child)
+	for _, w := range n.table.find(func(at resource, who *subscriber, _ subscription) bool { return who.of == n && at.key.Child == child }) {
+		if w.key == key && w.made == term {
+			continue
+		}
+		n.makeAnew(ctx, w)
+	}
+}
+
+func (n *Notifier) makeAnew(ctx context.Context, w wanted) {
+	p := n.session.At(w.key.Child, w.resource.uri)
+	if p == nil {
+		return
+	}
+	skip, at := false, w.resource
+	// It stays entered all the time: the instance may be the same, and what it tells
+	// meanwhile is not to be lost.
+	a, err := p.Ask(ctx, aboutURI(MethodSubscribe, w.resource.uri), func(k children.Key, term children.Term) error {
+		to := resource{k, w.resource.uri}
+		if skip = !n.table.move(at, to, term, w.who); skip {
+			return errNotWanted
+		}
+		at = to
+		return nil
+	})
+	switch {
+	case skip:
+		return
+	case errors.Is(err, ErrReplaced):
+		return // the one that takes its place is told when it is there
+	case err == nil && a.Error == nil:
+		return
+	}
+	n.table.drop(at, w.who)
+	n.log.Warn().Str("child", at.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Bytes("error", a.Error).
+		Msg("a subscription ended with the process that it was made with")
+}

@@ -1,0 +1,161 @@
+package subscribe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// oneChild is a Session with one child that has all resources, and grants all.
+type oneChild struct {
+	key  children.Key
+	term children.Term
+}
+
+func (c *oneChild) Notify(context.Context, string, ...[]byte) error { return nil }
+func (c *oneChild) TryNotify(string, ...[]byte) bool                { return true }
+func (c *oneChild) Lists() []List                                   { return nil }
+
+func (c *oneChild) InTurn(_ context.Context, uri string, ask func(Place) (jsonrpc.Answer, error)) jsonrpc.Answer {
+	a, _ := ask(c.At("kid", uri))
+	return a
+}
+
+func (c *oneChild) First(_ context.Context, uri string) (Place, jsonrpc.Answer) {
+	return c.At("kid", uri), jsonrpc.Answer{}
+}
+
+func (c *oneChild) At(_, uri string) Place                          { return onePlace{c, uri} }
+func (c *oneChild) Serving(string) (children.Key, children.Term)    { return c.key, c.term }
+func (c *oneChild) TryAcquire(children.Key) (*children.Lease, bool) { return nil, false }
+
+type onePlace struct {
+	c   *oneChild
+	uri string
+}
+
+func (p onePlace) Key() children.Key { return p.c.key }
+func (p onePlace) URI() string       { return p.uri }
+
+func (p onePlace) Ask(_ context.Context, _ *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error) {
+	if before != nil {
+		if err := before(p.c.key, p.c.term); err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
+		}
+	}
+	return jsonrpc.ResultAnswer([]byte(`{}`)), nil
+}
+
+// aTerm is a Term that is not the zero one.
+func aTerm() children.Term { return children.Status{Restarts: 1}.Term() }
+
+// TestNothingIsLostWhileSubscriptionsAreMadeAnew: who has subscribed is told of
+// every change, also while the hub subscribes again because the child was started.
+func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
+	const uri, changes = "note://1", 20_000
+	var table Table
+	session := &oneChild{key: children.Key{Child: "kid"}, term: aTerm()}
+	n := NewNotifier(session, &table, zerolog.Nop())
+	var told atomic.Int64
+	who := &subscriber{n, func(string, ...[]byte) { told.Add(1) }}
+	if a := n.subscribe(t.Context(), aboutURI(MethodSubscribe, uri), uri, who); a.Error != nil {
+		t.Fatalf("%s", a.Error)
+	}
+	at := resource{session.key, uri}
+	var over atomic.Bool
+	var all sync.WaitGroup
+	all.Go(func() {
+		for range changes {
+			table.Updated(session.key, aboutURI("notifications/resources/updated", uri))
+		}
+		over.Store(true)
+	})
+	again := 0
+	for ; !over.Load(); again++ {
+		table.mu.Lock()
+		table.by[at][who] = subscription{uri: uri} // as if it was asked for in an earlier Term
+		table.mu.Unlock()
+		n.again(t.Context(), "kid")
+		table.mu.Lock()
+		made := table.by[at][who].made
+		table.mu.Unlock()
+		if made != session.term {
+			t.Fatal("control: it was not made anew")
+		}
+	}
+	all.Wait()
+	if told.Load() != changes {
+		t.Errorf("told of %d changes of %d, while it was made anew %d times", told.Load(), changes, again)
+	}
+	if again == 0 {
+		t.Error("control: it was never made anew")
+	}
+	table.drop(at, who)
+	if n.again(t.Context(), "kid"); table.Len() != 0 {
+		t.Error("what nobody wants any more was subscribed again")
+	}
+}
+
+// TestSubscriptionsAreBounded: what others name, and is kept after their message,
+// is bounded in bytes and not only in number.
+func TestSubscriptionsAreBounded(t *testing.T) {
+	var table Table
+	uri := strings.Repeat("u", maxBytes/8)
+	add := func(n *Notifier, i int) error {
+		name := fmt.Sprint(i, uri)
+		_, err := table.add(resource{children.Key{Child: "kid"}, name}, n.client, subscription{uri: name})
+		return err
+	}
+	one, other := NewNotifier(&oneChild{}, &table, zerolog.Nop()), NewNotifier(&oneChild{}, &table, zerolog.Nop())
+	for i := range 3 {
+		if err := add(one, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if add(one, 3) == nil {
+		t.Error("one session keeps as much as it likes")
+	}
+	if err := add(other, 3); err != nil {
+		t.Errorf("and so has another one no room: %s", err)
+	}
+	if other.Leave(); table.Len() != 3 {
+		t.Errorf("%d resources are left", table.Len())
+	}
+}
+
+// TestChangedLists: a client is told of a list that it has seen, once for two lists
+// with one notification.
+func TestChangedLists(t *testing.T) {
+	lists := func(digests ...string) (all []List) {
+		for i, d := range digests {
+			all = append(all, List{[]string{"tools", "resources", "resources"}[i], func() string { return d }})
+		}
+		return all
+	}
+	k := known{0: "a", 1: "a"}
+	for _, c := range []struct {
+		now  []List
+		want string
+	}{
+		{lists("a", "a", "x"), ""},
+		{lists("b", "a", "x"), "tools"},
+		{lists("b", "b", "y"), "resources"},
+		{lists("b", "b", "z"), ""},
+	} {
+		if got := strings.Join(k.changed(c.now), " "); got != c.want {
+			t.Errorf("told %q, want %q", got, c.want)
+		}
+	}
+	k[2] = "z"
+	if got := k.changed(lists("c", "c", "c")); strings.Join(got, " ") != "tools resources" {
+		t.Errorf("told %q", got)
+	}
+}

@@ -1,0 +1,420 @@
+package subscribe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/hub/tasks"
+	"mcphub/internal/jsonrpc"
+)
+
+const (
+	// maxNamed bounds the resources, and the tasks, that one stream names.
+	maxNamed = 1000
+	// maxEarly bounds what is kept for a stream that is not acknowledged yet.
+	maxEarly = 100
+	// leaveTime bounds how long the end of a stream takes to tell its children.
+	leaveTime = time.Second
+	// atOnce is how many children are asked at a time for one stream.
+	atOnce = 8
+)
+
+// A Listen is one subscriptions/listen, and what the hub knows of its client.
+type Listen struct {
+	Request      *jsonrpc.Message
+	Client       Client        // the stream
+	Capabilities []byte        // that the client declares, raw
+	Tasks        *tasks.Table  // of the session
+	Server       []byte        // what the hub says of itself in _meta, raw
+	Streams      int           // that the session may have at a time
+	Wait         time.Duration // that children have to answer before it is acknowledged
+}
+
+// A stream is one subscriptions/listen under way.
+type stream struct {
+	Listen
+	n     *Notifier
+	who   *subscriber
+	lists map[string]bool // that it is told of, by the notification
+	uris  []string
+	ids   []string // of tasks
+
+	mu    sync.Mutex
+	tasks map[string]watched // that it is told of, by id
+	acked bool
+	early []note // that came before it was acknowledged, bounded
+	known known
+}
+
+// watched is a task that a stream is told of.
+type watched struct {
+	key children.Key // whose it is
+	end func()       // nil while it is not sure that the child tells of it
+}
+
+// note is a notification.
+type note struct {
+	method string
+	params []byte
+}
+
+// streams are those of one session. The mutex is a leaf.
+type streams struct {
+	mu   sync.Mutex
+	all  map[*stream]struct{}
+	over chan struct{} // closed when nothing more comes
+	once sync.Once
+}
+
+func (s *streams) hangUp() { s.once.Do(func() { close(s.over) }) }
+
+func (s *streams) add(l *stream) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) >= l.Streams {
+		return fmt.Errorf("%d streams are open already: end one first", len(s.all))
+	}
+	if s.all == nil {
+		s.all = map[*stream]struct{}{}
+	}
+	s.all[l] = struct{}{}
+	return nil
+}
+
+func (s *streams) remove(l *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, l)
+}
+
+func (s *streams) each() []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*stream, 0, len(s.all))
+	for l := range s.all {
+		all = append(all, l)
+	}
+	return all
+}
+
+// changed tells streams of lists that have changed.
+func (s *streams) changed(ctx context.Context, lists func() []List) {
+	all := s.each()
+	if len(all) == 0 {
+		return
+	}
+	now := lists()
+	for i := range now {
+		digest := now[i].Digest() // before a stream is locked, which a child's read loop may wait for
+		now[i].Digest = func() string { return digest }
+	}
+	for _, l := range all {
+		for _, method := range l.due(now) {
+			_ = l.tellSurely(ctx, method)
+		}
+	}
+}
+
+// Task tells the streams that asked for it what has become of a task of a child.
+// It runs on the child's read loop.
+func (n *Notifier) Task(k children.Key, m *jsonrpc.Message) {
+	id, ok := jsonrpc.String(m.Param("taskId"))
+	if !ok {
+		return
+	}
+	for _, l := range n.streams.each() {
+		if l.watches(k, id) {
+			l.tell(m.Method, m.Params)
+		}
+	}
+}
+
+// Listen answers subscriptions/listen when the client or the session ends it.
+func (n *Notifier) Listen(ctx context.Context, listen Listen) jsonrpc.Answer {
+	l := &stream{Listen: listen, n: n, lists: map[string]bool{}, tasks: map[string]watched{}, known: known{}}
+	if err := l.read(l.Request.Param("notifications")); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	if len(l.ids) > 0 {
+		if refusal, ok := tasks.Declared(l.Capabilities); !ok {
+			return refusal
+		}
+	}
+	l.who = &subscriber{n, l.tell}
+	for i, list := range n.session.Lists() {
+		l.known[i] = list.Digest()
+	}
+	if err := n.streams.add(l); err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
+	}
+	defer n.streams.remove(l)
+	honoured := l.subscribe(ctx)
+	defer l.unsubscribe(ctx)
+	ids := l.watch(ctx)
+	defer l.unwatch()
+	l.acknowledge(ctx, honoured, ids)
+	n.Changed() // lists that have changed since they were read
+	select {
+	case <-ctx.Done():
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+	case <-n.streams.over:
+	}
+	b := append(l.meta(), `,"`+mcp.MetaKeyServerInfo+`":`...)
+	return jsonrpc.ResultAnswer(append(append(b, l.Server...), `},"resultType":"complete"}`...))
+}
+
+// read reads the filter.
+func (l *stream) read(filter []byte) error {
+	if !jsonrpc.IsObject(filter) {
+		return errors.New("subscriptions/listen needs an object at /params/notifications, which says what to tell of")
+	}
+	var odd error
+	flag := func(name string, value []byte) bool {
+		if s := string(value); s != "true" && s != "false" {
+			odd = fmt.Errorf("/params/notifications/%s is to be true or false", name)
+		}
+		return string(value) == "true"
+	}
+	strings := func(name string, value []byte) (all []string) {
+		err := jsonrpc.Elements(value, func(raw []byte) bool {
+			text, ok := jsonrpc.String(raw)
+			if !ok || len(all) == maxNamed {
+				odd = fmt.Errorf("/params/notifications/%s is to be a list of strings, of %d at most", name, maxNamed)
+				return false
+			}
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+			return true
+		})
+		if err != nil {
+			odd = fmt.Errorf("/params/notifications/%s is to be a list of strings", name)
+		}
+		return all
+	}
+	err := jsonrpc.Members(filter, func(name string, value []byte) bool {
+		for _, f := range flags {
+			if f.name == name {
+				l.lists[f.changed] = flag(name, value)
+			}
+		}
+		switch name {
+		case "resourceSubscriptions":
+			l.uris = strings(name, value)
+		case "taskIds": // of the extension for tasks
+			l.ids = strings(name, value)
+		}
+		return odd == nil
+	})
+	return errors.Join(odd, err)
+}
+
+// flags are the members of a filter that ask for changes of lists, and the
+// notifications that tell of those.
+var flags = []struct{ name, changed string }{
+	{"toolsListChanged", "notifications/tools/list_changed"},
+	{"promptsListChanged", "notifications/prompts/list_changed"},
+	{"resourcesListChanged", "notifications/resources/list_changed"},
+}
+
+// subscribe subscribes to the resources that the client named, where the boundary
+// and their servers allow it, and returns them.
+func (l *stream) subscribe(ctx context.Context) []string {
+	return l.ask(ctx, l.uris, func(ctx context.Context, uri string) bool {
+		a := l.n.subscribe(ctx, aboutURI(MethodSubscribe, uri), uri, l.who)
+		if a.Release != nil {
+			a.Release()
+		}
+		return a.Error == nil
+	})
+}
+
+// watch has the tasks watched that the client named, and returns those that are:
+// of a child of the same era that tells of them. A child that has ended is not
+// waited for.
+func (l *stream) watch(ctx context.Context) []string {
+	return l.ask(ctx, l.ids, func(ctx context.Context, id string) bool {
+		key, known := l.Tasks.Find(id)
+		if !known {
+			return false
+		}
+		lease, there := l.n.session.TryAcquire(key)
+		if !there {
+			return false
+		}
+		defer lease.Release()
+		l.mu.Lock()
+		l.tasks[id] = watched{key: key} // from now on it may be told of
+		l.mu.Unlock()
+		end, ok := lease.WatchTask(ctx, id)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if ok {
+			l.tasks[id] = watched{key, end}
+		} else {
+			delete(l.tasks, id)
+		}
+		return ok
+	})
+}
+
+// ask asks for each of all, several at a time and together no longer than Wait, and
+// returns those that were granted.
+func (l *stream) ask(ctx context.Context, all []string, grant func(context.Context, string) bool) (granted []string) {
+	ctx, cancel := context.WithTimeout(ctx, l.Wait)
+	defer cancel()
+	ok := make([]bool, len(all))
+	var wait sync.WaitGroup
+	turns := make(chan struct{}, atOnce)
+	for i, one := range all {
+		wait.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			ok[i] = grant(ctx, one)
+		})
+	}
+	wait.Wait()
+	for i, one := range all {
+		if ok[i] {
+			granted = append(granted, one)
+		}
+	}
+	return granted
+}
+
+// unwatch ends what watch began.
+func (l *stream) unwatch() {
+	l.mu.Lock()
+	all := l.tasks
+	l.tasks = nil
+	l.mu.Unlock()
+	for _, w := range all {
+		w.end()
+	}
+}
+
+// watches reports whether the stream is told of a task of a child.
+func (l *stream) watches(k children.Key, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, ok := l.tasks[id]
+	return ok && w.key == k
+}
+
+// unsubscribe ends the subscriptions of the stream. The children are told where
+// nobody else wants a resource.
+func (l *stream) unsubscribe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, at := range l.n.table.of(l.who) {
+		if !l.n.table.drop(at, l.who) {
+			continue
+		}
+		select {
+		case <-l.n.streams.over:
+			continue // the children end too, or serve others
+		default:
+		}
+		if lease, ok := l.n.session.TryAcquire(at.key); ok {
+			all.Go(func() {
+				defer lease.Release()
+				if resp, err := lease.Call(ctx, MethodUnsubscribe, append(jsonrpc.AppendString([]byte(`{"uri":`), at.uri), '}')); err == nil {
+					resp.Release()
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+// meta begins params or a result with the id of the stream in its _meta.
+func (l *stream) meta() []byte {
+	return append([]byte(`{"_meta":{"`+mcp.MetaKeySubscriptionID+`":`), l.Request.ID...)
+}
+
+// acknowledge says what the stream will tell of, and then what came too early.
+func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
+	b := append(l.meta(), `},"notifications":{`...)
+	comma := ""
+	for _, f := range flags {
+		if l.lists[f.changed] {
+			b = append(b, comma+`"`+f.name+`":true`...)
+			comma = ","
+		}
+	}
+	list := func(name string, all []string) {
+		if len(all) == 0 {
+			return
+		}
+		b = append(b, comma+`"`+name+`":[`...)
+		for i, text := range all {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = jsonrpc.AppendString(b, text)
+		}
+		b, comma = append(b, ']'), ","
+	}
+	list("resourceSubscriptions", honoured)
+	list("taskIds", ids)
+	if l.Client.Notify(ctx, "notifications/subscriptions/acknowledged", append(b, `}}`...)) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acked = true
+	for _, n := range l.early {
+		l.Client.TryNotify(n.method, n.params)
+	}
+	l.early = nil
+}
+
+// tagged are params with the id of the stream in their _meta. What a child said
+// there of its own hop is left out.
+func (l *stream) tagged(params []byte) []byte {
+	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), notOfHop), '}')
+	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
+}
+
+// notOfHop passes what a child says in _meta that is not of its own hop.
+func notOfHop(name string) bool {
+	return name != mcp.MetaKeyServerInfo && name != mcp.MetaKeyProtocolVersion && name != mcp.MetaKeySubscriptionID
+}
+
+// tell passes on a notification where there is room. It never blocks on the
+// client.
+func (l *stream) tell(method string, params ...[]byte) {
+	n := note{method, l.tagged(jsonrpc.Join(params))}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.acked:
+		l.Client.TryNotify(n.method, n.params)
+	case len(l.early) < maxEarly:
+		l.early = append(l.early, n)
+	}
+}
+
+// tellSurely passes on a notification that must not be lost.
+func (l *stream) tellSurely(ctx context.Context, method string) error {
+	return l.Client.Notify(ctx, method, l.tagged(nil))
+}
+
+// due returns the notifications of lists that have changed since the client was
+// told, once the stream is acknowledged.
+func (l *stream) due(now []List) (methods []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.acked {
+		return nil
+	}
+	return slices.DeleteFunc(l.known.changed(now), func(method string) bool { return !l.lists[method] })
+}

@@ -1,0 +1,184 @@
+package subscribe
+
+import (
+	"errors"
+	"sync"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// Bounds of the subscriptions of one session.
+const (
+	maxSubscriptions = 10_000
+	maxBytes         = 16 << 20 // of their URIs
+)
+
+// A Table has the resources that sessions want to hear of. The zero Table is empty
+// and ready.
+type Table struct {
+	mu sync.Mutex
+	by map[resource]map[*subscriber]subscription
+}
+
+// A resource is one resource of one instance.
+type resource struct {
+	key children.Key
+	uri string // the child's own
+}
+
+// A subscriber is whoever of a session is told of resources: the client itself
+// after its handshake, or one stream.
+type subscriber struct {
+	of   *Notifier
+	tell func(method string, params ...[]byte)
+}
+
+// A subscription is what a subscriber has asked for.
+type subscription struct {
+	uri  string        // the client's
+	made children.Term // of the child, in which it was asked
+}
+
+// add enters a subscription. fresh: there was none of this subscriber before.
+func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by == nil {
+		t.by = map[resource]map[*subscriber]subscription{}
+	}
+	n, size := 0, len(at.uri)+len(sub.uri)
+	for held, subs := range t.by {
+		for other, its := range subs {
+			if other.of == who.of {
+				n++
+				size += len(held.uri) + len(its.uri)
+			}
+		}
+	}
+	if _, held := t.by[at][who]; held {
+		t.by[at][who] = sub
+		return false, nil
+	}
+	if n >= maxSubscriptions || size > maxBytes {
+		return false, errors.New("too many subscriptions: end some of them first")
+	}
+	t.put(at, who, sub)
+	return true, nil
+}
+
+// put is for callers that hold mu.
+func (t *Table) put(at resource, who *subscriber, sub subscription) {
+	if t.by[at] == nil {
+		t.by[at] = map[*subscriber]subscription{}
+	}
+	t.by[at][who] = sub
+}
+
+// drop ends a subscription. last: nobody else wants the resource.
+func (t *Table) drop(at resource, who *subscriber) (last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.take(at, who)
+}
+
+// take is drop for callers that hold mu.
+func (t *Table) take(at resource, who *subscriber) (last bool) {
+	delete(t.by[at], who)
+	if len(t.by[at]) > 0 {
+		return false
+	}
+	delete(t.by, at)
+	return true
+}
+
+// move takes a subscription to another instance, or to another Term of the same.
+// It returns false where there is none, or where it was made in that Term.
+func (t *Table) move(from, to resource, term children.Term, who *subscriber) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sub, held := t.by[from][who]
+	if !held || from == to && sub.made == term {
+		return false
+	}
+	sub.made = term
+	t.take(from, who)
+	t.put(to, who, sub)
+	return true
+}
+
+// leave ends all subscriptions of a session.
+func (t *Table) leave(n *Notifier) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for at, subs := range t.by {
+		for who := range subs {
+			if who.of == n {
+				t.take(at, who)
+			}
+		}
+	}
+}
+
+// A wanted is one row of a Table.
+type wanted struct {
+	resource
+	subscription
+	who *subscriber
+}
+
+// find returns what pick picks.
+func (t *Table) find(pick func(resource, *subscriber, subscription) bool) (all []wanted) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for at, subs := range t.by {
+		for who, sub := range subs {
+			if pick(at, who, sub) {
+				all = append(all, wanted{at, sub, who})
+			}
+		}
+	}
+	return all
+}
+
+// of returns the subscriptions of one subscriber.
+func (t *Table) of(who *subscriber) (all []resource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for at, subs := range t.by {
+		if _, its := subs[who]; its {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// Len is how many resources somebody wants to hear of.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.by)
+}
+
+// Updated tells sessions that a resource has changed, each by its own URI for it.
+// It runs on the child's read loop.
+func (t *Table) Updated(k children.Key, m *jsonrpc.Message) {
+	quoted := m.Param("uri")
+	uri, ok := jsonrpc.String(quoted)
+	if !ok {
+		return
+	}
+	type telling struct {
+		who *subscriber
+		uri string
+	}
+	t.mu.Lock()
+	var all []telling
+	for who, sub := range t.by[resource{k, uri}] {
+		all = append(all, telling{who, sub.uri})
+	}
+	t.mu.Unlock()
+	for _, to := range all {
+		to.who.tell(m.Method, jsonrpc.Splice(m.Params, jsonrpc.Edit{Old: quoted, With: jsonrpc.AppendString(nil, to.uri)})...)
+	}
+}

@@ -1,0 +1,87 @@
+package tasks
+
+import (
+	"bytes"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is about the tasks that the client makes of what children ask of it.
+
+// MayUse refuses a child a task that the client did not make for it.
+func (t *Table) MayUse(k children.Key, m *jsonrpc.Message) (refusal jsonrpc.Answer, ok bool) {
+	switch m.Method {
+	case MethodGet, MethodResult, MethodCancel:
+	default:
+		return jsonrpc.Answer{}, true
+	}
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	if owner, ok := t.MadeFor(id); !ok || owner != k {
+		return noTask(id), false
+	}
+	return jsonrpc.Answer{}, true
+}
+
+// MadeFor tells for which instance the client made the task with an id.
+func (t *Table) MadeFor(id string) (k children.Key, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, ok = t.clients[id]
+	return k, ok
+}
+
+// Answered takes in what the client answered a child. It notes a task that the
+// client made, and leaves in a list of tasks those that were made for the child.
+func (t *Table) Answered(k children.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
+	switch {
+	case a.Result == nil:
+	case m.Method == MethodList:
+		return t.only(k, a)
+	case jsonrpc.IsObject(m.Param("task")):
+		if id, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(a.Result, "task"), "taskId")); ok {
+			t.note(id, k)
+		}
+	}
+	return a
+}
+
+// note enters a task that the client made for an instance.
+func (t *Table) note(id string, k children.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(id) > maxID {
+		return
+	}
+	if t.clients == nil {
+		t.clients = map[string]children.Key{}
+	}
+	if _, again := t.clients[id]; !again {
+		if at := oldest(t.clientsOrder, func(id string) bool { return t.clients[id].Child == k.Child }); at >= 0 {
+			delete(t.clients, t.clientsOrder[at])
+			t.clientsOrder = slices.Delete(t.clientsOrder, at, at+1)
+		}
+		t.clientsOrder = append(t.clientsOrder, id)
+	}
+	t.clients[id] = k
+}
+
+// only leaves in a result of tasks/list what was made for one instance.
+func (t *Table) only(k children.Key, a jsonrpc.Answer) jsonrpc.Answer {
+	all := jsonrpc.Get(a.Result, "tasks")
+	if all == nil {
+		return a
+	}
+	var its [][]byte
+	t.mu.Lock()
+	_ = jsonrpc.Elements(all, func(raw []byte) bool {
+		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.clients[id] == k {
+			its = append(its, raw)
+		}
+		return true
+	})
+	t.mu.Unlock()
+	list := append(append([]byte{'['}, bytes.Join(its, []byte{','})...), ']')
+	return jsonrpc.Answer{Result: jsonrpc.Join(jsonrpc.Splice(a.Result, jsonrpc.Edit{Old: all, With: list})), Release: a.Release}
+}

@@ -1,0 +1,197 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// Methods about tasks.
+const (
+	MethodGet    = "tasks/get"
+	MethodResult = "tasks/result"
+	MethodList   = "tasks/list"
+	MethodCancel = "tasks/cancel"
+	MethodUpdate = "tasks/update" // of the extension of 2026-07-28
+	MethodStatus = "notifications/tasks/status"
+)
+
+// Extension is the extension of 2026-07-28 for tasks.
+const Extension = "io.modelcontextprotocol/tasks"
+
+// A Session is what requests about tasks need of the session that they come on.
+type Session interface {
+	// TryAcquire returns a lease of an instance if that takes no waiting.
+	TryAcquire(k children.Key) (*children.Lease, bool)
+	// Acquire waits for a lease of the very instance that made a task.
+	Acquire(ctx context.Context, k children.Key) (*children.Lease, error)
+	// Send sends a request of the client to the instance of a lease and returns the
+	// answer that the client gets. With an error, the instance did not answer.
+	Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error)
+	// Failed is the answer where a child did not give one.
+	Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer
+	// Children are the names of all children, in the order of the configuration.
+	Children() []string
+	// Serving is the instance of a child that serves the session now. own: it serves
+	// no other session.
+	Serving(child string) (k children.Key, own, ok bool)
+}
+
+// Declared refuses a request about tasks of a client whose raw capabilities do
+// not have the extension (2026-07-28, tasks, Protocol Errors).
+func Declared(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
+	if jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), Extension)) {
+		return jsonrpc.Answer{}, true
+	}
+	e := &jsonrpc.Error{
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + Extension + " with the request",
+		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + Extension + `":{}}}}`),
+	}
+	return jsonrpc.Answer{Error: e.Raw()}, false
+}
+
+func noTask(id string) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `there is no task "`+printable.Escape(id, 100)+`" here`)
+}
+
+// About answers a request about one task: the instance that made it does.
+func (t *Table) About(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
+	return t.about(ctx, s, m, false)
+}
+
+// AboutModern is About for a client of 2026-07-28. For it there are only tasks of
+// children of the same era.
+func (t *Table) AboutModern(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
+	return t.about(ctx, s, m, true)
+}
+
+func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern bool) jsonrpc.Answer {
+	id, ok := jsonrpc.String(m.Param("taskId"))
+	if !ok {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a task's id (a string) at /params/taskId")
+	}
+	found := t.find(id)
+	if found == nil {
+		return noTask(id)
+	}
+	lease, err := s.Acquire(ctx, found.key)
+	if err != nil {
+		return s.Failed(ctx, found.key.Child, m.Method, err)
+	}
+	defer lease.Release()
+	if modern && !lease.Modern() {
+		return noTask(id)
+	}
+	a, err := s.Send(ctx, lease, m)
+	if err == nil && (m.Method == MethodResult || ended(a.Result)) {
+		found.release()
+	}
+	return a
+}
+
+// A cursor names a page of tasks/list: a child, and that child's own cursor. As
+// text it is opaque to the client.
+type cursor struct{ child, own string }
+
+// List answers tasks/list with what the children that run list: one page of one
+// child at a time, in the order of the configuration. A child that does not run
+// has no tasks.
+func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
+	names := s.Children()
+	at, own := 0, []byte(nil)
+	if raw := m.Param("cursor"); raw != nil && string(raw) != "null" {
+		c, ok := readCursor(raw)
+		if at = slices.Index(names, c.child); !ok || at < 0 {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the cursor is none of this list; ask again without one")
+		}
+		if c.own != "" {
+			own = []byte(c.own)
+		}
+	}
+	for ; at < len(names); at, own = at+1, nil {
+		entries, next, refusal := t.page(ctx, s, names[at], own)
+		switch {
+		case refusal.Error != nil && own != nil:
+			return refusal
+		case next != nil:
+			return listed(entries, &cursor{names[at], string(next)})
+		case len(entries) == 0:
+			continue
+		case at+1 < len(names):
+			return listed(entries, &cursor{child: names[at+1]})
+		}
+		return listed(entries, nil)
+	}
+	return listed(nil, nil)
+}
+
+// page asks one child for one page of its tasks, and leaves out those that are not
+// this session's. next is the child's raw cursor.
+func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (entries [][]byte, next []byte, refusal jsonrpc.Answer) {
+	key, private, ok := s.Serving(name)
+	if !ok {
+		return nil, nil, jsonrpc.Answer{}
+	}
+	lease, ok := s.TryAcquire(key)
+	if !ok {
+		return nil, nil, jsonrpc.Answer{}
+	}
+	defer lease.Release()
+	if jsonrpc.Get(jsonrpc.Get(lease.Offer().Capabilities, "tasks"), "list") == nil {
+		return nil, nil, jsonrpc.Answer{}
+	}
+	var params [][]byte
+	if own != nil {
+		params = [][]byte{[]byte(`{"cursor":`), own, []byte(`}`)}
+	}
+	resp, err := lease.Call(ctx, MethodList, params...)
+	if err != nil {
+		return nil, nil, s.Failed(ctx, name, MethodList, err)
+	}
+	if resp.Error != nil {
+		return nil, nil, jsonrpc.Answer{Error: bytes.Clone(resp.Error)}
+	}
+	defer resp.Release()
+	_ = jsonrpc.Elements(jsonrpc.Get(resp.Result, "tasks"), func(raw []byte) bool {
+		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.lists(id, key, private) {
+			entries = append(entries, bytes.Clone(raw))
+		}
+		return true
+	})
+	if c := jsonrpc.Get(resp.Result, "nextCursor"); len(c) > 2 && c[0] == '"' {
+		next = bytes.Clone(c)
+	}
+	return entries, next, jsonrpc.Answer{}
+}
+
+func listed(entries [][]byte, next *cursor) jsonrpc.Answer {
+	b := append([]byte(`{"tasks":[`), bytes.Join(entries, []byte{','})...)
+	b = append(b, ']')
+	if next != nil {
+		text := base64.RawURLEncoding.EncodeToString([]byte(next.child + "\x00" + next.own))
+		b = jsonrpc.AppendString(append(b, `,"nextCursor":`...), text)
+	}
+	return jsonrpc.ResultAnswer(append(b, '}'))
+}
+
+// readCursor reads what listed wrote. The child's cursor in it is put into a
+// request as it is, so it must be a JSON string.
+func readCursor(raw []byte) (cursor, bool) {
+	text, _ := jsonrpc.String(raw)
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	child, own, ok := strings.Cut(string(b), "\x00")
+	if own != "" {
+		if _, is := jsonrpc.String([]byte(own)); !is {
+			ok = false
+		}
+	}
+	return cursor{child, own}, ok && err == nil
+}

@@ -1,0 +1,145 @@
+package tasks
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// Bounds of a Table.
+const (
+	maxTasks = 1024      // of one child, each way; its oldest are forgotten
+	maxID    = 1 << 10   // bytes of the id of one: it is kept
+	maxHold  = time.Hour // that a task keeps its child from resting
+)
+
+// A Table is the tasks of one session. A child sees none but its own. The zero
+// Table is empty and ready.
+type Table struct {
+	mu     sync.Mutex
+	byID   map[string]*task // that children made, by id
+	order  []string         // the ids of byID, the oldest first
+	closed bool
+
+	clients      map[string]children.Key // that the client made for a child, by id
+	clientsOrder []string                // the ids of clients, the oldest first
+}
+
+// A task is one that a child made. It holds a lease of the child and the route of
+// its progress until release is called.
+type task struct {
+	key     children.Key
+	release func()
+}
+
+// Find tells which instance made the task with an id.
+func (t *Table) Find(id string) (k children.Key, ok bool) {
+	if found := t.find(id); found != nil {
+		return found.key, true
+	}
+	return children.Key{}, false
+}
+
+func (t *Table) find(id string) *task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id]
+}
+
+// add enters a task. It returns false where another child has one of this id.
+func (t *Table) add(id string, made *task) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		defer made.release()
+		return true
+	}
+	if old := t.byID[id]; old != nil {
+		if old.key != made.key {
+			return false
+		}
+		defer old.release()
+		t.byID[id] = made
+		return true
+	}
+	if t.byID == nil {
+		t.byID = map[string]*task{}
+	}
+	if at := oldest(t.order, func(id string) bool { return t.byID[id].key.Child == made.key.Child }); at >= 0 {
+		defer t.byID[t.order[at]].release()
+		delete(t.byID, t.order[at])
+		t.order = slices.Delete(t.order, at, at+1)
+	}
+	t.byID[id] = made
+	t.order = append(t.order, id)
+	return true
+}
+
+// oldest is the index of the oldest task of a child that has as many as it may,
+// and -1 where it has fewer. So one child takes no room of another.
+func oldest(ids []string, its func(id string) bool) int {
+	n, first := 0, -1
+	for i, id := range ids {
+		if !its(id) {
+			continue
+		}
+		if n++; first < 0 {
+			first = i
+		}
+	}
+	if n < maxTasks {
+		return -1
+	}
+	return first
+}
+
+// Told takes in what an instance tells of a task. known: there is a task of this
+// id. mine: that instance made it.
+func (t *Table) Told(k children.Key, m *jsonrpc.Message) (mine, known bool) {
+	id, ok := jsonrpc.String(m.Param("taskId"))
+	if !ok {
+		return false, true
+	}
+	found := t.find(id)
+	if found == nil || found.key != k {
+		return false, found != nil
+	}
+	if ended(m.Params) {
+		found.release()
+	}
+	return true, true
+}
+
+// lists reports whether the client is shown a task that a child lists. An
+// instance of the session's own may have made it at any time. One that several
+// sessions share must have made it for this one.
+func (t *Table) lists(id string, k children.Key, own bool) bool {
+	found := t.find(id)
+	if found == nil && own && len(id) <= maxID {
+		return t.add(id, &task{key: k, release: func() {}})
+	}
+	return found != nil && found.key == k
+}
+
+// Close releases all tasks. Those that are added later are released at once.
+func (t *Table) Close() {
+	t.mu.Lock()
+	all := t.byID
+	t.byID, t.order, t.closed = nil, nil, true
+	t.mu.Unlock()
+	for _, made := range all {
+		made.release()
+	}
+}
+
+// ended reports whether a raw task has come to its end.
+func ended(raw []byte) bool {
+	switch status, _ := jsonrpc.String(jsonrpc.Get(raw, "status")); status {
+	case "completed", "failed", "cancelled":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,49 @@
+package tasks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mcphub/children"
+)
+
+// TestOneChildTakesNoRoomOfAnother: a child that makes or lists tasks without end
+// makes the session forget its own, and none of another child.
+func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
+	bad, good := children.Key{Child: "bad", Instance: "s"}, children.Key{Child: "good", Instance: "s"}
+	var ts Table
+	if !ts.lists("mine", good, true) {
+		t.Fatal("a task is not listed")
+	}
+	ts.note("asked", good)
+	for i := range maxTasks + 10 {
+		ts.lists(fmt.Sprint("x", i), children.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
+		ts.note(fmt.Sprint("x", i), bad)
+	}
+	if ts.find("mine") == nil || ts.clients["asked"] != good {
+		t.Error("the tasks of another child are forgotten")
+	}
+	if ts.find("x0") != nil || ts.find("x10") == nil || len(ts.byID) != maxTasks+1 || len(ts.clients) != maxTasks+1 || len(ts.order) != maxTasks+1 || len(ts.clientsOrder) != maxTasks+1 {
+		t.Errorf("%d and %d tasks are kept", len(ts.byID), len(ts.clients))
+	}
+}
+
+// TestIDsAreBounded: an id is kept after its message, so it is bounded in bytes
+// and not only in number.
+func TestIDsAreBounded(t *testing.T) {
+	k := children.Key{Child: "kid"}
+	var ts Table
+	long := strings.Repeat("x", maxID)
+	if !ts.lists(long, k, true) {
+		t.Error("an id as long as it may be is not listed")
+	}
+	if ts.lists(long+"x", k, true) || ts.find(long+"x") != nil {
+		t.Error("a longer one is kept")
+	}
+	ts.note(long, k)
+	ts.note(long+"x", k)
+	if len(ts.clients) != 1 {
+		t.Errorf("%d tasks of the client are kept", len(ts.clients))
+	}
+}

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Setting is one key of hub.json that was given outside of the file.
+type Setting struct {
+	From string   // what gave it, for messages: "MCPHUB_ROOTS__TIMEOUT", "--set roots.timeout"
+	path []string // of the key, in the spelling of the table where it has it
+	text string
+	bad  string // why it cannot be used at all; "": it is read
+}
+
+// prefix begins the variables that give keys.
+const prefix = "MCPHUB_"
+
+// noKeys are variables of mcphub that are no keys of hub.json.
+var noKeys = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR"}
+
+// Environment returns the keys that variables give. environ is as os.Environ
+// has it. MCPHUB_ROOTS__TIMEOUT is roots.timeout: the path in capitals, "__"
+// between its parts. A variable that is no key and not close to one is not
+// mcphub's to judge.
+func Environment(environ []string) []Setting {
+	var out []Setting
+	for _, pair := range slices.Sorted(slices.Values(environ)) {
+		name, text, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(name, prefix)
+		if !ours || slices.Contains(noKeys, name) {
+			continue
+		}
+		path, known := matched(strings.Split(rest, "__"))
+		if !known && Suggest(path[0], table.names()) == "" {
+			continue
+		}
+		s := Setting{From: name, path: path, text: text}
+		if len(path) > 1 && path[0] == "mcpServers" {
+			s.bad = "the servers are given as one object: " + prefix + "MCPSERVERS={...}"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// matched finds the keys that the parts of a variable's name mean, without
+// regard to case. known says that the first of them is one.
+func matched(parts []string) (path []string, known bool) {
+	at := table
+	for i, part := range parts {
+		name := strings.ToLower(part)
+		var next *spec
+		if at != nil && at.kind == kindObject {
+			for _, k := range at.keys {
+				if strings.EqualFold(k.name, part) {
+					name, next = k.name, k.spec
+				}
+			}
+		}
+		known = known || i == 0 && next != nil
+		path, at = append(path, name), next
+	}
+	return path, known
+}
+
+// Flags returns the keys that --set gives: "roots.timeout=5s", or
+// `mcpServers["my files"].disabled=true` where a name is not a plain word. An
+// error says which text is neither.
+func Flags(given []string) ([]Setting, error) {
+	var out []Setting
+	for _, text := range given {
+		path, value, ok := readKey(text)
+		if !ok {
+			return nil, fmt.Errorf("--set %s: want KEY=VALUE, such as roots.timeout=5s", quote(text))
+		}
+		out = append(out, Setting{From: "--set " + formatKey(path), path: path, text: value})
+	}
+	return out, nil
+}
+
+// readKey reads what formatKey writes, up to the "=" behind it.
+func readKey(text string) (path []string, value string, ok bool) {
+	for {
+		var step string
+		if rest, quoted := strings.CutPrefix(text, `["`); quoted {
+			step, text, ok = strings.Cut(rest, `"]`)
+			if !ok {
+				return nil, "", false
+			}
+		} else {
+			n := strings.IndexAny(text, `.=[`)
+			if n < 0 {
+				return nil, "", false
+			}
+			step, text = text[:n], text[n:]
+		}
+		if step == "" {
+			return nil, "", false
+		}
+		path = append(path, step)
+		switch {
+		case strings.HasPrefix(text, "="):
+			return path, text[1:], true
+		case strings.HasPrefix(text, "."):
+			text = text[1:]
+		case !strings.HasPrefix(text, `["`):
+			return nil, "", false
+		}
+	}
+}
+
+// fileOnly are the keys that only the file may give: what they open must stand
+// where the operator reads it.
+var fileOnly = [][]string{{"policy"}, {"http", "tokens"}}
+
+// overlay puts the settings over the tree of the file, the later ones on top.
+// What an object does not name stays as it was below.
+func (p *parser) overlay(tree *node) *node {
+	for _, s := range p.above {
+		n, bad := p.src.add(s)
+		if bad == nil && s.bad != "" {
+			bad = p.src.problem(n.off, s.bad, "")
+		}
+		if bad == nil {
+			for _, path := range fileOnly {
+				if n.sets(path) {
+					bad = p.src.problem(n.off, formatKey(path)+" is read from hub.json only", "write it there")
+				}
+			}
+		}
+		if bad != nil {
+			p.problems, p.fatal = append(p.problems, *bad), true
+			continue
+		}
+		p.duplicates(nil, n)
+		tree = merged(tree, p.gather(n), table)
+	}
+	return tree
+}
+
+// sets reports whether the object has a member of that path.
+func (n *node) sets(path []string) bool {
+	for _, step := range path {
+		if n = n.get(step); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// merged is upper over lower, member by member where both are objects.
+func merged(lower, upper *node, s *spec) *node {
+	if upper.kind != '{' || lower == nil {
+		return upper
+	}
+	if lower.kind != '{' {
+		if s == nil || s.kind != kindObject || s.short == "" {
+			return upper
+		}
+		lower = &node{kind: '{', off: lower.off, members: []member{{s.short, lower.off, lower}}}
+	}
+	out := &node{kind: '{', off: lower.off, members: slices.Clone(lower.members)}
+	for _, m := range upper.members {
+		var below *spec
+		switch {
+		case s != nil && s.kind == kindMap:
+			below = s.elem
+		case s != nil && s.kind == kindObject && s.find(m.name) != nil:
+			below = s.find(m.name).spec
+		}
+		at := slices.IndexFunc(out.members, func(have member) bool { return have.name == m.name })
+		if at < 0 {
+			out.members = append(out.members, m)
+		} else {
+			out.members[at] = member{m.name, m.off, merged(out.members[at].value, m.value, below)}
+		}
+	}
+	return out
+}
+
+// specAt is what a path leads to in the table; nil: nothing that it knows.
+func specAt(path []string) *spec {
+	at := table
+	for _, step := range path {
+		switch {
+		case at == nil:
+		case at.kind == kindMap:
+			at = at.elem
+		case at.find(step) != nil:
+			at = at.find(step).spec
+		default:
+			at = nil
+		}
+	}
+	return at
+}

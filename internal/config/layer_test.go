@@ -1,0 +1,274 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// setting is one way to give a key.
+type setting struct {
+	path  []string
+	value any
+}
+
+// file writes it as hub.json.
+func (s setting) file() string {
+	var v any = s.value
+	for i := len(s.path) - 1; i >= 0; i-- {
+		v = map[string]any{s.path[i]: v}
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// text is the value as a variable or a flag has it.
+func (s setting) text() string {
+	if t, ok := s.value.(string); ok {
+		return t
+	}
+	b, _ := json.Marshal(s.value)
+	return string(b)
+}
+
+func (s setting) variable() string {
+	if s.path[0] == "mcpServers" {
+		whole := setting{s.path[:1], nested(s.path[1:], s.value)}
+		return "MCPHUB_MCPSERVERS=" + whole.text()
+	}
+	return "MCPHUB_" + strings.ToUpper(strings.Join(s.path, "__")) + "=" + s.text()
+}
+
+func (s setting) flag() string { return formatKey(s.path) + "=" + s.text() }
+
+func nested(path []string, v any) any {
+	for i := len(path) - 1; i >= 0; i-- {
+		v = map[string]any{path[i]: v}
+	}
+	return v
+}
+
+// samples are two sound values of a spec that differ.
+func samples(t *testing.T, s *spec) (a, b any) {
+	switch s.kind {
+	case kindBool:
+		return true, false
+	case kindChoice, kindAllow:
+		v := s.values()
+		return v[0], v[1]
+	case kindInt:
+		return s.min + 1, s.min + 2
+	case kindDuration:
+		return "7ms", "8ms"
+	case kindSize:
+		return max(s.min, 1) + 1, max(s.min, 1) + 2
+	case kindScalar:
+		return "a", "b"
+	case kindString:
+		var sound []any
+		for _, v := range []string{"a", "b", "/a", "/b", "__", "--", "127.0.0.1:1", "127.0.0.1:2", "https://a.example/", "https://b.example/", "A", "B"} {
+			if s.valid == nil || s.valid(v) == "" {
+				sound = append(sound, v)
+			}
+		}
+		if len(sound) < 2 {
+			t.Fatalf("no two values of a string: %v", sound)
+		}
+		return sound[0], sound[1]
+	case kindList:
+		x, y := samples(t, s.elem)
+		return []any{x}, []any{y, x}
+	case kindMap:
+		x, y := samples(t, s.elem)
+		name := "K"
+		if s.named != nil && s.named(name) != "" {
+			name = "/K"
+		}
+		return map[string]any{name: x}, map[string]any{name: y}
+	}
+	x, y := map[string]any{}, map[string]any{}
+	for _, k := range s.keys {
+		if k.required || len(s.keys) == 1 {
+			x[k.name], y[k.name] = samples(t, k.spec)
+		}
+	}
+	if len(x) == 0 {
+		k := s.keys[0]
+		x[k.name], y[k.name] = samples(t, k.spec)
+	}
+	return x, y
+}
+
+// keysBelow calls f for every key that has a value of its own.
+func keysBelow(s *spec, at []string, f func(path []string, s *spec)) {
+	for _, k := range s.keys {
+		path := under(at, k.name)
+		if k.spec.kind == kindObject && len(k.spec.keys) > 0 {
+			keysBelow(k.spec, path, f)
+			if k.spec.short == "" {
+				continue
+			}
+		}
+		f(path, k.spec)
+	}
+}
+
+// Every key can be given by the file, by a variable and by a flag, each
+// counting for more than the one before.
+func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
+	read := func(t *testing.T, file string, environ, flags []string) *File {
+		t.Helper()
+		set, err := Flags(flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, problems, err := Parse("hub.json", []byte(file), nil, append(Environment(environ), set...)...)
+		if err != nil {
+			t.Fatalf("%v\n%v", err, problems)
+		}
+		for _, s := range f.Servers {
+			if s.Err == nil {
+				continue
+			}
+			if s.Err.Key != "mcpServers.x" && s.Err.Key != "mcpServers.x.type" { // which stand alone here
+				t.Fatal(s.Err)
+			}
+			s.Err.File, s.Err.Line, s.Err.Col = "", 0, 0
+		}
+		f.Sum, f.src, f.tree = "", nil, nil
+		return f
+	}
+	n := 0
+	try := func(path []string, s *spec) {
+		if path[0] == "policy" || formatKey(path) == "http.tokens" || s.kind == kindChoice && len(s.choices) == 1 { // which nothing could differ in
+			return
+		}
+		n++
+		t.Run(formatKey(path), func(t *testing.T) {
+			x, y := samples(t, s)
+			if s.short != "" {
+				x, y = samples(t, s.find(s.short).spec)
+			}
+			if s == urlSpec {
+				x, y = "https://a.example/", "https://b.example/"
+			}
+			a, b := setting{path, x}, setting{path, y}
+			// Without it the file below would have no such server.
+			base := `{"mcpServers":{"x":{"command":"/bin/true"}}}`
+			with := func(s setting) string {
+				if path[0] != "mcpServers" {
+					return strings.TrimSuffix(base, "}") + "," + s.file()[1:]
+				}
+				entry := nested(path[2:], s.value).(map[string]any)
+				for k, v := range map[string]any{"command": "/bin/true"} {
+					if entry[k] == nil && path[2] != "url" {
+						entry[k] = v
+					}
+				}
+				b, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"x": entry}})
+				return string(b)
+			}
+			below := base
+			if path[0] == "mcpServers" && path[2] == "url" {
+				below = `{"mcpServers":{"x":{}}}`
+			}
+			want, other := read(t, with(a), nil, nil), read(t, with(b), nil, nil)
+			if reflect.DeepEqual(want, other) {
+				t.Fatalf("%s and %s make no difference", with(a), with(b))
+			}
+			for _, have := range []struct {
+				name string
+				f    *File
+			}{
+				{"a variable", read(t, below, []string{a.variable()}, nil)},
+				{"a variable over the file", read(t, with(b), []string{a.variable()}, nil)},
+				{"a flag", read(t, below, nil, []string{a.flag()})},
+				{"a flag over the file", read(t, with(b), nil, []string{a.flag()})},
+				{"a flag over a variable", read(t, below, []string{b.variable()}, []string{a.flag()})},
+			} {
+				if !reflect.DeepEqual(have.f, want) {
+					t.Errorf("%s: %s, %s\nhave %+v\nwant %+v", have.name, a.variable(), a.flag(), have.f, want)
+				}
+			}
+		})
+	}
+	keysBelow(table, nil, func(path []string, s *spec) {
+		if path[0] == "mcpServers" {
+			keysBelow(entryTable, []string{"mcpServers", "x"}, try)
+			return
+		}
+		try(path, s)
+	})
+	if n < 40 {
+		t.Errorf("only %d keys were tried", n)
+	}
+}
+
+// What opens something stands in the file, where it can be read.
+func TestKeysOfTheFileAlone(t *testing.T) {
+	for _, key := range []string{`policy={"protected":["/x"]}`, `policy.rules=[]`, `http.tokens=[]`, `http={"tokens":[{"name":"a","env":"A"}]}`} {
+		set, err := Flags([]string{key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, value, _ := strings.Cut(key, "=")
+		variable := "MCPHUB_" + strings.ToUpper(strings.ReplaceAll(name, ".", "__")) + "=" + value
+		for _, above := range [][]Setting{set, Environment([]string{variable})} {
+			f, problems, err := Parse("hub.json", []byte(`{"mcpServers":{}}`), nil, above...)
+			if f != nil || err == nil || !strings.Contains(fmt.Sprint(problems), "is read from hub.json only") {
+				t.Errorf("%s: %v %v", key, err, problems)
+			}
+		}
+	}
+}
+
+// What is wrong with a setting is said with the name of what gave it.
+func TestProblemsOfSettings(t *testing.T) {
+	for _, c := range []struct{ variable, flag, want string }{
+		{"MCPHUB_ROOTS__TIMEOUT=soon", "", `MCPHUB_ROOTS__TIMEOUT:1:1: error: roots.timeout: "soon" is no duration`},
+		{"MCPHUB_ROOTS__TIMOUT=5s", "", `MCPHUB_ROOTS__TIMOUT:1:1: warning: roots.timout: unknown key "timout"; did you mean "timeout"?`},
+		{"MCPHUB_EXPOS=search", "", `MCPHUB_EXPOS:1:1: warning: expos: unknown key "expos"; did you mean "expose"?`},
+		{"MCPHUB_LIMITS={\"calls\": }", "", `MCPHUB_LIMITS:1:`},
+		{"MCPHUB_MCPSERVERS__GIT__DISABLED=true", "", `MCPHUB_MCPSERVERS__GIT__DISABLED:1:1: error: the servers are given as one object: MCPHUB_MCPSERVERS={...}`},
+		{"MCPHUB_MCPSERVERS={\n\"a b\\u0000\":{}}", "", `MCPHUB_MCPSERVERS:2:1: error`},
+		{"", "limits.calls=many", `--set limits.calls:1:1: error: limits.calls: found a string, want a whole number`},
+		{"", "roots.when.failed=alow", `--set roots.when.failed:1:1: error: roots.when.failed: found "alow", want "allow" or "deny"; did you mean "allow"?`},
+	} {
+		var above []Setting
+		if c.variable != "" {
+			above = Environment([]string{c.variable})
+		} else {
+			above, _ = Flags([]string{c.flag})
+		}
+		_, problems, _ := Parse("hub.json", []byte(`{"mcpServers":{"a":{"builtin":"files"}}}`), nil, above...)
+		found := false
+		for _, p := range problems {
+			found = found || strings.HasPrefix(p.String(), c.want)
+		}
+		if !found {
+			t.Errorf("%s%s: %v\nwant %s", c.variable, c.flag, problems, c.want)
+		}
+	}
+}
+
+// Variables of the hub that are no keys, and those of others, are none.
+func TestVariablesThatAreNoKeys(t *testing.T) {
+	have := Environment([]string{"MCPHUB_CONFIG=/x", "MCPHUB_ROOTS=/x", "MCPHUB_PROJECT_ROOT=/x", "MCPHUB_GUARDIAN=1", "MCPHUB_INSTANCE=1", "MCPHUB_WORKDIR=/x", "MCPHUB_FLEET_NAME=x", "PATH=/bin"})
+	if len(have) != 0 {
+		t.Errorf("%+v", have)
+	}
+}
+
+func TestFlagsThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "=", "a", "a.=1", ".a=1", `a["x=1`, `a[x]=1`, "a..b=1"} {
+		if have, err := Flags([]string{text}); err == nil {
+			t.Errorf("%q: %+v", text, have)
+		}
+	}
+	have, err := Flags([]string{`mcpServers["my files.x"].env={"A":"b=c"}`})
+	if err != nil || !reflect.DeepEqual(have[0].path, []string{"mcpServers", "my files.x", "env"}) || have[0].text != `{"A":"b=c"}` {
+		t.Errorf("%+v %v", have, err)
+	}
+}

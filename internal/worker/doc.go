@@ -1,0 +1,10 @@
+// Package worker does a piece of work on demand, on a goroutine that lives only
+// while there is something to do: a session that rests has none.
+//
+// A [Worker] calls its function on one goroutine at a time. Its methods may be
+// called from any goroutine. Nothing is done before Start or after Stop, and Stop
+// returns when all that it started has ended.
+//
+// It refuses to queue: however often it is woken while it works, the work is done
+// once more.
+package worker

@@ -1,0 +1,152 @@
+package validate
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/detect"
+	"mcphub/validate/machine"
+)
+
+// applies decides whether a conditional finding that does not lie inside counts at all.
+func (j *judge) applies(f *Finding, s meaning, where *rootsmgr.Place, err error) bool {
+	var stuck *rootsmgr.UnresolvableError
+	if errors.As(err, &stuck) {
+		switch stuck.Cause {
+		case rootsmgr.CauseMagic, rootsmgr.CausePermission, rootsmgr.CauseNUL, rootsmgr.CauseDevice, rootsmgr.CauseIO:
+			return !f.Relative() || stuck.Cause == rootsmgr.CauseMagic
+		}
+		return false // nothing can be opened there
+	}
+	if f.Relative() {
+		return j.linkLeads(f, s, where, err)
+	}
+	if f.Form == detect.FormLiteral || f.Form == detect.FormText {
+		return j.names(f, s, where.Path, where.Exists)
+	}
+	if s.glob != "" {
+		return where.Exists && j.m.Matches(where.Path, s.glob)
+	}
+	if f.Instead != "" && j.begins(f.Instead) {
+		return false
+	}
+	if where.Exists || s.weak {
+		return where.Exists
+	}
+	return !strings.ContainsAny(f.Value, "*?%") && j.m.Creatable(where.Path, f.Written)
+}
+
+// begins reports that the text before a glued path is, or ends in, the name of something where the child works: then it
+// is the beginning of a relative path. -Lbuild/lib is -L build/lib where there is a build.
+func (j *judge) begins(head string) bool {
+	for i := range min(len(head), 4) {
+		for _, base := range j.bases() {
+			if _, err := j.m.FS.Lstat(j.m.Platform.Join(base, head[i:])); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// counts reports whether a name without a slash is worth a look: it is a symlink, a file where the child works outside
+// the boundary, or what a command deletes.
+func (j *judge) counts(f *Finding, s meaning) bool {
+	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
+		return false
+	}
+	info, err := j.m.FS.Lstat(s.path)
+	if err != nil {
+		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
+	}
+	if info.IsDir() {
+		j.keepDir(f, s.path)
+		return f.Role == access.Delete && f.Operand || j.touchesName(f, s)
+	}
+	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(s.base) || j.touchesName(f, s)
+}
+
+// strays reports a directory that relative names start from and that lies outside the boundary: the operator's cwd.
+func (j *judge) strays(base string) bool {
+	if base == "" || j.v.Open || j.guard.Empty() {
+		return false
+	}
+	out, ok := j.strayDirs[base]
+	if !ok {
+		_, err := j.guard.Check(base)
+		var escape *rootsmgr.EscapeError
+		out = errors.As(err, &escape)
+		if j.strayDirs == nil {
+			j.strayDirs = make(map[string]bool)
+		}
+		j.strayDirs[base] = out
+	}
+	return out
+}
+
+// isLink reports a name that is a symlink itself.
+func (j *judge) isLink(p string) bool {
+	if p == "" || strings.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	info, err := j.m.FS.Lstat(p)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
+// executable regular file (.venv/bin/python).
+func (j *judge) linkLeads(f *Finding, s meaning, where *rootsmgr.Place, why error) bool {
+	if s.base == "" {
+		// An absolute one counts where its text is inside and the link is what leads out.
+		var escape *rootsmgr.EscapeError
+		if !errors.As(why, &escape) || escape.Reading != rootsmgr.ReadingPhysical && escape.Reading != rootsmgr.ReadingCleaned {
+			return false
+		}
+	} else if base, err := rootsmgr.Resolve(j.m.FS, s.base); err == nil {
+		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
+			return false
+		}
+	}
+	if where.Exists && !where.Dir {
+		info, err := j.m.FS.Lstat(where.Path)
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return !j.runs(f, s, where)
+		}
+	}
+	return true
+}
+
+// runs reports that an executable outside is merely run (.venv/bin/python), not read or written: it stands where a
+// program does, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
+func (j *judge) runs(f *Finding, s meaning, where *rootsmgr.Place) bool {
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Parent(where.Path))
+}
+
+// names decides whether a word of a longer string names a place outside: something is there, or could be made because its directory is there,
+// may be written to, and is the home folder or at least two components deep. What lies below the directories of programs
+// and libraries is nobody's, and no device is a file.
+func (j *judge) names(f *Finding, s meaning, place string, exists bool) bool {
+	if systemPlace.MatchString(place) {
+		return false
+	}
+	if s.glob != "" {
+		return exists && j.m.Matches(place, s.glob)
+	}
+	if exists || f.Weak || s.weak {
+		return exists
+	}
+	dir := j.m.Parent(place)
+	if dir != j.m.Home && chars.Components(dir) < 2 || strings.ContainsAny(f.Value, "*?") {
+		return false
+	}
+	info, err := j.m.FS.Lstat(dir)
+	return err == nil && info.IsDir() && j.m.MayWrite(dir)
+}
+
+// systemPlace is where programs, libraries and devices are.
+var systemPlace = regexp.MustCompile(`^/(?:usr|bin|sbin|lib[^/]*|dev)(?:/|$)`)

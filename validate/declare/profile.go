@@ -1,0 +1,310 @@
+package declare
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/machine"
+	"mcphub/validate/shell"
+)
+
+// Profile is what is known of a well-known server: which of its arguments are paths, in which role, and how it needs
+// them spelled. Profiles are data, in profiles/*.json; an operator's own entry wins over them, argument by argument. What
+// "rewrite" says holds for the server as a whole, also for arguments that an operator declared or that their names give
+// away: it is about how the server reads a path, not about which arguments are paths.
+type Profile struct {
+	Name  string
+	Match struct {
+		Servers  []string `json:"servers"`  // serverInfo.name, exactly
+		Packages []string `json:"packages"` // npm, PyPI or image name, without a version
+		Commands []string `json:"commands"` // base name of a command or script
+	}
+	Tools      map[string]map[string]ArgRule // tool or "*" -> pointer -> rule
+	RootsProbe string                        // the tool that lists the roots applied, "" none
+	knows      []string                      // patterns of the tools that the server has
+	Mode       *Mode
+	First      bool // a relative path starts in the first directory served, and in no other unless it climbs
+	Rewrite    Rewriting
+}
+
+// relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
+const relativeFirst = "first-root"
+
+//go:embed profiles/*.json
+var profileFiles embed.FS
+
+var loadProfiles = sync.OnceValues(func() ([]*Profile, error) {
+	names, err := fs.Glob(profileFiles, "profiles/*.json")
+	if err != nil {
+		return nil, err
+	}
+	var list []*Profile
+	for _, name := range names {
+		raw, err := profileFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		p, err := parseProfile(strings.TrimSuffix(path.Base(name), ".json"), raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+})
+
+// Profiles are all built-in profiles, by name.
+func Profiles() []*Profile {
+	list, err := loadProfiles()
+	if err != nil {
+		panic("validate: an embedded profile is broken: " + err.Error()) // a test loads them all
+	}
+	return list
+}
+
+func parseProfile(name string, raw []byte) (*Profile, error) {
+	p := &Profile{Name: name}
+	var file struct {
+		Comment    string                                `json:"//"`
+		Match      json.RawMessage                       `json:"match"`
+		Mode       string                                `json:"mode"`
+		RootsProbe string                                `json:"rootsProbe"`
+		Tools      map[string]map[string]json.RawMessage `json:"tools"`
+		Rewrite    []string                              `json:"rewrite"`
+		Knows      string                                `json:"knows"`
+		Relative   string                                `json:"relative"`
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&file); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(file.Match, &p.Match); err != nil {
+		return nil, fmt.Errorf("match: %w", err)
+	}
+	if file.Mode != "" {
+		m, err := ParseMode(file.Mode)
+		if err != nil {
+			return nil, err
+		}
+		p.Mode = &m
+	}
+	p.RootsProbe, p.knows = file.RootsProbe, strings.Fields(file.Knows)
+	if file.Relative != "" && file.Relative != relativeFirst {
+		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
+	}
+	p.First = file.Relative == relativeFirst
+	var err error
+	if p.Rewrite, err = parseRewrite(file.Rewrite); err != nil {
+		return nil, err
+	}
+	p.Tools = make(map[string]map[string]ArgRule)
+	check := &Rules{}
+	for tools, args := range file.Tools {
+		rules := make(map[string]ArgRule)
+		for pointer, raw := range args {
+			r, err := parseRule(raw)
+			if err == nil {
+				err = check.add(pointer, &Rule{ArgRule: r})
+			}
+			if err != nil {
+				return nil, fmt.Errorf("tool %s, argument %s: %w", tools, pointer, err)
+			}
+			rules[pointer] = r
+		}
+		for tool := range strings.FieldsSeq(tools) { // "a b c" declares several tools alike
+			if p.Tools[tool] == nil {
+				p.Tools[tool] = make(map[string]ArgRule)
+			}
+			for pointer, r := range rules {
+				p.Tools[tool][pointer] = r
+			}
+		}
+	}
+	return p, nil
+}
+
+// parseRule reads "write" or {"role": "write", "base": "/repo_path"}.
+func parseRule(raw []byte) (ArgRule, error) {
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		role, err := access.Parse(word)
+		return ArgRule{Role: role}, err
+	}
+	var long struct{ Role, Base string }
+	if err := json.Unmarshal(raw, &long); err != nil {
+		return ArgRule{}, err
+	}
+	role, err := access.Parse(long.Role)
+	return ArgRule{Role: role, Base: long.Base}, err
+}
+
+// has reports a tool that the server is known to have.
+func (p *Profile) has(tool string) bool {
+	if p.Tools[tool] != nil {
+		return true
+	}
+	return slices.ContainsFunc(p.knows, func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return ok && err == nil
+	})
+}
+
+// ProfileInfo is what the rest of the program needs to know of a server's profile.
+type ProfileInfo struct {
+	Name       string
+	RootsProbe string // tool that lists the roots the server has applied, "" none
+}
+
+// ProfileFor finds the profile of a server by its package or command, else by the name it gave itself. ok is false
+// where none is known.
+func ProfileFor(serverName, command string, args []string) (info ProfileInfo, ok bool) {
+	p := ByCommand(command, args)
+	if p == nil {
+		p = ByServer(serverName)
+	}
+	if p == nil {
+		return ProfileInfo{}, false
+	}
+	return ProfileInfo{Name: p.Name, RootsProbe: p.RootsProbe}, true
+}
+
+// ByServer is the profile of a server by the name that it gives itself, nil where none is known.
+func ByServer(name string) *Profile {
+	if name == "" {
+		return nil
+	}
+	for _, p := range Profiles() {
+		if slices.ContainsFunc(p.Match.Servers, func(s string) bool { return strings.EqualFold(s, name) }) {
+			return p
+		}
+	}
+	return nil
+}
+
+// ByCommand looks at the operator's own command line, which outweighs what a server calls itself.
+func ByCommand(command string, args []string) *Profile {
+	for _, token := range programTokens(command, args) {
+		pkg, script := packageName(token), shell.BaseName(token)
+		for _, p := range Profiles() {
+			if slices.Contains(p.Match.Packages, pkg) || slices.Contains(p.Match.Commands, script) || slices.Contains(p.Match.Commands, pkg) {
+				return p
+			}
+			for _, name := range p.Match.Packages {
+				if strings.Contains(chars.Slashed(token), "/node_modules/"+name+"/") {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// launchers run the program that their first plain argument names.
+var launchers = chars.WordSet("npx bunx pnpx uvx uv pipx npm pnpm yarn bun deno node nodejs tsx python python3 py docker podman nerdctl env cmd sudo")
+
+// launcherVerbs stand between a launcher and the program.
+var launcherVerbs = chars.WordSet("run dlx exec tool x -y --yes container /c")
+
+// packageFlags name the package; valueFlags take a value that is none.
+var (
+	packageFlags = chars.WordSet("-p --package --from -m")
+	valueFlags   = chars.WordSet("--prefix --with --python -C --directory --project --index-url --cwd --registry -r --require --import --loader --env-file")
+)
+
+// programTokens are the words of a command line that may name the server's program or package: the command itself and,
+// behind a launcher, what it launches. Later arguments are data (directories, for instance) and never name it.
+func programTokens(command string, args []string) []string {
+	if command == "" {
+		return nil
+	}
+	tokens := []string{command}
+	if !launchers[shell.BaseName(command)] {
+		return tokens
+	}
+	container := machine.ReadContainer(command, args) != nil
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		name, value, has := strings.Cut(a, "=")
+		switch {
+		case packageFlags[name]:
+			if !has && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			tokens = append(tokens, value)
+		case valueFlags[name] && !has:
+			i++
+		case launcherVerbs[a], strings.HasPrefix(a, "-") && !container:
+		case container:
+			tokens = append(tokens, a) // options of "run" take values; an image name is told by its own look
+		case launchers[shell.BaseName(a)]:
+			tokens = append(tokens, a)
+		case strings.IndexByte(a, '=') > 0 && shell.BaseName(command) == "env":
+		default:
+			return append(tokens, a)
+		}
+	}
+	return tokens
+}
+
+// packageName strips a version, tag, digest or extras: @scope/name@1.2, name[extra]==1, image:tag@sha256:...
+func packageName(token string) string {
+	if i := strings.LastIndexByte(token, '@'); i > 0 {
+		token = token[:i]
+	}
+	for _, cut := range []string{"==", ">=", "~=", "["} {
+		if i := strings.Index(token, cut); i > 0 {
+			token = token[:i]
+		}
+	}
+	if i := strings.LastIndexByte(token, ':'); i > strings.LastIndexByte(token, '/') && i > 1 {
+		token = token[:i]
+	}
+	for _, host := range []string{"docker.io/", "library/"} {
+		token = strings.TrimPrefix(token, host)
+	}
+	return token
+}
+
+// What a profile may say under "rewrite", and the words of Rewrite.Why. They are stable: audit lines and explain print
+// them.
+const (
+	// RewriteFileURI: the server takes plain paths only. An argument that is a file URI with exactly one reading is
+	// sent as that path, any other file URI is refused: such a server would open it as a relative name.
+	RewriteFileURI = "file-uri"
+	// RewriteResolvedRoot: the server compares paths as text with its roots, and has those resolved. A path that goes
+	// through the spelling in which a root was given is sent with that prefix resolved, and nothing else changed.
+	RewriteResolvedRoot = "resolved-root"
+)
+
+// Rewriting is the set of rewritings a profile asks for.
+type Rewriting uint8
+
+const (
+	PlainPaths Rewriting = 1 << iota
+	ResolvedRoots
+)
+
+func parseRewrite(words []string) (Rewriting, error) {
+	var set Rewriting
+	for _, w := range words {
+		switch w {
+		case RewriteFileURI:
+			set |= PlainPaths
+		case RewriteResolvedRoot:
+			set |= ResolvedRoots
+		default:
+			return 0, fmt.Errorf("rewrite %s is none of %s, %s", chars.Quote(w), RewriteFileURI, RewriteResolvedRoot)
+		}
+	}
+	return set, nil
+}

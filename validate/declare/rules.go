@@ -1,0 +1,245 @@
+package declare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
+)
+
+// ArgRule is what an operator or a profile says about one argument.
+type ArgRule struct {
+	Role access.Role // None: it is no path
+	Base string      // JSON pointer of the argument a relative path starts from, "" for none
+}
+
+// Rule is an ArgRule with who says it. Lower tiers win: the operator's word for the tool, for every tool, the profile's
+// for the tool, for every tool.
+type Rule struct {
+	ArgRule
+	By    string // ByOperator or ByProfile
+	tier  int
+	stars int
+}
+
+// Who declares an argument. The values are stable: they say how a path was recognised.
+const (
+	ByOperator = "declared" // in hub.json
+	ByProfile  = "profile"  // the built-in profile of the server
+)
+
+// Rules are the declared pointers of a tool, token by token. nil declares nothing.
+type Rules struct {
+	kids   map[string]*Rules
+	folded map[string]*Rules // by folded name, for parsers that ignore case
+	star   *Rules
+	rule   *Rule
+}
+
+// New joins what the operator and the profile of a server say about a tool; either may be nil. named says that nothing but
+// the name that the server gave itself speaks for the profile.
+func New(tool string, operator map[string]map[string]ArgRule, p *Profile, named bool) *Rules {
+	n := &Rules{}
+	add := func(args map[string]ArgRule, by string, tier int) {
+		for pointer, rule := range args {
+			_ = n.add(pointer, &Rule{ArgRule: rule, By: by, tier: tier}) // checked before
+		}
+	}
+	add(operator[tool], ByOperator, 0)
+	add(operator["*"], ByOperator, 1)
+	if p != nil {
+		add(p.Tools[tool], ByProfile, 2)
+		every := p.Tools["*"]
+		if named && !p.has(tool) {
+			every = tightening(every)
+		}
+		add(every, ByProfile, 3)
+	}
+	if n.rule == nil && n.star == nil && n.kids == nil {
+		return nil
+	}
+	return n
+}
+
+// Check says what is wrong with a declaration of the operator.
+func Check(pointer string, rule ArgRule) error {
+	if err := new(Rules).add(pointer, &Rule{ArgRule: rule}); err != nil {
+		return err
+	}
+	if rule.Role > access.Delete {
+		return fmt.Errorf("argument %s has no known role", chars.Quote(pointer))
+	}
+	if rule.Role == access.None && rule.Base != "" {
+		return fmt.Errorf("argument %s is declared to be no path, so its base has no meaning", chars.Quote(pointer))
+	}
+	return nil
+}
+
+func (n *Rules) add(pointer string, r *Rule) error {
+	if pointer != "" && pointer[0] != '/' {
+		return fmt.Errorf("argument pointer %s does not begin with a slash; write /%s", chars.Quote(pointer), pointer)
+	}
+	if r.Base != "" && r.Base[0] != '/' {
+		return fmt.Errorf("base %s of argument %s does not begin with a slash", chars.Quote(r.Base), chars.Quote(pointer))
+	}
+	at := n
+	for rest := pointer; rest != ""; {
+		var token string
+		token, rest, _ = strictjson.CutToken(rest)
+		if token == "*" {
+			if at.star == nil {
+				at.star = &Rules{}
+			}
+			at, r.stars = at.star, r.stars+1
+			continue
+		}
+		if at.kids == nil {
+			at.kids, at.folded = map[string]*Rules{}, map[string]*Rules{}
+		}
+		next := at.kids[token]
+		if next == nil {
+			next = &Rules{}
+			at.kids[token] = next
+			at.folded[chars.FoldName(token)] = next
+		}
+		at = next
+	}
+	if at.rule == nil || r.tier < at.rule.tier {
+		at.rule = r
+	}
+	return nil
+}
+
+// At is where a value stands in the declared pointers; empty where nothing is declared at or below it.
+type At []position
+
+// position is one way to match a pointer. folded says that a name on the way was matched by case folding alone: then a
+// role counts, an exemption does not.
+type position struct {
+	node   *Rules
+	folded bool
+}
+
+// Start is where the arguments as a whole stand.
+func (n *Rules) Start() At {
+	if n == nil {
+		return nil
+	}
+	return At{{node: n}}
+}
+
+// Step moves every position on by one token.
+func (at At) Step(token string) At {
+	var next At
+	for _, p := range at {
+		if kid := p.node.kids[token]; kid != nil {
+			next = append(next, position{kid, p.folded})
+		} else if p.node.folded != nil {
+			if kid := p.node.folded[chars.FoldName(token)]; kid != nil {
+				next = append(next, position{kid, true})
+			}
+		}
+		if p.node.star != nil {
+			next = append(next, position{p.node.star, p.folded})
+		}
+	}
+	return next
+}
+
+// Rule is the rule that governs the value, nil where none does.
+func (at At) Rule() *Rule {
+	var found *Rule
+	for _, p := range at {
+		r := p.node.rule
+		if r == nil || p.folded && r.Role == access.None {
+			continue
+		}
+		if found == nil || r.tier < found.tier || r.tier == found.tier && r.stars < found.stars {
+			found = r
+		}
+	}
+	return found
+}
+
+// Over chooses between a rule for a value and one that holds above it: the operator's exemption of a whole object is not
+// undone by a profile. Either may be nil.
+func (own *Rule) Over(above *Rule) *Rule {
+	if own == nil || above != nil && above.tier < own.tier {
+		return above
+	}
+	return own
+}
+
+// Names reports a member that a declaration names in just this spelling.
+func (at At) Names(member string) bool {
+	return slices.ContainsFunc(at, func(p position) bool { return p.node.kids[member] != nil })
+}
+
+// GoesDeeper reports whether any declaration goes deeper, so that a string there is expected to hold JSON.
+func (at At) GoesDeeper() bool {
+	return slices.ContainsFunc(at, func(p position) bool { return p.node.star != nil || len(p.node.kids) > 0 })
+}
+
+// BaseFor writes the tokens of a finding's pointer over the stars of a declared base.
+func BaseFor(base, pointer string) string {
+	if !strings.Contains(base, "*") {
+		return base
+	}
+	var b strings.Builder
+	for base != "" {
+		var token, own string
+		var ok bool
+		if token, base, ok = strictjson.CutToken(base); !ok {
+			return ""
+		}
+		own, pointer, _ = strictjson.CutToken(pointer)
+		if token == "*" {
+			token = own
+		}
+		b.WriteByte('/')
+		b.WriteString(strictjson.EscapeToken(token))
+	}
+	return b.String()
+}
+
+// Mode is how far the arguments of a child are searched. The zero value searches everywhere.
+type Mode uint8
+
+const (
+	ModeStrict   Mode = iota // every string
+	ModeDeclared             // declared arguments, and file URIs anywhere
+	ModeOff                  // nothing
+)
+
+var modeNames = []string{"strict", "declared", "off"}
+
+func (m Mode) String() string {
+	if m > ModeOff {
+		m = ModeStrict
+	}
+	return modeNames[m]
+}
+
+// ParseMode reads a mode as hub.json spells it.
+func ParseMode(s string) (Mode, error) {
+	i := slices.Index(modeNames, s)
+	if i < 0 {
+		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", chars.Quote(s))
+	}
+	return Mode(i), nil
+}
+
+// tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that
+// the child gave itself speaks for the profile: anybody may be called memory-server.
+func tightening(rules map[string]ArgRule) map[string]ArgRule {
+	out := make(map[string]ArgRule)
+	for pointer, r := range rules {
+		if r.Role != access.None && r.Base == "" {
+			out[pointer] = r
+		}
+	}
+	return out
+}

@@ -1,0 +1,480 @@
+package detect
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/machine"
+	"mcphub/validate/names"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
+)
+
+const (
+	MaxValue = 1 << 16 // no spelling of a longer value fits a path, whatever is decoded or trimmed
+	MaxRaw   = 4 << 10 // of a string, kept for the report
+	maxCheap = 4 << 20 // a longer string that may be a list is refused: nobody reads it to its end in reasonable time
+)
+
+// detector finds the paths of one call. It belongs to one goroutine.
+type detector struct {
+	t         *strictjson.Tree
+	s         *Searcher
+	m         *machine.Machine // as the call sees it
+	tool      *Tool
+	work      *budget.Budget // of the call
+	keys      *names.Buffer
+	findings  []Finding
+	roleKey   int32 // memo of role
+	roleSeen  access.Role
+	at        source
+	course    shell.Course     // where cd went before the word that is looked at
+	variables *shell.Variables // of the shell string that it stands in, nil in none
+	inWords   bool             // the words of a shell string are looked at
+	argv      vector           // the latest array of words
+	mentions  []mention
+	writes    bool      // the word stands after a redirection
+	inShell   bool      // it belongs to a command
+	cmd       shell.Use // what that makes of it
+	refused   error     // why the call is
+}
+
+// source is the string that the latest findings came from.
+type source struct {
+	id                    int32
+	member                bool
+	raw, pointer, declare string
+	seen                  map[seen]bool
+}
+
+// place is what holds for a value because of where it stands.
+type place struct {
+	class names.Class
+	key   int32         // member whose name governs, -1 none
+	rule  *declare.Rule // declaration that governs
+	at    declare.At    // in the tool's declarations
+	names bool          // member names directly below are paths
+	bare  bool          // a name without a slash may be a file's: it stands beside a path, or below one
+	level int           // of JSON in strings
+	after elementAfter
+	under bool // below an object that was declared as a path
+}
+
+// run walks the whole tree.
+func (d *detector) run() error {
+	p := place{key: -1, at: d.tool.Rules.Start()}
+	p.rule = p.at.Rule()
+	if err := d.visit(0, p); err != nil {
+		return err
+	}
+	d.flush()
+	return d.overflow()
+}
+
+// overflow refuses a call with more paths than can be judged in reasonable time.
+func (d *detector) overflow() error {
+	if d.refused != nil {
+		return d.refused
+	}
+	if d.work.Spent() {
+		return &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.at.pointer, Message: "more paths, or texts that may hold some, than one call may cost to judge; split it"}
+	}
+	return nil
+}
+
+func (d *detector) visit(id int32, p place) error {
+	if err := d.overflow(); err != nil {
+		return err
+	}
+	switch d.t.Nodes[id].Kind {
+	case strictjson.Object:
+		return d.object(id, p)
+	case strictjson.Array:
+		d.segments(id, p)
+		last := int32(-1)
+		for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
+			q := p
+			if len(p.at) > 0 {
+				q.at = p.at.Step(strictjson.IndexToken(d.t.Nodes[c].Index))
+				q.rule = q.at.Rule().Over(p.rule)
+			}
+			q.names = false
+			if p.class == names.Content && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
+				q.class = names.Other // in a list of lists
+			}
+			q.after = d.after(last)
+			last = c
+			if err := d.visit(c, q); err != nil {
+				return err
+			}
+		}
+	case strictjson.String:
+		return d.str(id, p)
+	}
+	return nil
+}
+
+func (d *detector) object(id int32, p place) error {
+	t := d.t
+	var twinErr error
+	t.Twins(id, func(a, b int32) bool {
+		twinErr = d.checkTwins(a, b, p)
+		return twinErr == nil
+	})
+	if twinErr != nil {
+		return twinErr
+	}
+	var classes [32]names.Class
+	beside := d.classesOf(id, classes[:])
+	i, edit := -1, editUnknown
+	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
+		q := place{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
+		if p.rule != nil && p.rule.Role == access.None {
+			q.rule = p.rule
+		}
+		if len(p.at) > 0 {
+			q.at = p.at.Step(t.Name(c))
+			q.rule = q.at.Rule().Over(q.rule)
+		}
+		if i++; i < len(classes) {
+			q.class = classes[i]
+		} else if t.Nodes[c].Kind >= strictjson.String {
+			q.class = d.classOf(c)
+		}
+		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
+			q.class = names.Shell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
+		}
+		q.bare = beside || p.class == names.Path || p.class == names.Source
+		if p.names && (q.class == names.Path || q.class == names.Source) && !plainName(t.Name(c)) {
+			q.class = names.Other
+		}
+		if q.class == names.Edit {
+			q.class = d.editClass(id, c, &edit)
+		}
+		if q.class == names.Path && q.rule == nil && d.isRoute(c) {
+			q.class = names.Other // what begins with nothing on this machine is no path; anything else is
+		}
+		isPath := q.class == names.Path || q.class == names.Source || q.rule != nil && q.rule.Role != access.None
+		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
+		d.member(c, p, q.rule)
+		if err := d.visit(c, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// classesOf reads the names of an object's first members, and reports whether one of all is that of a path.
+func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
+	i := 0
+	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
+		class := names.Other
+		if d.t.Nodes[c].Kind >= strictjson.String && (i < len(classes) || !path) {
+			class = d.classOf(c)
+		}
+		if i < len(classes) {
+			classes[i] = class
+		}
+		path = path || class == names.Path || class == names.Source
+		i++
+	}
+	return path && d.tool.Mode == declare.ModeStrict
+}
+
+// segments searches a path given as a list of its components: ["src", "main.go"].
+func (d *detector) segments(id int32, p place) {
+	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
+		return
+	}
+	var parts []string
+	for c := d.t.Nodes[id].First; c > 0; c = d.t.Nodes[c].Next {
+		if d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 256 || len(parts) >= 64 {
+			return
+		}
+		part := d.t.Str(c)
+		if part == "" || strings.ContainsAny(part, "/\\") {
+			return
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) > 1 {
+		joined := strings.Join(parts, "/")
+		if d.link(d.t.Nodes[id].First, joined, p, false); chars.Climbs(joined) {
+			d.add(Finding{Value: joined, How: HowClimbs, Node: d.t.Nodes[id].First}, p)
+		}
+	}
+}
+
+// checkTwins refuses two names that a parser which ignores case takes for one, where one of them is an argument that
+// the tool or a declaration names and the other is not: such a child reads whichever comes last, a strict one reads the
+// declared one, and only one of them was searched as what it is. Names of which neither is declared (environment
+// variables, headers, files) are searched like any other.
+func (d *detector) checkTwins(a, b int32, p place) error {
+	declared := func(id int32) bool {
+		return d.tool.schema.HintsAt(d.t, id).Declared || p.at.Names(d.t.Name(id))
+	}
+	if declared(a) == declared(b) {
+		return nil
+	}
+	return &strictjson.Error{Code: strictjson.CodeFolded, Pointer: d.t.Pointer(b),
+		Message: "its name differs from that of " + chars.Quote(d.t.Name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
+}
+
+// plainName reports a name that looks like an argument's, not like a file's.
+func plainName(s string) bool { return !strings.ContainsAny(s, `./\ :`) }
+
+func (d *detector) classOf(id int32) names.Class {
+	if raw, plain := d.t.RawName(id); plain {
+		if c, ok := d.tool.classes[string(raw)]; ok {
+			return c
+		}
+	}
+	name := d.t.Name(id)
+	if strings.ContainsAny(name, `/\`) {
+		return names.Other // a file name, not an argument's
+	}
+	class := d.keys.ClassOf(name)
+	if class != names.Other && class != names.Content && class != names.Query {
+		return class
+	}
+	// A child that ignores case reads pAth as path: it is searched as such, never exempted as such.
+	folded := chars.FoldName(name)
+	switch declared := d.tool.folded[folded]; declared {
+	case names.Other, names.Content, names.Query, names.Edit:
+	default:
+		return declared
+	}
+	if class == names.Other && slices.Contains(names.PathWords, folded) {
+		return names.Path
+	}
+	return class
+}
+
+// member searches a member name.
+func (d *detector) member(id int32, p place, own *declare.Rule) {
+	inner, _ := d.t.RawName(id)
+	if d.tool.Mode == declare.ModeOff || !p.names && !mayBePath(inner) {
+		return
+	}
+	if !d.work.Spend(budget.WordSteps) {
+		return
+	}
+	name := d.t.Name(id)
+	rule := own
+	if rule == nil || rule.Role != access.None {
+		rule = p.rule
+	}
+	exempt := rule != nil && rule.Role == access.None
+	if !exempt && d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
+		exempt = true
+	}
+	if exempt {
+		d.uris(id, name, p, true)
+		return
+	}
+	if d.tool.schema.HintsAt(d.t, id).Declared {
+		return // an argument's own name is the server's word, not the caller's
+	}
+	q := p
+	q.key = id
+	if p.names && chars.TrimEdges(name) != "" {
+		d.asPath(id, name, q, HowMember, true)
+		return
+	}
+	d.broad(id, name, q, true)
+}
+
+// mayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
+func mayBePath(raw []byte) bool {
+	if trimmed := bytes.TrimLeft(raw, " \"'"); len(trimmed) > 2 && trimmed[0] == '-' {
+		return true
+	}
+	for _, c := range raw {
+		switch c {
+		case '/', '\\', '~', '$', ':', '%', '=':
+			return true
+		}
+	}
+	return string(raw) == ".."
+}
+
+func (d *detector) str(id int32, p place) error {
+	if d.tool.Mode == declare.ModeOff {
+		return nil
+	}
+	t := d.t
+	raw := t.Raw(id)
+	content := p.class == names.Content || p.class == names.Query
+	if p.rule == nil || p.rule.Role == access.None {
+		if p.class == names.Content && len(raw) > MaxValue && !mayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !looksNested(raw) {
+			return nil // neither a path nor a patch
+		}
+		if p.class == names.Other && !p.bare && p.after != afterCode && !d.tool.pathFormats && !mayBePath(raw) && !looksNested(raw) {
+			return nil
+		}
+	}
+	if looksNested(raw) {
+		// A child whose argument may be an object too parses a string that holds one.
+		if !content || p.at.GoesDeeper() || d.tool.schema.HintsAt(t, id).Object {
+			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
+				return d.overflow()
+			}
+			ok, err := t.Nested(id, strings.TrimFunc(t.Str(id), isStripped), p.level)
+			if err != nil {
+				return err
+			}
+			if ok {
+				q := p
+				q.level++
+				if err := d.visit(t.Nodes[id].First, q); err != nil {
+					return err
+				}
+				if p.class != names.Path && p.class != names.Source && (p.rule == nil || p.rule.Role == access.None) {
+					return nil
+				}
+			}
+		}
+	}
+	s := t.Str(id)
+	d.value(id, s, p)
+	return nil
+}
+
+// looksNested reports a string that may hold a JSON object or array. It is not decoded yet.
+func looksNested(raw []byte) bool {
+	raw = bytes.TrimLeftFunc(raw, isStripped)
+	if len(raw) < 2 {
+		return false
+	}
+	switch raw[0] {
+	case '{', '[', '\\':
+		return true
+	case '/':
+		return (raw[1] == '/' || raw[1] == '*') && bytes.ContainsAny(raw, "{[") // behind a comment
+	}
+	return false
+}
+
+// isStripped reports what a child may strip off a text before it parses it: edges, but for quotes and brackets.
+func isStripped(r rune) bool { return chars.IsEdge(r) && !strings.ContainsRune("\"'`<>", r) }
+
+// value searches one string by what governs it.
+func (d *detector) value(id int32, s string, p place) {
+	if r := p.rule; r != nil {
+		if r.Role != access.None {
+			d.asPath(id, s, p, r.By, false)
+			return
+		}
+		d.exempted(id, s, p)
+		return
+	}
+	if d.tool.Mode == declare.ModeDeclared && !p.under {
+		if p.class == names.Content {
+			d.prose(id, s, p)
+		} else {
+			d.uris(id, s, p, false)
+		}
+		return
+	}
+	if d.tool.pathFormats && p.class != names.Path {
+		if !d.work.Spend(budget.FindSteps) {
+			return
+		}
+		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.tool.schema.HintsAt(d.t, id).Enum {
+			d.asPath(id, s, p, how, false)
+			return
+		}
+	}
+	switch p.class {
+	case names.Content:
+		d.prose(id, s, p)
+	case names.Query:
+		d.uris(id, s, p, false)
+		d.literals(id, s, p)
+	case names.Shell:
+		d.shell(id, s, p)
+	case names.Words:
+		d.vector(id, s, p)
+	case names.Path, names.Source:
+		if p.class == names.Source && d.isSourceCode(p.key, s) {
+			return
+		}
+		h := d.tool.schema.HintsAt(d.t, id)
+		if h.Enum || h.Word && !strings.ContainsAny(s, `/\`) {
+			d.broad(id, s, p, false)
+			return
+		}
+		d.asPath(id, s, p, HowKey, false)
+		if strings.ContainsAny(s, quotes) {
+			d.literals(id, s, p) // u'x', ("x")
+		}
+	default:
+		if p.after == afterCode || isFlagged(s) { // -c 'cat x'
+			d.vector(id, s, p)
+			return
+		}
+		if p.key >= 0 && strings.ContainsAny(s, `/\`) && names.ProgramKeys[d.lastWord(p.key)] && d.m.IsCommand(chars.TrimEdges(s)) {
+			return
+		}
+		if p.key >= 0 && mayBePatch(s) && d.lastWord(p.key) == "input" && isPatch(s) {
+			d.patch(id, s, p)
+			return
+		}
+		if len(s) == 1 && chars.IsSlash(s[0]) && p.key >= 0 && names.SeparatorWords[d.lastWord(p.key)] {
+			return
+		}
+		d.broad(id, s, p, false)
+		d.literals(id, s, p)
+		if p.bare && len(s) < 256 {
+			d.name(id, s, p, false)
+		}
+	}
+}
+
+// isFlagged reports a string that begins with an option and goes on, by a blank or as code.
+func isFlagged(s string) bool {
+	return len(s) > 2 && s[0] == '-' && (chars.IsLetter(s[1]) || s[1] == '-' && chars.IsLetter(s[2])) && (chars.HasBlank(s) || strings.ContainsAny(s, "'\"("))
+}
+
+// isSourceCode reports text of several lines under a key like cell_source. Under a bare "source" several lines are a
+// list unless no line of them could be a path by itself.
+func (d *detector) isSourceCode(key int32, s string) bool {
+	if key < 0 || !strings.ContainsAny(strings.TrimSpace(s), "\n\r") {
+		return false
+	}
+	for _, w := range d.keys.Split(d.t.Name(key)) {
+		if names.CellWords[string(w)] {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	patchOps    = chars.WordSet("add remove replace move copy test")
+	httpMethods = chars.WordSet("GET HEAD POST PUT PATCH DELETE OPTIONS")
+)
+
+// isRoute reports a "path" that is a JSON pointer or an HTTP route: it is absolute, begins with the name of nothing on
+// this machine, and beside it stands the operation of a JSON patch (RFC 6902) or an HTTP method. Whatever begins with
+// something that is there stays a path.
+func (d *detector) isRoute(id int32) bool {
+	t := d.t
+	if t.Nodes[id].Kind != strictjson.String || d.tool.Boxed || t.Name(id) != "path" && t.Name(id) != "from" {
+		return false
+	}
+	if s := t.Str(id); len(s) > chars.MaxPath || !strings.HasPrefix(s, "/") || chars.Climbs(s) || d.m.FirstExists(s) {
+		return false
+	}
+	at := t.Child(t.Nodes[id].Parent, "op")
+	if at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && patchOps[t.Str(at)] {
+		return true
+	}
+	at = t.Child(t.Nodes[id].Parent, "method")
+	return at > 0 && t.Nodes[at].Kind == strictjson.String && t.Size(at) < 16 && httpMethods[strings.ToUpper(t.Str(at))]
+}

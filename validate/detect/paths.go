@@ -1,0 +1,407 @@
+package detect
+
+import (
+	"path"
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/machine"
+	"mcphub/validate/names"
+	"mcphub/validate/schema"
+	"mcphub/validate/shell"
+	"mcphub/validate/uri"
+)
+
+// asPath keeps a string that is a path, and every part of a joined list that is absolute, home or climbing.
+func (d *detector) asPath(id int32, s string, p place, how string, member bool) {
+	trimmed := chars.TrimEdges(s)
+	if trimmed == "" && strings.IndexByte(s, 0) < 0 {
+		return
+	}
+	f := Finding{Value: s, How: how, Member: member, Node: id}
+	if trimmed != s {
+		f.Value, f.Alts = trimmed, []string{s}
+	}
+	before := len(d.findings)
+	kind, texts := uri.Read(s)
+	switch kind {
+	case uri.File:
+		f.Value, f.Alts, f.Form = texts[0], nil, FormURI
+		f.Rewritable = d.rewritableOf(id, how, member)
+		if how == HowKey || how == HowMember || how == schema.HowFormat {
+			f.How = HowFileURI
+		}
+		d.add(f, p)
+		d.inner(id, s, p, member, true)
+		d.single(before)
+		d.urlLink(id, s, p, member) // a repository may hold a link called "file:"
+		return
+	case uri.Path:
+		f.Value, f.Alts = texts[0], texts[1:]
+		d.add(f, p)
+		return
+	case uri.Other:
+		// Never a path, but a child that takes no URIs would open it as one: only ".." makes a difference then. A list
+		// may begin with a URL.
+		if chars.Climbs(s) {
+			f.How = HowClimbs
+			d.add(f, p)
+			if i := strings.IndexAny(s, "?#"); i > 0 && chars.Climbs(s[:i]) {
+				d.add(Finding{Value: s[:i], How: HowClimbs, Member: member, Node: id}, p)
+			}
+		}
+		d.parts(id, s, p, member, ",;\n\r", d.broadly)
+		d.uris(id, s, p, member)
+		d.urlLink(id, s, p, member)
+		return
+	}
+	if isLongList(trimmed) {
+		// As a whole it is too long to be opened, so only its parts can be meant.
+		for part := range strings.FieldsFuncSeq(trimmed, func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(",;", r) }) {
+			d.add(Finding{Value: part, How: HowList, Member: member, Node: id}, p)
+		}
+	} else {
+		if trimmed == s {
+			f.Rewritable = d.rewritableOf(id, how, member)
+		}
+		d.add(f, p)
+	}
+	d.inner(id, s, p, member, false)
+	if d.single(before); before < len(d.findings) && d.onlyRelative(before+1) {
+		d.findings[before].Rewritable.Single = true // names that only a link makes count are no second path
+	}
+}
+
+// isLongList reports a relative joined list that no system would open as one name.
+func isLongList(s string) bool {
+	if len(s) <= 255 || chars.Climbs(s) || chars.IsSlash(s[0]) || !strings.ContainsAny(s, ",; \n\t") {
+		return false
+	}
+	if len(s) > 4095 {
+		return true
+	}
+	for component := range strings.SplitSeq(s, "/") {
+		if len(component) > 255 {
+			return true
+		}
+	}
+	return false
+}
+
+// inner looks for further paths inside a string that was taken for one.
+func (d *detector) inner(id int32, s string, p place, member, isURI bool) {
+	if s = d.whole(id, s, member); s == "" {
+		return
+	}
+	if !isURI {
+		separators := ",:;|\n\r"
+		if d.m.Windows {
+			separators = ",;|\n\r"
+		}
+		d.parts(id, s, p, member, separators, d.plainly)
+		d.partLinks(id, s, p, member, separators)
+		d.tails(id, s, p, member)
+		d.positions(id, s, p, member, true)
+		d.patterns(id, chars.TrimEdges(s), p, member)
+	} else {
+		d.parts(id, s, p, member, ",;\n\r", d.broadly)
+	}
+	d.uris(id, s, p, member)
+}
+
+// whole trims s and refuses what is too long to be read to its end, unless it is one long word that nothing opens.
+func (d *detector) whole(id int32, s string, member bool) string {
+	if len(s) <= maxCheap {
+		return s
+	}
+	s = chars.TrimEdges(s)
+	if len(s) <= maxCheap {
+		return s
+	}
+	word := strings.TrimRight(s, "=") // of base64
+	if strings.ContainsAny(word, " \t\n\r,;:|=@\"'`<>()") {
+		d.from(id, member)
+		d.work.Spend(-1) // a list that nobody reads to its end in reasonable time
+	}
+	return ""
+}
+
+// partLinks keeps the relative parts of a list that a symlink may lead out.
+func (d *detector) partLinks(id int32, s string, p place, member bool, separators string) {
+	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
+	if strings.IndexFunc(s, cut) < 0 {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(s, cut) {
+		if !d.work.Spend(1) {
+			return
+		}
+		d.name(id, part, p, member)
+	}
+}
+
+// positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
+// bare lets names without a slash count.
+func (d *detector) positions(id int32, s string, p place, member, bare bool) {
+	v := chars.TrimEdges(s)
+	if len(v) > chars.MaxPath {
+		v = cleaned(v)
+	}
+	for i := 1; i < len(v); i++ {
+		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
+			continue
+		}
+		if !d.work.Spend(i/budget.ByteSteps + 1) {
+			return
+		}
+		switch head := v[:i]; {
+		case strings.IndexByte(head, '/') >= 0:
+			d.link(id, head, p, member)
+		case bare:
+			d.name(id, head, p, member)
+		}
+	}
+}
+
+// name keeps a relative name, with or without a slash, for the judge.
+func (d *detector) name(id int32, s string, p place, member bool) {
+	v := strings.TrimFunc(s, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
+	switch {
+	case v == "." && d.cmd.Role == access.Delete:
+		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
+	case v == "" || v == "." || chars.Climbs(v):
+	case strings.IndexByte(v, '/') >= 0:
+		d.link(id, v, p, member)
+	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
+		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p)
+	}
+}
+
+// evidence decides whether one part or tail is a path, and says why.
+type evidence func(v string) (how string, ok bool)
+
+// plainly is the evidence where the string is a path already: absolute, home or climbing, whether or not it exists.
+func (d *detector) plainly(v string) (string, bool) { return d.look(v, false) }
+
+// broadly is the evidence where nothing but the string speaks for a path: one from the root has to begin with what is there.
+func (d *detector) broadly(v string) (string, bool) { return d.look(v, true) }
+
+func (d *detector) look(v string, exempt bool) (string, bool) {
+	switch {
+	case v == "":
+		return "", false
+	case chars.IsHome(v):
+		return HowHome, true
+	case v[0] == '~':
+		_, _, ok := d.m.UserHome(v)
+		return HowHome, ok
+	case chars.IsDrive(v):
+		return HowDrive, true
+	case chars.IsUNC(v):
+		return HowUNC, true
+	case chars.Climbs(v):
+		return HowClimbs, true
+	case v[0] == '$':
+		if how, ok := d.variable(v); ok {
+			return how, true
+		}
+	case v[0] == '/' || v[0] == '\\':
+		if !exempt || d.m.FirstExists(v) {
+			return HowAbsolute, true
+		}
+	}
+	// What a child may make of it before it opens anything counts too.
+	if dec := chars.DecodePercent(v); dec != v && dec != "" {
+		return d.look(dec, true)
+	}
+	if ascii := chars.Compatible(v); ascii != v && ascii != "" {
+		return d.look(ascii, true)
+	}
+	if _, ok := machine.Stripped(v); ok {
+		return HowClimbs, true
+	}
+	return "", false
+}
+
+// variable reports a value that begins with $NAME or ${...} and is a path once that is written out.
+func (d *detector) variable(v string) (string, bool) {
+	name, _, n := shell.DollarName(v)
+	if n == 0 {
+		return "", false
+	}
+	if rest := v[n:]; name == "PWD" && (rest == "" || chars.IsSlash(rest[0])) {
+		return HowHome, true // the child's; the judge knows it
+	}
+	if !d.work.Spend(machine.DollarWork(v)) {
+		return "", false
+	}
+	for _, e := range d.m.Expand(v) {
+		if e == "" || e == v || e[0] == '$' && len(e) >= len(v) { // a default may hold a variable again
+			continue
+		}
+		if how, ok := d.look(e, true); ok {
+			return how, true
+		}
+	}
+	return "", false
+}
+
+// broad looks at a string under a name that says nothing.
+func (d *detector) broad(id int32, s string, p place, member bool) {
+	before := len(d.findings)
+	kind, texts := uri.Read(s)
+	switch kind {
+	case uri.File:
+		d.uris(id, s, p, member)
+		if short := d.whole(id, s, member); short != "" {
+			d.broadList(id, short, p, member)
+		}
+		return
+	case uri.Path:
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowScheme, Member: member, Node: id}, p)
+		return
+	case uri.Other:
+		d.uris(id, s, p, member)
+		if head, _, _ := strings.Cut(chars.TrimEdges(s), "?"); chars.Climbs(head) {
+			head, _, _ = strings.Cut(head, "#")
+			if up := path.Clean(chars.Slashed(head)); up == ".." || strings.HasPrefix(up, "../") {
+				d.add(Finding{Value: head, How: HowClimbs, Member: member, Node: id}, p)
+			}
+		}
+		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
+			d.urlLink(id, s, p, member)
+		}
+		return
+	}
+	v := chars.TrimEdges(s)
+	if strings.IndexByte(v, 0) >= 0 {
+		d.cutAtNUL(id, v, p, member)
+	} else if strings.Contains(v, "%00") && len(v) <= chars.MaxPath {
+		d.cutAtNUL(id, chars.DecodePercent(v), p, member)
+	}
+	if how, ok := d.broadly(v); ok && how == HowClimbs && isText(v) {
+		d.literal(id, v, p, false) // mostly no path, and its words are looked at by themselves
+	} else if ok {
+		f := Finding{Value: v, How: how, Member: member, Node: id}
+		if v != s {
+			f.Alts = []string{s}
+		}
+		d.add(f, p)
+	}
+	d.uris(id, s, p, member)
+	short := d.whole(id, s, member)
+	if short == "" {
+		return
+	}
+	if !chars.HasBlank(v) {
+		d.tails(id, short, p, member)
+	}
+	d.broadList(id, short, p, member)
+	d.patterns(id, v, p, member)
+	if strings.IndexByte(v, '/') >= 0 {
+		if d.onlyRelative(before) && v[0] != '/' {
+			d.link(id, v, p, member)
+		}
+		d.positions(id, v, p, member, false)
+	}
+}
+
+// isText reports a value with blanks or quotes in it that does not begin as a path does.
+func isText(v string) bool {
+	return strings.IndexByte("./~\\$", v[0]) < 0 && (chars.HasBlank(v) || strings.ContainsAny(v, quotes))
+}
+
+// cutAtNUL searches what a child that cuts a string at NUL would read, and what stands behind it. Where either is a path,
+// so is the whole, and that cannot be resolved.
+func (d *detector) cutAtNUL(id int32, v string, p place, member bool) {
+	before := len(d.findings)
+	for piece := range strings.SplitSeq(v, "\x00") {
+		if piece != "" {
+			d.broad(id, piece, p, member)
+		}
+	}
+	if !d.onlyRelative(before) {
+		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, Node: id}, p)
+	}
+}
+
+// onlyRelative reports that every finding from one on is a name that counts only as a link.
+func (d *detector) onlyRelative(from int) bool {
+	for i := from; i < len(d.findings); i++ {
+		if !d.findings[i].Relative() {
+			return false
+		}
+	}
+	return true
+}
+
+// broadList reads a joined list under a key that says nothing: a part must be a path by itself. A text with blanks is
+// read by its words.
+func (d *detector) broadList(id int32, s string, p place, member bool) {
+	if chars.HasBlank(s) {
+		return
+	}
+	d.parts(id, s, p, member, ",;|", d.broadly)
+	if s != "" && (s[0] == '/' || s[0] == '~' || s[0] == '.') && strings.IndexByte(s, ':') > 0 {
+		d.parts(id, s, p, member, ":", d.broadly)
+	}
+}
+
+// parts searches the parts of a joined list; blanks always separate.
+func (d *detector) parts(id int32, s string, p place, member bool, separators string, is evidence) {
+	cut := func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune(separators, r) }
+	if strings.IndexFunc(s, cut) < 0 {
+		return
+	}
+	for part := range strings.FieldsFuncSeq(s, cut) {
+		if !d.work.Spend(1) {
+			return
+		}
+		v := strings.TrimFunc(part, func(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) })
+		if v == "" || v == s {
+			continue
+		}
+		if _, ok := is(v); ok {
+			d.add(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
+		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
+			d.link(id, v, p, member) // one part of a list, or of concat:a|b
+		}
+	}
+}
+
+// link keeps a relative name for the judge, which looks whether a symlink leads it out.
+func (d *detector) link(id int32, s string, p place, member bool) {
+	v := chars.TrimEdges(s)
+	if len(v) > chars.MaxPath {
+		v = cleaned(v)
+	}
+	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
+		d.add(Finding{Value: v, How: HowLink, Form: formLink, Member: member, Node: id}, p)
+	}
+}
+
+// exempted is what a declaration of "none" leaves: file URIs, and options that carry a path.
+func (d *detector) exempted(id int32, s string, p place) {
+	if p.class == names.Content {
+		d.prose(id, s, p)
+	} else {
+		d.uris(id, s, p, false)
+	}
+	v := chars.TrimEdges(s)
+	if len(v) < 3 || v[0] != '-' || chars.IsBlank(rune(v[1])) || v[1] == '-' && !chars.IsLetter(v[2]) {
+		return
+	}
+	if v = d.whole(id, v, false); v == "" {
+		return
+	}
+	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
+		d.tails(id, word, p, false)
+		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
+			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, Node: id}, p)
+		} else if word[0] != '-' {
+			d.name(id, word, p, false)
+		}
+	}
+}

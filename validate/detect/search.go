@@ -1,0 +1,258 @@
+package detect
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"mcphub/internal/resource"
+	"mcphub/validate/budget"
+	"mcphub/validate/declare"
+	"mcphub/validate/machine"
+	"mcphub/validate/names"
+	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
+)
+
+// Searcher finds the paths of calls. It is immutable, and safe for concurrent use.
+type Searcher struct {
+	Machine         *machine.Machine
+	Depth, Size     int           // of arguments: how deep they may nest, and how many bytes
+	Resources       *resource.Set // prefixes of the URIs that may be named; nil: no scheme is bound
+	ClientResources bool          // the client may bind further schemes
+}
+
+// Result is what the arguments of one call hold. It keeps nothing of their bytes.
+type Result struct {
+	Findings  []Finding
+	Resources []Finding     // URIs of bound schemes; where the client has a say, of any
+	Work      budget.Budget // what judging them may cost
+	tool      *Tool
+	value     any // the arguments, decoded, where a string may have to be rewritten and the tool has a schema
+}
+
+// Arguments walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is a
+// *strictjson.Error or a *schema.Error.
+func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
+	tr := strictjson.New(s.Depth)
+	defer tr.Free()
+	if err := tr.Parse(args, s.Size); err != nil {
+		return r, err
+	}
+	if t, err = t.ready(); err != nil {
+		return r, err
+	}
+	m := newMemory()
+	defer m.free()
+	work := m.budget(tr.Len())
+	if t.schema != nil && !t.schema.Plainly(tr) {
+		if err := t.schema.Validate(tr.Value(0), work); err != nil {
+			return r, err
+		}
+	}
+	d := m.detector(tr, s, t, work)
+	if err := d.run(); err != nil {
+		return r, err
+	}
+	if len(t.defaults) > 0 {
+		if err := d.missing(); err != nil {
+			return r, err
+		}
+	}
+	r, err = d.found()
+	if err == nil && t.schema != nil && t.Rewrites && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rewritable.End > 0 }) {
+		r.value = tr.Value(0)
+	}
+	return r, err
+}
+
+// found is what the search has come to.
+func (d *detector) found() (Result, error) {
+	resources, err := d.resources()
+	return Result{Findings: d.findings, Resources: resources, Work: *d.work, tool: d.tool}, err
+}
+
+// URI searches the URI of a resource. templates are the child's own URI templates: where the URI is made from one, its
+// variables are searched like arguments, and file://local/{path} means the variable, not a host called local. A URI that is
+// malformed is a *strictjson.Error.
+func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err error) {
+	local := true
+	vars := map[string][]string{}
+	spellings := uri.Spellings(text)
+	for _, template := range templates {
+		for _, spelling := range spellings {
+			got, ok := uri.Match(template, spelling)
+			if !ok {
+				continue
+			}
+			for name, value := range got {
+				if !slices.Contains(vars[name], value) {
+					vars[name] = append(vars[name], value)
+				}
+			}
+			if uri.IsForeignFile(template) {
+				local = false
+			}
+		}
+	}
+	tr := strictjson.New(s.Depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(struct {
+		URI       string              `json:"uri"`
+		Variables map[string][]string `json:"variables"`
+	}{text, vars}), s.Size); err != nil {
+		return r, err
+	}
+	m := newMemory()
+	defer m.free()
+	d := m.detector(tr, s, t, m.budget(len(text)))
+	if t.Mode != declare.ModeOff {
+		id := tr.Child(0, "uri")
+		if local || !uri.IsForeignFile(text) {
+			d.broadURI(id, text)
+		}
+		if t.Mode == declare.ModeStrict {
+			d.sliced(id, spellings, templates)
+		}
+		if at := tr.Child(0, "variables"); at > 0 {
+			if err := d.visit(at, place{key: -1}); err != nil {
+				return r, err
+			}
+		}
+	}
+	if err := d.overflow(); err != nil {
+		return r, err
+	}
+	return d.found()
+}
+
+// Completion searches an argument that is to be completed, those given already (raw, a JSON object or nil), and the URI
+// that a template makes of them. template is "" for the argument of a prompt.
+func (s *Searcher) Completion(t *Tool, template, name, value string, given []byte) (r Result, err error) {
+	if r, err = s.Arguments(t, given); err != nil {
+		return r, err
+	}
+	tr := strictjson.New(s.Depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(map[string]string{name: value}), s.Size); err != nil {
+		return r, err
+	}
+	m := newMemory()
+	defer m.free()
+	d := m.detector(tr, s, t, &r.Work)
+	d.findings = r.Findings
+	if err := d.run(); err != nil {
+		return r, err
+	}
+	if template != "" && t.Mode != declare.ModeOff && !uri.IsForeignFile(template) {
+		d.broadURI(tr.Nodes[0].First, uri.Fill(template, name, value))
+	}
+	if err := d.overflow(); err != nil {
+		return r, err
+	}
+	before := r.Resources
+	if r, err = d.found(); err == nil {
+		r.Resources = append(r.Resources, before...)
+	}
+	return r, err
+}
+
+// Again searches the new text of a string the way the old one was, on the machine as the same call sees it.
+func (s *Searcher) Again(seen *machine.Machine, work *budget.Budget, t *Tool, f *Finding, to string) ([]Finding, error) {
+	tr := strictjson.New(s.Depth)
+	defer tr.Free()
+	if err := tr.Parse(writeJSON(map[string]string{"": to}), s.Size); err != nil {
+		return nil, err
+	}
+	how := f.How
+	if how == HowFileURI {
+		how = HowKey
+	}
+	m := newMemory()
+	defer m.free()
+	d := detector{t: tr, s: s, m: seen, tool: t, roleKey: -1, work: work, keys: &m.keys}
+	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
+	if err := d.overflow(); err != nil {
+		return nil, err
+	}
+	for i := range d.findings {
+		g := &d.findings[i]
+		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
+		g.Node, g.Context, g.Declare, g.Rewritable = f.Node, f.Context, f.Declare, rewritable{}
+	}
+	return d.findings, nil
+}
+
+// Misfit says why the arguments, with other strings at some pointers, do not fit the tool's schema.
+func (r *Result) Misfit(texts map[string]string, work *budget.Budget) error {
+	if r.value == nil {
+		return nil
+	}
+	value := r.value
+	for pointer, text := range texts {
+		value = replaced(value, pointer, text)
+	}
+	return r.tool.schema.Validate(value, work)
+}
+
+// replaced is v with another string at pointer; v itself stays as it is.
+func replaced(v any, pointer, to string) any {
+	token, rest, ok := strictjson.CutToken(pointer)
+	if !ok {
+		return to
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		out[token] = replaced(v[token], rest, to)
+		return out
+	case []any:
+		if i, err := strconv.Atoi(token); err == nil && i < len(v) {
+			out := slices.Clone(v)
+			out[i] = replaced(v[i], rest, to)
+			return out
+		}
+	}
+	return v
+}
+
+// writeJSON writes what the strict walk reads; bad text stays bad, so that it is refused there.
+func writeJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("\"\xff\"")
+	}
+	return b
+}
+
+// memory is what the search of one call needs beside the tree of its arguments. It is used again, and belongs to one
+// goroutine.
+type memory struct {
+	keys names.Buffer
+	work budget.Budget
+	view machine.View
+}
+
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+func newMemory() *memory { return memories.Get().(*memory) }
+
+// free hands m back; it holds on to nothing of the call.
+func (m *memory) free() {
+	m.view, m.work = machine.View{}, budget.Budget{}
+	memories.Put(m)
+}
+
+// budget is that of a call with arguments of some length.
+func (m *memory) budget(size int) *budget.Budget {
+	m.work = *budget.New(size)
+	return &m.work
+}
+
+// detector searches a tree for a tool.
+func (m *memory) detector(t *strictjson.Tree, s *Searcher, tool *Tool, work *budget.Budget) detector {
+	return detector{t: t, s: s, m: m.view.Open(s.Machine, work), tool: tool, roleKey: -1, work: work, keys: &m.keys}
+}

@@ -1,0 +1,420 @@
+package detect
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/machine"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
+)
+
+func (d *detector) lastWord(key int32) string {
+	if key < 0 {
+		return ""
+	}
+	return d.keys.LastWord(d.t.Name(key))
+}
+
+// shell scans a shell string, or an element of one given as an array.
+func (d *detector) shell(id int32, s string, p place) {
+	if u, ok := d.inVector(id, p); ok {
+		d.element(id, s, u, p)
+		return
+	}
+	d.uris(id, s, p, false)
+	d.commands(id, s, p)
+	if fed := d.fed(id, s); fed != "" {
+		d.commands(id, fed, p)
+	}
+}
+
+// fed gives a shell string with what the call pipes into it as a here-document, which is what it comes to; "" where there is
+// none. A shell would else be handed a script that nobody has read as one.
+func (d *detector) fed(id int32, s string) string {
+	n := &d.t.Nodes[id]
+	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
+		return ""
+	}
+	for c := d.t.Nodes[n.Parent].First; c > 0; c = d.t.Nodes[c].Next {
+		if c == id || d.t.Nodes[c].Kind != strictjson.String || !inputWords[d.lastWord(c)] {
+			continue
+		}
+		input, end := d.t.Str(c), "END"
+		for strings.Contains(input, end) || strings.Contains(s, end) {
+			end += "D"
+		}
+		if strings.ContainsAny(s, ";&|()<>#\\\n") {
+			s = "{\n" + s + "\n}" // whoever of them reads it
+		}
+		return s + " <<'" + end + "'\n" + input + "\n" + end + "\n"
+	}
+	return ""
+}
+
+// inputWords name what a command reads.
+var inputWords = map[string]bool{"stdin": true, "input": true}
+
+// commands searches the words of a shell string.
+func (d *detector) commands(id int32, s string, p place) {
+	r := shell.Read(s, d.s.Depth, d.work)
+	if r.Fault != "" {
+		d.refuse(id, r.Fault)
+		return
+	}
+	d.inShell, d.variables = true, shell.VariablesOf(s)
+	for i := range r.Items {
+		item := &r.Items[i]
+		prints := !item.Captured && !(item.Filed && r.Reads)
+		d.course, d.inWords = item.Course, item.Text != s
+		d.item(id, item, !r.Odd && (item.Kind != shell.UsePrint || prints), p)
+	}
+	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
+	if d.m.Windows && strings.IndexByte(s, '\\') >= 0 {
+		d.words(id, s, false, p) // a backslash is a separator there
+	}
+}
+
+// refuse refuses a call whose shell string cannot be read to its end.
+func (d *detector) refuse(id int32, why string) {
+	if d.refused == nil {
+		d.refused = &strictjson.Error{Code: strictjson.CodeTooDeep, Pointer: d.t.Pointer(id), Message: "a shell string that holds " + why + "; send less in one call, or a script as a file"}
+	}
+}
+
+// item searches one word of a command line by what a program makes of it. Where nobody can rely on that it is a path.
+func (d *detector) item(id int32, item *shell.Item, rely bool, p place) {
+	u := item.Use
+	if !rely && u.Kind != shell.UseAssign && u.Kind != shell.UseCommand && u.Kind != shell.UseCode {
+		if u.At = 0; u.Kind != shell.UseCd && u.Kind != shell.UsePath {
+			u.Was, u.Kind = u.Kind, shell.UsePath
+		}
+		if u.Role == access.Read && item.Position == shell.Plain && !item.Redirect {
+			u.Role = access.None
+		}
+	}
+	d.cmd = u
+	defer func() { d.cmd = shell.Use{} }()
+	for _, text := range item.Spellings() {
+		d.named(id, text[min(u.At, len(text)):], u, p)
+		text, ok := u.Local(text)
+		switch {
+		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
+		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
+			d.words(id, text, !item.Crude, p)
+		case item.Whole:
+			d.word(id, text, item.Position, p, HowShell)
+		default:
+			d.word(id, text, item.Position, p, HowShell)
+			if text == item.Text { // what stands behind an option or a sign is not written out
+				d.shellGlob(id, item.Pattern, p)
+			}
+			if chars.HasBlank(text) {
+				d.words(id, text, false, p)
+			} else {
+				d.wordPieces(id, text, p)
+			}
+		}
+	}
+}
+
+// wordPieces searches what other programs may read out of a word.
+func (d *detector) wordPieces(id int32, s string, p place) {
+	if kind, _ := uri.Read(s); kind == uri.Other {
+		return
+	}
+	if !d.work.Spend(machine.DollarWork(s)) {
+		return
+	}
+	shell.EachPiece(s, func(w string) {
+		if w != s && d.work.Spend(budget.WordSteps/2) {
+			d.word(id, w, shell.Plain, p, HowShell)
+		}
+	})
+}
+
+// words searches the words of a text that is no shell string: of another language, or of nobody knows what. In code a slash
+// divides, and begins a pattern.
+func (d *detector) words(id int32, s string, code bool, p place) {
+	if code {
+		d.word(id, s, shell.Plain, p, HowShell)
+	}
+	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+		if !d.work.Spend(budget.WordSteps + len(token)/budget.ByteSteps) {
+			d.refuse(id, "more words than can be judged")
+			return
+		}
+		if kind, _ := uri.Read(token); kind == uri.Other || shell.IsSubstitution(strings.Trim(token, `'"`)) && token != s {
+			continue
+		}
+		for _, w := range []string{token, shell.Unquote(token)} {
+			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) {
+				continue
+			}
+			d.word(id, w, shell.Plain, p, HowShell)
+		}
+		d.wordPieces(id, token, p)
+	}
+}
+
+// named searches the files that a program in another language names.
+func (d *detector) named(id int32, s string, u shell.Use, p place) {
+	switch {
+	case (u.Kind == shell.UseSed || u.Was == shell.UseSed) && !shell.IsSubstitution(s):
+		d.sedFiles(id, s, p)
+	case u.Kind == shell.UseQuery || u.Was == shell.UseQuery:
+		d.literals(id, s, p)
+	}
+}
+
+// sedFiles searches what may follow a command of sed that opens a file, or runs what stands behind it or in its replacement.
+func (d *detector) sedFiles(id int32, s string, p place) {
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\n")
+		for i := 0; i+1 < len(line) && len(line) <= chars.MaxPath; i++ {
+			before := strings.TrimRight(line[:i], " \t")
+			if strings.IndexByte("rRwWe", line[i]) < 0 || before != "" && chars.IsLetter(before[len(before)-1]) && (line[i] != 'w' || strings.IndexByte("gIiMmpe", before[len(before)-1]) < 0) {
+				continue
+			}
+			file := strings.TrimLeft(line[i+1:], " \t")
+			if !d.work.Spend(budget.WordSteps + len(file)/budget.ByteSteps) {
+				d.refuse(id, "more words than can be judged")
+				return
+			}
+			d.word(id, file, shell.Plain, p, HowShell)
+		}
+	}
+	if sedRuns.MatchString(s) {
+		d.words(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
+	}
+}
+
+// sedRuns is the end of s/x/y/e, which runs what it has made.
+var sedRuns = regexp.MustCompile(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
+
+// assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
+func (d *detector) assignment(id int32, s string, p place) bool {
+	name, value, ok := strings.Cut(s, "=")
+	switch {
+	case !ok:
+		return false
+	case name == "IFS":
+		return len(value) <= 1
+	case name == "PATH":
+		for part := range strings.SplitSeq(value, ":") {
+			if part != "$PATH" && part != "${PATH}" && !d.m.HoldsPrograms(part) {
+				d.word(id, part, shell.Plain, p, HowShell)
+				d.link(id, part, p, false)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// word keeps one word of a shell string as a candidate: the judge decides whether it exists, and where it leads.
+func (d *detector) word(id int32, w string, at shell.Position, p place, how string) {
+	written := at == shell.Written
+	if len(w) > MaxRaw {
+		if w = chars.TrimEdges(w); len(w) > MaxRaw {
+			d.longWord(id, w, p, how)
+			return
+		}
+	}
+	if w == "" {
+		return
+	}
+	if strings.IndexByte(w, 0) >= 0 {
+		for piece := range strings.SplitSeq(w, "\x00") {
+			d.word(id, piece, at, p, how)
+		}
+	}
+	kind, texts := uri.Read(w)
+	switch kind {
+	case uri.Other:
+		if at != shell.Command {
+			d.urlWord(id, w, p, how)
+		}
+		return
+	case uri.File:
+		if rest, ok := strings.CutPrefix(texts[0], "file:"); ok && rest != "" && !chars.IsSlash(rest[0]) {
+			d.word(id, rest, at, p, how) // a package's: npm i file:../x
+			if i := strings.IndexAny(rest, "?#"); i > 0 {
+				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
+			}
+			d.link(id, w, p, false)
+			return
+		}
+		d.add(Finding{Value: texts[0], How: how, Form: FormURI, Node: id}, p)
+		d.link(id, w, p, false)
+		return
+	case uri.Path:
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: how, Form: FormWord, Node: id}, p)
+		return
+	}
+	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
+		return
+	}
+	d.bareWord(id, w, at, p, how)
+	if rest, ok := d.afterPATH(w); ok {
+		for part := range strings.SplitSeq(rest, ":") {
+			d.word(id, part, shell.Plain, p, how)
+		}
+		return
+	}
+	if _, ok := d.look(w, false); ok {
+		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
+		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
+			return
+		}
+	}
+	if i := strings.IndexByte(w, ':'); i > 0 && !isRemote(w[:i]) {
+		for part := range strings.SplitSeq(w, ":") {
+			d.word(id, part, shell.Plain, p, how)
+		}
+	}
+	for i := 0; i+1 < len(w); i++ {
+		if c := w[i]; (c == '=' || c == '@' || c == ':' && !isRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
+			if _, ok := d.afterPATH(w[i+1:]); ok {
+				d.word(id, w[i+1:], shell.Plain, p, how)
+			} else if _, ok := d.look(w[i+1:], false); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
+				d.add(Finding{Value: w[i+1:], How: how, Form: FormWord, Node: id}, p)
+			}
+		}
+	}
+	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
+		i := bundle(w)
+		if i < 3 && strings.ContainsRune(`/~.$`, rune(w[2])) {
+			i = 2
+		}
+		if i >= 2 {
+			if _, ok := d.look(w[i:], false); ok {
+				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
+			}
+		}
+	}
+	d.glued(id, w, p, how, false)
+	d.wordNames(id, w, at, p)
+}
+
+// wordNames keeps what a word may be where only a link leads it out.
+func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
+	if at == shell.Command {
+		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
+			d.add(Finding{Value: w, How: HowLink, Form: formLink, Runs: true, Node: id}, p)
+		}
+		return
+	}
+	d.writes = at == shell.Written
+	defer func() { d.writes = false }()
+	if chars.HasBlank(w) {
+		if strings.IndexByte(w, '/') > 0 {
+			d.link(id, w, p, false)
+		}
+		return
+	}
+	d.vectorNames(id, w, p)
+}
+
+// isProgramWord reports a program that is run or read: nobody but the administrator can have put it there.
+func (d *detector) isProgramWord(w string, at shell.Position) bool {
+	return at != shell.Written && d.cmd.Role != access.Write && d.cmd.Role != access.Delete && d.m.IsCommand(w)
+}
+
+// bareWord searches a word as it is where its variables hold the working directory, or nothing.
+func (d *detector) bareWord(id int32, w string, at shell.Position, p place, how string) {
+	if strings.IndexByte(w, '$') >= 0 && !d.work.Spend(budget.WordSteps+machine.DollarWork(w)) {
+		return
+	}
+	if dotted := shell.DotVariables(w); dotted != w {
+		position := shell.Plain
+		if at == shell.Written {
+			position = at
+		}
+		d.word(id, dotted, position, p, how)
+	}
+	if d.variables == nil {
+		return
+	}
+	bare, ok := shell.WithoutVariables(w, d.variables, d.m.Getenv)
+	if bare == "" && d.cmd.Kind == shell.UseCd {
+		bare = "~"
+	}
+	if ok {
+		d.word(id, bare, at, p, how)
+	}
+}
+
+// urlWord searches a URL as the name that a program without URLs takes it for: it climbs above where it starts, or a link
+// is called "https:".
+func (d *detector) urlWord(id int32, w string, p place, how string) {
+	if len(w) > MaxRaw {
+		return
+	}
+	head, _, _ := strings.Cut(w, "?")
+	if up := path.Clean(head); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+		d.add(Finding{Value: head, How: how, Form: FormWord, Node: id}, p)
+	}
+	d.urlLink(id, w, p, false)
+}
+
+// longWord searches a word that the kernel would not open as it stands, but a child that cleans it first would.
+func (d *detector) longWord(id int32, w string, p place, how string) {
+	if chars.HasBlank(w) {
+		return // a text; its words are looked at by themselves
+	}
+	if _, ok := d.look(w, false); ok {
+		d.add(Finding{Value: w, How: how, Node: id}, p)
+	}
+}
+
+// shellGlob keeps what a shell makes of a word with glob characters.
+func (d *detector) shellGlob(id int32, pattern string, p place) {
+	if len(pattern) > MaxRaw || d.m.Windows || !shell.HasMeta(pattern) {
+		return
+	}
+	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
+	alternatives, ok := shell.ExpandBraces(pattern)
+	if !ok {
+		d.add(Finding{Value: shell.Unhide.Replace(pattern), How: HowShell, Form: FormGlob, Node: id}, p)
+		return
+	}
+	for _, alt := range alternatives {
+		if alt != pattern {
+			d.word(id, shell.Unhide.Replace(alt), shell.Plain, p, HowShell)
+		}
+		for alt != "" && shell.HasMeta(alt) {
+			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, Form: FormGlob, Glob: alt, Node: id}, p)
+			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
+		}
+	}
+}
+
+// isListVariable reports $PATH, which is no path but a list of where programs are, and $SHELL where it is run.
+func (d *detector) isListVariable(w string, at shell.Position) bool {
+	if w[0] != '$' {
+		return false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if n != len(w) || fallback != "" {
+		return false
+	}
+	return name == "PATH" && strings.IndexByte(d.m.Getenv(name), ':') >= 0 || name == "SHELL" && at == shell.Command && d.m.IsCommand(d.m.Getenv(name))
+}
+
+// afterPATH returns what is added to $PATH: $PATH:bin.
+func (d *detector) afterPATH(w string) (string, bool) {
+	if w == "" || w[0] != '$' {
+		return "", false
+	}
+	name, fallback, n := shell.DollarName(w)
+	if name != "PATH" || fallback != "" || n >= len(w) || w[n] != ':' {
+		return "", false
+	}
+	return w[n+1:], true
+}

@@ -1,0 +1,228 @@
+package detect
+
+import (
+	"regexp"
+	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+	"mcphub/validate/uri"
+)
+
+// tails searches what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
+// its word.
+func (d *detector) tails(id int32, s string, p place, member bool) {
+	inURL, word, end := false, 0, 0
+	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
+	d.pathspec(id, s, p, member)
+	for i := 0; i+1 < len(s) && !d.work.Spent(); i++ {
+		c := s[i]
+		if chars.IsBlank(rune(c)) {
+			inURL, word = false, i+1
+			continue
+		}
+		if inURL || c != '=' && c != '@' && c != ':' {
+			continue
+		}
+		if c == ':' {
+			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) {
+				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
+				continue
+			}
+			if i == word || isRemote(s[word:i]) || i == word+1 && chars.IsDrive(s[word:]) {
+				continue
+			}
+		}
+		after := s[i+1:]
+		if c == '@' && (after == "/*" || after == "/**") {
+			continue // an alias: "@/*": ["./src/*"]
+		}
+		if c == '=' {
+			after = strings.TrimLeft(after, "[(")
+		}
+		d.tail(id, after, p, member)
+		if c == '=' && flag {
+			d.link(id, s[i+1:], p, member)
+		}
+		begin := len(s) - len(after)
+		for begin < len(s) && strings.IndexByte("\"'`", s[begin]) >= 0 {
+			begin++
+		}
+		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
+			end++
+		}
+		if v := s[begin:end]; len(v) <= MaxRaw && strings.IndexByte(v, '/') > 0 {
+			d.link(id, v, p, member)
+		}
+	}
+	if s = strings.TrimLeftFunc(s, chars.IsEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (chars.IsLetter(s[1]) || chars.IsDigit(s[1])) {
+		d.tail(id, s[2:], p, member)
+		if strings.IndexByte(s[2:], '/') > 0 {
+			d.link(id, s[2:], p, member)
+		} else {
+			d.name(id, s[2:], p, member)
+		}
+		if i := bundle(s); i > 2 {
+			d.tail(id, s[i:], p, member)
+		}
+	}
+	if flag {
+		for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+			d.glued(id, word, p, HowTail, member)
+		}
+	}
+}
+
+// longFlags are options of one dash and several letters whose value may follow without a blank.
+var longFlags = chars.WordSet("isystem iquote idirafter imacros include iprefix isysroot specs")
+
+// bundle finds where the value of bundled short flags begins (-xf/etc/passwd, -ab../out), 0 where there is none. Four
+// letters before a slash are rather the name of a directory: -Lbuild/lib.
+func bundle(s string) int {
+	i := strings.IndexAny(s[1:min(len(s), 32)], "/~.$") + 1
+	if i < 3 {
+		return 0
+	}
+	letters := s[1:i]
+	if s[i] == '/' && len(letters) > 3 && !longFlags[letters] && strings.Trim(letters[:len(letters)-1], "cxtrzjvpkahJ") != "" {
+		return 0
+	}
+	return i
+}
+
+// gluedLetters are what stands before a path without a blank and is no directory: commands of sed (1r/etc/passwd),
+// bundled letters of tar (cf/etc/x.tar).
+var gluedLetters = regexp.MustCompile(`^(?:[$0-9,]*[rRwW]|[cxtru][zjJvpkahS]{0,4}f)$`)
+
+// glued keeps an absolute path behind an option that nobody knows (--outputdir/etc/x, -output/etc/passwd) or behind one
+// of gluedLetters, for the judge: it counts where it exists, or could be made, and the text is not rather a relative path.
+func (d *detector) glued(id int32, w string, p place, how string, member bool) {
+	i := strings.IndexByte(w, '/')
+	if i < 1 || len(w) > MaxRaw || i > 64 || i+1 == len(w) || w[i+1] == '/' {
+		return
+	}
+	head, tail := w[:i], w[i:]
+	f := Finding{Value: tail, How: how, Form: FormWord, Member: member, Node: id}
+	switch {
+	case strings.HasPrefix(head, "--"):
+		if !isOption(head[2:]) {
+			return
+		}
+	case head[0] == '-':
+		if bundle(w) > 0 || len(head) < 5 || !isOption(head[1:]) || strings.IndexByte(tail[1:], '/') < 0 {
+			return
+		}
+		f.Instead = head[2:]
+	case gluedLetters.MatchString(head):
+		if strings.IndexByte(tail[1:], '/') < 0 {
+			return // s/x/y/ has more of them, and so has r/x
+		}
+		f.Instead = head
+	default:
+		return
+	}
+	d.add(f, p)
+}
+
+// isOption reports the name of an option.
+func isOption(s string) bool {
+	return s != "" && chars.IsLetter(s[0]) && strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x80 || !chars.IsLetter(byte(r)) && !chars.IsDigit(byte(r)) && r != '-' && r != '_'
+	}) < 0
+}
+
+// pathspec searches a path of git that begins with a colon: :../x is in the index, :(top)../x a pathspec with magic.
+func (d *detector) pathspec(id int32, s string, p place, member bool) {
+	v := chars.TrimEdges(s)
+	if len(v) < 2 || len(v) > chars.MaxPath || v[0] != ':' {
+		return
+	}
+	v = strings.TrimLeft(v[1:], "!^")
+	if magic, rest, ok := strings.Cut(v, ")"); ok && strings.HasPrefix(magic, "(") {
+		v = rest
+	}
+	switch {
+	case chars.Climbs(v):
+		d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
+	case strings.IndexByte(v, '/') > 0:
+		d.link(id, v, p, member)
+	}
+}
+
+// isRemote reports user@host, what stands before the colon of an scp-like address.
+func isRemote(s string) bool {
+	if len(s) > 320 {
+		return false
+	}
+	i := strings.IndexByte(s, '@')
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !shell.IsThisHost(s)
+}
+
+// tailEnds end the word that a tail stands in.
+var tailEnds = func() (ends [256]bool) {
+	for _, c := range []byte(" \t\n\r\v\f,;:|\"'`") {
+		ends[c] = true
+	}
+	return ends
+}()
+
+// tail searches one of them.
+func (d *detector) tail(id int32, s string, p place, member bool) {
+	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
+	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
+		return
+	}
+	if !d.work.Spend(len(rest)/budget.ByteSteps + 4) {
+		return
+	}
+	try := func(v string) {
+		v = chars.TrimEdges(v)
+		if kind, texts := uri.Read(v); kind == uri.File {
+			d.add(Finding{Value: texts[0], How: HowTail, Form: FormURI, Member: member, Node: id}, p)
+			return
+		}
+		if len(v) > chars.MaxPath {
+			v = cleaned(v)
+		}
+		if _, ok := d.broadly(v); ok {
+			d.add(Finding{Value: v, How: HowTail, Member: member, Node: id}, p)
+		}
+	}
+	end := 0
+	for end < len(rest) && !tailEnds[rest[end]] {
+		end++
+	}
+	try(rest)
+	if end > 0 && end < len(rest) {
+		try(rest[:end])
+	}
+}
+
+// patterns searches what a value stands for as a glob: its alternatives, written out.
+func (d *detector) patterns(id int32, s string, p place, member bool) {
+	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
+		return
+	}
+	if !d.work.Spend(2*len(s)/budget.ByteSteps + budget.FindSteps) {
+		return
+	}
+	alternatives, ok := shell.WrittenOut(s)
+	if !ok {
+		if chars.Climbs(s) || strings.Contains(s, "{/") || strings.Contains(s, ",/") || s[0] == '/' {
+			d.add(Finding{Value: s, How: HowClimbs, Member: member, Node: id}, p)
+		}
+		return
+	}
+	for _, alt := range alternatives {
+		if alt = shell.PlainText(alt); alt == s || alt == "" {
+			continue
+		}
+		if how, ok := d.broadly(alt); ok {
+			d.add(Finding{Value: alt, How: how, Member: member, Node: id}, p)
+		}
+		if fixed := shell.FixedPrefix(alt); strings.IndexByte(fixed, '/') > 0 {
+			d.link(id, fixed, p, member)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package detect
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/declare"
+	"mcphub/validate/names"
+	"mcphub/validate/schema"
+	"mcphub/validate/strictjson"
+)
+
+// Tool is what a search knows of one tool before any call: its declared arguments, its schema, its role. Immutable once its
+// schema is read.
+type Tool struct {
+	Mode        declare.Mode
+	Rules       *declare.Rules
+	Traits      names.Traits
+	Boxed       bool // it runs in a container, which has paths of its own
+	Rewrites    bool // its server may need a path in another spelling
+	URI         bool // it is no tool: a resource is asked for by its URI
+	schema      *schema.Schema
+	classes     map[string]names.Class // of the declared arguments
+	folded      map[string]names.Class // by folded name, for children that ignore case
+	pathFormats bool
+	defaults    map[string]any // of absent arguments that are paths
+	takesPaths  bool           // the schema or a declaration names an argument that is a path
+	late        *late          // nil once the schema is compiled
+}
+
+// late is a schema that the first call compiles.
+type late struct {
+	doc  any // as decoded
+	once sync.Once
+	tool *Tool
+	err  error
+}
+
+// ReadSchema reads the inputSchema of a tool. An everyday one is compiled by the first call.
+func (t *Tool) ReadSchema(raw []byte, depth int) error {
+	doc, err := schema.Read(raw, depth)
+	switch {
+	case err != nil:
+		return err
+	case doc == nil:
+		t.pathFormats = t.schema.DeclaresPaths()
+	case schema.Sound(doc, true):
+		t.late = &late{doc: doc}
+	default:
+		return t.compile(doc)
+	}
+	return nil
+}
+
+// ready returns t with its schema compiled.
+func (t *Tool) ready() (*Tool, error) {
+	if t.late == nil {
+		return t, nil
+	}
+	t.late.once.Do(func() {
+		full := *t
+		full.late = nil
+		if t.late.err = full.compile(t.late.doc); t.late.err == nil {
+			t.late.tool = &full
+		}
+	})
+	if t.late.err != nil {
+		return nil, &schema.Error{Code: schema.CodeBudget, Message: fmt.Sprintf("the tool's schema could not be loaded, so the call was not made: %v", t.late.err)}
+	}
+	return t.late.tool, nil
+}
+
+// compile loads the schema and takes from it what the search needs.
+func (t *Tool) compile(doc any) error {
+	s, err := schema.Compile(doc)
+	if err != nil {
+		return err
+	}
+	t.schema = s
+	t.pathFormats = s.DeclaresPaths()
+	t.classes, t.folded = make(map[string]names.Class), make(map[string]names.Class)
+	for p, sub := range s.Root.Properties {
+		class := names.ClassOf(p)
+		t.classes[p] = class
+		if t.pathFormats && s.PathBelow(sub) {
+			class = names.Path
+		}
+		t.takesPaths = t.takesPaths || class == names.Path || class == names.Source
+		if class != names.Other {
+			t.folded[chars.FoldName(p)] = class
+		}
+	}
+	t.takeDefaults(s)
+	schema.Each(s.Root, func(at *jsonschema.Schema) {
+		for p := range at.Properties {
+			if folded := chars.FoldName(p); t.folded[folded] == names.Other {
+				t.folded[folded] = names.ClassOf(p)
+			}
+		}
+	})
+	return nil
+}
+
+// A server takes the default of its schema for an argument that is absent, so a default that is a path is searched like
+// one that was sent.
+
+// takeDefaults keeps the defaults of the arguments that their names, a declaration or the schema make paths.
+func (t *Tool) takeDefaults(s *schema.Schema) {
+	t.defaults = make(map[string]any)
+	at := map[*jsonschema.Schema]bool{s.Root: true}
+	schema.Everywhere(at, false)
+	for top := range at {
+		for name, sub := range top.Properties {
+			value := defaultOf(sub)
+			if value == nil {
+				continue
+			}
+			r := t.Rules.Start().Step(name).Rule()
+			declared := r != nil && r.Role != access.None
+			if class := names.ClassOf(name); class != names.Path && class != names.Source && !declared && !s.PathBelow(sub) {
+				continue
+			}
+			t.defaults[name] = value
+		}
+	}
+}
+
+// defaultOf is the default of a value, nil where there is none.
+func defaultOf(sub *jsonschema.Schema) any {
+	at := map[*jsonschema.Schema]bool{sub: true}
+	schema.Everywhere(at, false)
+	for in := range at {
+		if in.Default != nil {
+			return *in.Default
+		}
+	}
+	return nil
+}
+
+// missing searches the defaults of the arguments that a call leaves out.
+func (d *detector) missing() error {
+	left := map[string]any{}
+	for name, value := range d.tool.defaults {
+		if d.t.Child(0, name) <= 0 {
+			left[name] = value
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(left)
+	if err != nil {
+		return err
+	}
+	t := strictjson.New(d.s.Depth)
+	defer t.Free()
+	if err := t.Parse(raw, d.s.Size); err != nil {
+		return err
+	}
+	in := detector{t: t, s: d.s, m: d.m, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}
+	if err := in.run(); err != nil {
+		return err
+	}
+	for _, f := range in.findings {
+		f.How, f.Rewritable = HowDefault, rewritable{}
+		d.findings = append(d.findings, f)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package detect
+
+import (
+	"strings"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/names"
+	"mcphub/validate/uri"
+)
+
+// A server without templates slices the URI that it is handed by hand. So what follows the scheme is searched as what such a
+// server would open.
+
+const maxEnds = 4 // components that a server may cut off the path of a URI
+
+// sliced searches what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
+// every slice counts only where something is there. The schemes of the web count only where the child itself says by a
+// template that it serves them.
+func (d *detector) sliced(id int32, spellings, templates []string) {
+	p := place{key: -1}
+	if len(spellings[0]) > uri.MaxLength && len(templates) > 0 {
+		d.add(Finding{Value: spellings[0], How: HowURI, Node: id}, p) // longer than what templates are held against
+		return
+	}
+	for _, s := range spellings {
+		rest, ok := uri.AfterScheme(s, templates)
+		if !ok {
+			continue
+		}
+		rest = strings.TrimPrefix(rest, "//")
+		begin := 0
+		for n := 0; d.work.Spend(budget.FindSteps); n++ {
+			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
+				if _, err := d.m.FS.Lstat("/" + rest[begin:]); err == nil {
+					d.slice(id, "/"+rest[begin:], p)
+				}
+			}
+			// What climbs within the path is part of the slices before it; behind the host it is not.
+			if n < 2 || !strings.HasPrefix(chars.DecodePercent(rest[begin:]), "..") {
+				d.slice(id, rest[begin:], p)
+			}
+			next := strings.IndexByte(rest[begin:], '/')
+			if next < 0 || begin+next+1 >= len(rest) {
+				break
+			}
+			begin += next + 1
+		}
+	}
+}
+
+// slice searches one path that a URI may hold, and what stands before its last components.
+func (d *detector) slice(id int32, s string, p place) {
+	for range maxEnds {
+		if s == "" {
+			return
+		}
+		for range 2 {
+			if _, ok := d.broadly(s); ok {
+				d.add(Finding{Value: s, How: HowURI, Form: FormWord, Node: id}, p)
+			} else if s[0] != '/' {
+				d.name(id, s, p, false)
+			}
+			decoded := chars.DecodePercent(s)
+			if decoded == s {
+				break
+			}
+			s = decoded
+		}
+		i := strings.LastIndexByte(s, '/')
+		if i <= 0 {
+			return
+		}
+		s = s[:i]
+	}
+}
+
+func (d *detector) broadURI(id int32, text string) {
+	switch kind, texts := uri.Read(text); kind {
+	case uri.File:
+		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, place{key: -1})
+	case uri.Path:
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, place{key: -1})
+	case uri.None:
+		d.broad(id, text, place{key: -1}, false)
+		d.name(id, text, place{key: -1}, false)
+	case uri.Other:
+		d.uris(id, text, place{key: -1}, false)
+		d.urlLink(id, text, place{key: -1}, false)
+	}
+}
+
+// uris searches every file: URI in a string, and nothing else.
+func (d *detector) uris(id int32, s string, p place, member bool) {
+	form := FormText
+	if kind, texts := uri.Read(s); kind == uri.File {
+		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
+			form = FormURI
+		}
+		d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
+	}
+	uri.EachFile(s, func(text string) {
+		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
+	})
+	if len(s) > chars.MaxPath {
+		return
+	}
+	// A child that decodes or normalises before it looks for a scheme: file%3A///etc, full-width letters.
+	for _, other := range []string{chars.DecodePercent(s), chars.Compatible(s)} {
+		if other == s || chars.IndexFold(other, "file:") < 0 || chars.IndexFold(s, "file:") >= 0 {
+			continue
+		}
+		if kind, texts := uri.Read(other); kind == uri.File {
+			d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormURI, Member: member, Node: id}, p)
+		}
+	}
+}
+
+// urlWords, as the last word of a key, say that a URL is what it looks like.
+var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint endpoints homepage website webhook")
+
+// urlLink keeps a URL that a child without URLs would open as a name: a repository may hold a link called "https:".
+func (d *detector) urlLink(id int32, s string, p place, member bool) {
+	v := chars.TrimEdges(s)
+	d.link(id, v, p, member)
+	if i := strings.IndexAny(v, "?#"); i > 0 {
+		d.link(id, v[:i], p, member)
+	}
+}

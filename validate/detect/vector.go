@@ -1,0 +1,202 @@
+package detect
+
+import (
+	"strings"
+
+	"mcphub/validate/access"
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/names"
+	"mcphub/validate/shell"
+	"mcphub/validate/strictjson"
+)
+
+// vector searches one element of args, argv or flags, or such an argument given as one string.
+func (d *detector) vector(id int32, s string, p place) {
+	if u, ok := d.inVector(id, p); ok {
+		d.element(id, s, u, p)
+		return
+	}
+	d.broad(id, s, p, false)
+	if s = d.whole(id, s, false); s == "" {
+		return
+	}
+	d.vectorNames(id, s, p)
+	switch {
+	case chars.HasBlank(s):
+		d.shell(id, s, p)
+	default:
+		d.wordPieces(id, s, p)
+	}
+}
+
+// A vector is an array of the words of one command, with what its program makes of them.
+type vector struct {
+	array int32
+	shell.Usage
+	skip int // words that stand before the array's: the program
+}
+
+const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
+
+// inVector is what a program makes of an element of an array. ok is false where the array is no command line.
+func (d *detector) inVector(id int32, p place) (u shell.Use, ok bool) {
+	n := &d.t.Nodes[id]
+	if d.t.IsMember(id) || n.Parent < 0 || d.t.Nodes[n.Parent].Kind != strictjson.Array {
+		return shell.Use{}, false
+	}
+	if d.argv.array != n.Parent {
+		d.argv = d.readVector(n.Parent, p)
+	}
+	at := int(n.Index) + d.argv.skip
+	if at >= len(d.argv.Uses) {
+		return shell.Use{}, false
+	}
+	return d.argv.Uses[at], true
+}
+
+// readVector reads an array by its first element, or by the program that stands beside it.
+func (d *detector) readVector(array int32, p place) vector {
+	v := vector{array: array}
+	var words []shell.Argument
+	for c := d.t.Nodes[array].First; c > 0; c = d.t.Nodes[c].Next {
+		text := ""
+		if n := &d.t.Nodes[c]; n.Kind == strictjson.String && d.t.Size(c) <= chars.MaxPath {
+			text = d.t.Str(c)
+		}
+		if words = append(words, shell.Argument{Text: text}); len(words) > maxVector || !d.work.Spend(budget.WordSteps) {
+			return v
+		}
+	}
+	if len(words) == 0 || p.class == names.Shell && (chars.HasBlank(words[0].Text) || p.key >= 0 && severalWords[d.lastWord(p.key)]) {
+		return v // shell strings, one after the other
+	}
+	switch name := d.programBeside(p); {
+	case name != "" && shell.BaseName(name) == shell.BaseName(words[0].Text):
+	case name != "":
+		words, v.skip = append([]shell.Argument{{Text: name}}, words...), 1
+	case strings.HasPrefix(words[0].Text, "-"):
+		words, v.skip = append([]shell.Argument{{Text: "unnamed"}}, words...), 1
+	}
+	v.Usage = shell.UsageOf(words, false)
+	for _, w := range words {
+		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs["find"]) {
+			v.Uses = nil // a server may hand it all to a shell
+		}
+	}
+	return v
+}
+
+// operators, as words of their own, begin another command, or a redirection.
+var operators = chars.WordSet("; & && | || > >> < 2> &>")
+
+// severalWords are keys of several shell strings.
+var severalWords = chars.WordSet("commands cmds scripts lines")
+
+// element searches a word of a command line that is given as an array.
+func (d *detector) element(id int32, s string, u shell.Use, p place) {
+	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
+		if d.argv.Here {
+			d.cmd = shell.Use{Role: access.Delete}
+			d.name(id, ".", p, false)
+			d.cmd = shell.Use{}
+		}
+		if d.m.IsCommand(s) && d.leadsVector(id, p) {
+			return
+		}
+	}
+	rest, isSpec := strings.CutPrefix(s, "file:")
+	if isSpec = isSpec && rest != "" && !chars.IsSlash(rest[0]); isSpec {
+		d.link(id, s, p, false)
+		if i := strings.IndexAny(rest, "?#"); i > 0 {
+			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
+		}
+		s = rest // a package's: npm i file:../x
+	} else {
+		d.uris(id, s, p, false)
+	}
+	local, ok := u.Local(s)
+	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == names.Shell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
+		d.commands(id, s, p)
+		return
+	}
+	if !ok || local == "" {
+		return
+	}
+	d.cmd, d.course.Lost = u, d.argv.Roams()
+	defer func() { d.cmd, d.course = shell.Use{}, shell.Course{} }()
+	if _, value, _ := strings.Cut(local, "="); d.isProgramWord(local, shell.Plain) && u.Known || shell.IsAssignment(local) && (d.isProgramWord(value, shell.Plain) || d.assignment(id, local, p)) {
+		return
+	}
+	d.named(id, local, u, p)
+	if u.Kind == shell.UseQuery {
+		return
+	}
+	d.broad(id, local, p, false)
+	if local = d.whole(id, local, false); local == "" {
+		return
+	}
+	d.vectorNames(id, local, p)
+	if p.class == names.Shell {
+		d.shellGlob(id, local, p)
+	}
+	switch {
+	case chars.HasBlank(local):
+		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
+	default:
+		d.wordPieces(id, local, p)
+	}
+}
+
+// elementAfter is what the element before one in an array makes of it.
+type elementAfter uint8
+
+const (
+	afterOther elementAfter = iota
+	afterCode               // a program: -c, -e
+)
+
+// codeFlags say that the next element of an array is a program.
+var codeFlags = chars.WordSet("-c -lc -ic -ec -xc -cl -ce -cx -lic -ilc -e -E -S -p -r -x --command --eval --exec --execute --print eval")
+
+// after reads the element before one.
+func (d *detector) after(id int32) elementAfter {
+	if id >= 0 && d.t.Nodes[id].Kind == strictjson.String && d.t.Size(id) <= 16 && codeFlags[d.t.Str(id)] {
+		return afterCode
+	}
+	return afterOther
+}
+
+// programBeside is the name of the program that stands beside an array of words, "" where none does.
+func (d *detector) programBeside(p place) string {
+	if p.key < 0 {
+		return ""
+	}
+	for c, i := d.t.Nodes[d.t.Nodes[p.key].Parent].First, 0; c > 0 && i < 32; c, i = d.t.Nodes[c].Next, i+1 {
+		if c == p.key || !names.ProgramWords[d.lastWord(c)] || d.t.Nodes[c].Kind != strictjson.String || d.t.Size(c) > 64 {
+			continue
+		}
+		if name := d.t.Str(c); name != "" && !chars.HasBlank(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// vectorNames keeps the relative names that an element of an argument vector, or a word of a command, may mean: itself,
+// what stands behind a sign, and the value of a short option.
+func (d *detector) vectorNames(id int32, s string, p place) {
+	v := chars.TrimEdges(s)
+	if len(v) > MaxRaw || chars.HasBlank(v) {
+		return
+	}
+	d.name(id, v, p, false)
+	for i := range len(v) {
+		if strings.IndexByte("=@:", v[i]) >= 0 {
+			d.name(id, v[i+1:], p, false)
+		}
+	}
+	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
+		d.name(id, v[2:], p, false)
+	}
+}

@@ -1,0 +1,290 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+)
+
+// A rootsmgr.FS may offer more than resolving needs; OS is known to.
+type (
+	lister interface {
+		ReadDir(name string) ([]fs.DirEntry, error)
+	}
+	writer     interface{ Writable(dir string) bool }
+	platformer interface{ Platform() rootsmgr.Platform }
+)
+
+func platformOf(fsys rootsmgr.FS) rootsmgr.Platform {
+	if p, ok := fsys.(platformer); ok {
+		return p.Platform()
+	}
+	return rootsmgr.Host()
+}
+
+// FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
+// name something on this machine? Where that cannot be told, it does.
+func (m *Machine) FirstExists(v string) bool {
+	if m.Windows {
+		return true
+	}
+	clean := path.Clean(chars.Slashed(v))
+	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
+	if first == "" {
+		return true // the root itself
+	}
+	if slices.Contains(m.mountTops, first) {
+		return true // of a container
+	}
+	if shell.HasMeta(first) {
+		if first, rest, _ = strings.Cut(first, ":"); m.Matches("/", first) {
+			return true
+		}
+	}
+	if i := strings.IndexByte(first, ':'); i > 0 && !m.nameExists(first, rest) {
+		first = first[:i]
+	}
+	return m.nameExists(first, rest)
+}
+
+// opens reports an absolute path where something is, or may be made.
+func (m *Machine) opens(p string) bool {
+	if _, err := m.FS.Lstat(p); err == nil {
+		return true
+	}
+	dir := m.Parent(p)
+	_, err := m.FS.Lstat(dir)
+	return err == nil && m.Parent(dir) != m.Parent(m.Parent(dir))
+}
+
+func (m *Machine) nameExists(first, rest string) bool {
+	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
+		return false
+	}
+	_, err := m.FS.Lstat("/" + first)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	if !m.Folds || m.spelledSo(first) {
+		return true
+	}
+	second, _, _ := strings.Cut(rest, "/")
+	if second == "" {
+		return false
+	}
+	_, err = m.FS.Lstat("/" + first + "/" + second)
+	return err == nil
+}
+
+// spelledSo reports whether the root directory holds this very spelling; on a filesystem that folds case every spelling
+// is found.
+func (m *Machine) spelledSo(first string) bool {
+	entries, err := ReadDir(m.FS, "/")
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first })
+}
+
+// ReadDir lists a directory, where the filesystem can.
+func ReadDir(fsys rootsmgr.FS, dir string) ([]fs.DirEntry, error) {
+	if l, ok := fsys.(lister); ok {
+		return l.ReadDir(dir)
+	}
+	if _, ok := fsys.(rootsmgr.OS); ok {
+		return os.ReadDir(dir)
+	}
+	return nil, errors.ErrUnsupported
+}
+
+// Matches reports whether a pattern matches a name in a directory; where that cannot be told it does.
+func (m *Machine) Matches(dir, pattern string) bool {
+	entries, err := ReadDir(m.FS, dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	alternatives, ok := shell.ExpandBraces(pattern)
+	if !ok {
+		return true
+	}
+	for _, alt := range alternatives {
+		alt = strings.ReplaceAll(alt, "[!", "[^")
+		for _, e := range entries {
+			if ok, err := path.Match(alt, e.Name()); ok || err != nil && e.Name() == alt {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// UserHome splits ~name/rest.
+func (m *Machine) UserHome(v string) (home, rest string, ok bool) {
+	if len(v) < 2 || v[0] != '~' {
+		return "", "", false
+	}
+	name := v[1:]
+	if i := strings.IndexAny(name, `/\`); i >= 0 {
+		name, rest = name[:i], name[i:]
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
+		return "", "", false
+	}
+	if m.call != nil {
+		home, ok = m.call.user(name)
+	} else {
+		home, ok = m.users(name)
+	}
+	return home, rest, ok
+}
+
+func lookupUser(name string) (string, bool) {
+	u, err := user.Lookup(name)
+	if err != nil || u.HomeDir == "" {
+		return "", false
+	}
+	return u.HomeDir, true
+}
+
+// IsCommand reports an absolute path of an executable in a folder of PATH in which only the administrator can have put it.
+func (m *Machine) IsCommand(w string) bool {
+	if w == "" || w[0] != '/' && !chars.IsDrive(w) || chars.Climbs(w) {
+		return false
+	}
+	dir := filepath.Dir(w)
+	if !slices.Contains(m.path, dir) || !m.isAdministered(dir) {
+		return false
+	}
+	info, err := m.FS.Lstat(w)
+	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
+}
+
+// HoldsPrograms reports a directory that PATH may name: one of PATH as it is, or one called bin in which only the
+// administrator can put anything.
+func (m *Machine) HoldsPrograms(dir string) bool {
+	if dir == "" || dir[0] != '/' && !chars.IsDrive(dir) || chars.Climbs(dir) {
+		return false
+	}
+	dir = filepath.Clean(dir)
+	base := filepath.Base(dir)
+	return slices.Contains(m.path, dir) || (base == "bin" || base == "sbin") && m.isAdministered(dir)
+}
+
+// isAdministered reports a directory that is there and in which this user cannot put anything; for the administrator, one
+// in which nobody else can.
+func (m *Machine) isAdministered(dir string) bool {
+	place, err := rootsmgr.Resolve(m.FS, dir)
+	if err != nil || !place.Dir {
+		return false
+	}
+	info, err := m.FS.Lstat(place.Path)
+	return err == nil && (ownedByAdministrator(info) || ownedByMe(info) != nil && !m.MayWrite(place.Path))
+}
+
+// Creatable reports whether something new could be put at a resolved path that does not exist, with what is missing
+// above it (mkdir -p): the innermost directory there is may be written to. /foo/ is a pattern to sed and awk and
+// /app/x a path of a container; nobody makes files beside /etc, but for what is written right there.
+func (m *Machine) Creatable(resolved string, written bool) bool {
+	for dir := m.Parent(resolved); ; dir = m.Parent(dir) {
+		info, err := m.FS.Lstat(dir)
+		switch {
+		case err == nil && dir == m.Parent(dir) && !(written && dir == m.Parent(resolved)):
+			return false
+		case err == nil:
+			return info.IsDir() && m.MayWrite(dir)
+		case !errors.Is(err, fs.ErrNotExist) || dir == m.Parent(dir):
+			return !errors.Is(err, fs.ErrNotExist)
+		}
+	}
+}
+
+// Parent is the directory that holds p.
+func (m *Machine) Parent(p string) string {
+	if m.Windows {
+		return filepath.Dir(p)
+	}
+	return path.Dir(p)
+}
+
+// MayWrite reports whether this user may add names to a directory.
+func (m *Machine) MayWrite(dir string) bool { return writable(m.FS, dir) }
+
+func writable(fsys rootsmgr.FS, dir string) bool {
+	if w, ok := fsys.(writer); ok {
+		return w.Writable(dir)
+	}
+	if _, ok := fsys.(rootsmgr.OS); ok {
+		return mayWrite(dir)
+	}
+	return true
+}
+
+// Holds reports that p is dir or lies below it.
+func (m *Machine) Holds(dir, p string) bool {
+	if p == "" || dir == "" {
+		return false
+	}
+	if m.Folds {
+		dir, p = chars.FoldName(dir), chars.FoldName(p)
+	}
+	if m.Windows {
+		dir, p = chars.Slashed(dir), chars.Slashed(p)
+	}
+	_, ok := Below(dir, p)
+	return ok
+}
+
+// SameFile reports that both are the same file: hard links are.
+func (m *Machine) SameFile(a, b fs.FileInfo) bool {
+	if s, ok := m.FS.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+		return s.SameFile(a, b)
+	}
+	return os.SameFile(a, b)
+}
+
+// devices belong to no directory, for what they are good for. /dev/stdin, /dev/stdout and /dev/fd are not among them:
+// they are what a child speaks by.
+var devices = map[string]access.Role{"/dev/null": access.None, "/dev/stderr": access.Write, "/dev/zero": access.Read, "/dev/random": access.Read, "/dev/urandom": access.Read}
+
+// DeviceRole is what a device is good for; ok is false for anything else.
+func DeviceRole(p string) (role access.Role, ok bool) {
+	role, ok = devices[p]
+	return role, ok
+}
+
+// IsDevice reports a device that belongs to no directory.
+func IsDevice(p string) bool {
+	_, ok := devices[p]
+	return ok
+}
+
+// OwnDir wants a real directory of the hub's own user, in which nobody else can plant anything.
+func (m *Machine) OwnDir(dir string) error {
+	info, err := m.FS.Lstat(m.Platform.Clean(dir))
+	switch {
+	case err != nil && errors.Is(err, fs.ErrNotExist):
+		return errors.New("it does not exist")
+	case err != nil:
+		return fmt.Errorf("it cannot be looked at: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return errors.New("it is a symbolic link")
+	case !info.IsDir():
+		return errors.New("it is not a directory")
+	case m.Windows:
+		return nil // rights are kept in lists there, which say nothing in a mode
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm())
+	}
+	return ownedByMe(info)
+}

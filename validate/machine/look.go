@@ -1,0 +1,150 @@
+package machine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+)
+
+// callFS is the disk as one call sees it. Each look is paid for out of the call's budget, and each place is looked at
+// once, so that what lies above many paths costs one look. Nothing is kept for the next call. A look that the budget does
+// not cover fails, which denies.
+type callFS struct {
+	fs    rootsmgr.FS
+	work  *budget.Budget
+	seen  map[string]entry
+	users map[string]home
+	find  func(user string) (string, bool)
+}
+
+type entry struct {
+	info fs.FileInfo // nil where only the mode is known
+	mode fs.FileMode
+	err  error
+}
+
+type home struct {
+	dir string
+	ok  bool
+}
+
+var errSpent = errors.New("it takes more looks at the disk than one call may cost")
+
+func (c *callFS) Lstat(name string) (fs.FileInfo, error) {
+	was, ok := c.seen[name]
+	if ok && (was.info != nil || was.err != nil) {
+		return was.info, was.err
+	}
+	if !c.work.Spend(budget.LookSteps) {
+		return nil, errSpent
+	}
+	info, err := c.fs.Lstat(name)
+	was = entry{info: info, err: plain(err)}
+	if err == nil {
+		was.mode = info.Mode()
+	}
+	c.keep(name, was)
+	return info, was.err
+}
+
+func (c *callFS) keep(name string, was entry) {
+	if c.seen == nil {
+		c.seen = make(map[string]entry)
+	}
+	c.seen[name] = was
+}
+
+// Mode is Lstat without the allocation.
+func (c *callFS) Mode(name string) (fs.FileMode, error) {
+	if was, ok := c.seen[name]; ok {
+		return was.mode, was.err
+	}
+	moder, ok := c.fs.(interface {
+		Mode(name string) (fs.FileMode, error)
+	})
+	if !ok {
+		info, err := c.Lstat(name)
+		if err != nil {
+			return 0, err
+		}
+		return info.Mode(), nil
+	}
+	if !c.work.Spend(budget.LookSteps) {
+		return 0, errSpent
+	}
+	mode, err := moder.Mode(name)
+	c.keep(name, entry{mode: mode, err: plain(err)})
+	return mode, plain(err)
+}
+
+// plain keeps of an error only what is asked of it where nothing is there, which is what nearly every error says.
+func plain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+func (c *callFS) Readlink(name string) (string, error) {
+	if !c.work.Spend(budget.LookSteps) {
+		return "", errSpent
+	}
+	return c.fs.Readlink(name)
+}
+
+// Magic reports a symlink that each process sees differently.
+func (c *callFS) Magic(link string) (bool, error) {
+	if m, ok := c.fs.(interface {
+		Magic(link string) (bool, error)
+	}); ok {
+		if !c.work.Spend(budget.LookSteps) {
+			return true, errSpent
+		}
+		return m.Magic(link)
+	}
+	return false, nil
+}
+
+func (c *callFS) SameFile(a, b fs.FileInfo) bool {
+	if s, ok := c.fs.(interface{ SameFile(a, b fs.FileInfo) bool }); ok {
+		return s.SameFile(a, b)
+	}
+	return os.SameFile(a, b)
+}
+
+func (c *callFS) Platform() rootsmgr.Platform { return platformOf(c.fs) }
+
+// ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
+func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !c.work.Spend(2 * budget.LookSteps) {
+		return nil, errSpent
+	}
+	list, err := ReadDir(c.fs, name)
+	c.work.Spend(len(list))
+	return list, err
+}
+
+func (c *callFS) Writable(dir string) bool {
+	return c.work.Spend(budget.LookSteps) && writable(c.fs, dir)
+}
+
+// userSteps is what looking up a user costs: a file is read.
+const userSteps = 64 * budget.LookSteps
+
+func (c *callFS) user(name string) (string, bool) {
+	h, ok := c.users[name]
+	if !ok {
+		if !c.work.Spend(userSteps) {
+			return "", true // for all that is known
+		}
+		h.dir, h.ok = c.find(name)
+		if c.users == nil {
+			c.users = map[string]home{}
+		}
+		c.users[name] = h
+	}
+	return h.dir, h.ok
+}

@@ -1,0 +1,91 @@
+package machine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/budget"
+)
+
+// Machine is the filesystem and the environment that a call is judged by.
+type Machine struct {
+	FS        rootsmgr.FS
+	Platform  rootsmgr.Platform
+	Home      string // "" where it is not known
+	Windows   bool
+	Folds     bool     // names that differ by letter case only are one
+	path      []string // directories of PATH
+	Getenv    func(string) string
+	users     func(name string) (home string, ok bool)
+	mountTops []string // first components of every container mount point, which need not exist on the host
+	call      *callFS  // what fs is for one call; nil for the Machine of all
+}
+
+// New is a Machine of this process: with its disk, home folder and environment where none are given. inherited
+// are the variables that some child gets beyond those that all get.
+func New(fsys rootsmgr.FS, home string, getenv func(string) string, inherited []string) Machine {
+	if fsys == nil {
+		fsys = rootsmgr.OS{}
+	}
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: platformOf(fsys)}
+	m.Windows, m.Folds = m.Platform == rootsmgr.Windows, m.Platform != rootsmgr.Linux
+	m.Getenv = passing(getenv, inherited, m.Windows)
+	m.path = filepath.SplitList(m.Getenv("PATH"))
+	return m
+}
+
+// Mount makes the mount points of a container count as directories that are there.
+func (m *Machine) Mount(c *Container) {
+	for _, at := range c.Mounts {
+		top, _, _ := strings.Cut(strings.TrimPrefix(at.Container, "/"), "/")
+		m.mountTops = append(m.mountTops, top)
+	}
+}
+
+// ExpandHome writes the home folder over the ~ of ~ and ~/x; other texts stay as they are.
+func (m *Machine) ExpandHome(p string) string {
+	if p == "~" || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, `~\`) {
+		return m.Home + p[1:]
+	}
+	return p
+}
+
+// Within gives m the PWD of a child, which is not the hub's. secret is set when a variable is written out whose value
+// nobody should be told.
+func (m *Machine) Within(cwd string, secret *bool) {
+	getenv := m.Getenv
+	m.Getenv = func(name string) string {
+		switch name {
+		case "PWD":
+			return cwd
+		case "OLDPWD":
+			return ""
+		}
+		v := getenv(name)
+		if v != "" && !mayTell(name) {
+			*secret = true
+		}
+		return v
+	}
+}
+
+// View is a Machine as one call sees it, in memory that somebody else has allocated for the call.
+type View struct {
+	m    Machine
+	disk callFS
+}
+
+// Open returns m as a call with this budget sees it. It is good until the next open.
+func (v *View) Open(m *Machine, work *budget.Budget) *Machine {
+	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users}}
+	v.m.FS, v.m.call = &v.disk, &v.disk
+	return &v.m
+}

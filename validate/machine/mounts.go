@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"path"
+	"strings"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/shell"
+)
+
+// Mount says that a container sees the host's directory Host at Container. Host may be relative to the working directory
+// of the command.
+type Mount struct{ Host, Container string }
+
+// Container is what the command line of docker or podman says about the paths a child sees.
+type Container struct {
+	Mounts  []Mount
+	Workdir string // in the container, "" where the image decides
+}
+
+// ReadContainer reads the -v, --volume, --mount and -w options of a docker, podman or nerdctl command. It is nil
+// for any other command, and for one that runs no container.
+func ReadContainer(command string, args []string) *Container {
+	words := []shell.Argument{{Text: shell.BaseName(command)}}
+	for _, a := range args {
+		words = append(words, shell.Argument{Text: a})
+	}
+	u := shell.Usage{Uses: make([]shell.Use, len(words)), Trusted: true}
+	if u.Command(words, u.Uses, 1); !u.Program.Box {
+		return nil
+	}
+	c := &Container{}
+	for i, use := range u.Uses {
+		value := words[i].Text[min(use.At, len(words[i].Text)):]
+		switch use.Kind {
+		case shell.UseVolume:
+			c.volume(value)
+		case shell.UseMount:
+			c.mount(value)
+		case shell.UseWorkdir:
+			c.Workdir = value
+		}
+	}
+	return c
+}
+
+// volume reads HOST:CONTAINER[:OPTIONS].
+func (c *Container) volume(spec string) {
+	from := 0
+	if chars.IsDrive(spec) {
+		from = 2
+	}
+	i := strings.IndexByte(spec[from:], ':')
+	if i < 0 {
+		return // an anonymous volume
+	}
+	host, rest := spec[:from+i], spec[from+i+1:]
+	target, _, _ := strings.Cut(rest, ":")
+	c.bind(host, target)
+}
+
+// mount reads type=bind,source=HOST,target=CONTAINER as docker does: fields of CSV, names in any letter case.
+func (c *Container) mount(spec string) {
+	if host, target, bind := shell.ReadMount(spec); bind {
+		c.bind(host, target)
+	}
+}
+
+// bind keeps a host directory; a named volume has none that the hub could look at.
+func (c *Container) bind(host, target string) {
+	if target == "" || target[0] != '/' || host == "" || !strings.ContainsAny(host, `/\`) && host != "." && host != ".." {
+		return
+	}
+	c.Mounts = append(c.Mounts, Mount{Host: host, Container: path.Clean(target)})
+}
+
+// ToHost maps an absolute path of the container. ok is false where no mount holds it.
+func (c *Container) ToHost(p, cwd string) (string, bool) {
+	clean := path.Clean(p)
+	bestLen, host := -1, ""
+	for _, m := range c.Mounts {
+		rest, ok := Below(m.Container, clean)
+		if !ok || len(m.Container) <= bestLen {
+			continue
+		}
+		bestLen = len(m.Container)
+		host = m.Host
+		if !strings.HasPrefix(host, "/") && !chars.IsDrive(host) {
+			host = strings.TrimSuffix(cwd, "/") + "/" + host
+		}
+		if rest != "" {
+			host = strings.TrimSuffix(host, "/") + "/" + rest
+		}
+	}
+	return host, bestLen >= 0
+}
+
+// Below reports whether clean lies at or below dir, and what follows dir.
+func Below(dir, clean string) (rest string, ok bool) {
+	if dir == clean {
+		return "", true
+	}
+	if dir == "/" && strings.HasPrefix(clean, "/") {
+		return clean[1:], true
+	}
+	if strings.HasPrefix(clean, dir) && len(clean) > len(dir) && chars.IsSlash(clean[len(dir)]) {
+		return clean[len(dir)+1:], true
+	}
+	return "", false
+}

@@ -1,0 +1,236 @@
+package names
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mcphub/validate/chars"
+)
+
+// Class is what the name of an argument says about the strings under it.
+type Class uint8
+
+const (
+	Other   Class = iota
+	Path          // a path
+	Source        // a path, but text of several lines is source code
+	Content       // prose
+	Query         // SQL and other queries
+	Shell         // a string for a shell
+	Words         // an argument vector
+	Edit          // old, new or search: prose where the object says what is replaced by what
+)
+
+// The lists below are part of the documentation: docs/findings.md prints them.
+
+// PathWords make a key path-like, alone or at the end of a word (logfile).
+var PathWords = []string{
+	"path", "paths", "file", "files", "filepath", "filepaths", "filename", "filenames", "directory", "directories",
+	"dir", "dirs", "folder", "folders", "root", "roots", "cwd", "cwds", "source", "sources", "src", "srcs",
+	"destination", "destinations", "dest", "dests", "dst", "dsts", "pathname", "pathnames", "dirname", "foldername",
+}
+
+// NotPathWords end like a path word and mean something else.
+var NotPathWords = chars.WordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
+	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
+
+// contentWords, codeWords and matchWords, as the last word of a key, make its strings free text: prose, code, and what
+// text is matched by.
+var (
+	ContentWords = chars.WordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
+		"note notes reason reasons thought thoughts observation observations prompt prompts description descriptions instruction instructions " +
+		"question questions keyword keywords needle find replace replacement replacements summary snippet snippets prose diff patch")
+	CodeWords  = chars.WordSet("code function javascript js css latex")
+	MatchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
+)
+
+// queryWords, as the last word of a key, say that a string is of some language that asks for data.
+var QueryWords = chars.WordSet("query queries q search sql statement statements expression expressions expr filter filters")
+
+// PatchWords are the keys of content whose headers name files.
+var PatchWords = chars.WordSet("diff patch")
+
+// stopWords, as the last word of a key, say that the key is about a path but is none: the string alone decides.
+var StopWords = chars.WordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
+	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
+	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
+	"url urls uri uris href link links pattern patterns glob globs color colour owner permission permissions " +
+	"depth level levels number numbers total timestamp date time flag enabled")
+
+var (
+	ShellWords     = chars.WordSet("command commands cmd cmds cmdline commandline script scripts shell run exec execute bash sh zsh powershell pwsh terminal cli")
+	ShellTails     = chars.WordSet("line lines string str text content code body value") // commandLine, scriptContent
+	VectorWords    = chars.WordSet("args argv flags arguments")
+	innerPaths     = chars.WordSet("key json x property field attribute element")
+	ProgramWords   = chars.WordSet("command cmd interpreter python executable program exe bin binary runtime shell node")
+	SeparatorWords = chars.WordSet("sep separator separators delimiter delimiters delim op operator char character")
+	ProgramKeys    = chars.WordSet("shell interpreter executable program")
+	CellWords      = chars.WordSet("cell code notebook new old")
+	SegmentWords   = chars.WordSet("segments parts components")
+	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"
+	ReplacedWords  = chars.WordSet("search old")                              // beside newWords
+	NewWords       = chars.WordSet("replace replacement new")
+	editKeys       = chars.WordSet("search old new")
+)
+
+// uriWords, anywhere in a key, say that a whole value under it may be a URI.
+var URIWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
+	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
+	"repo repos repository repositories src")
+
+// URIEnds are how a word ends that has such a word in it: baseurl.
+var URIEnds = []string{"url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "endpoints"}
+
+const maxKey = 256 // of a key, in bytes, that is read word by word; a longer one is nobody's argument name
+
+// ClassOf reads a key by the whole words of camel, snake and kebab case. Letters are compared under Unicode case
+// folding, because a child may (encoding/json does).
+func ClassOf(key string) Class { return new(Buffer).ClassOf(key) }
+
+// ClassOf is the class of a key.
+func (b *Buffer) ClassOf(key string) Class {
+	list := b.Split(key[max(0, len(key)-maxKey):])
+	if len(list) == 0 {
+		return Other
+	}
+	last := list[len(list)-1]
+	if len(list) > 1 {
+		switch before := string(list[len(list)-2]); {
+		case ShellTails[string(last)] && (before == "command" || before == "cmd" || before == "script" || before == "shell"):
+			return Shell
+		case string(last) == "path" && innerPaths[before]:
+			return Other // of a place in a document
+		}
+	}
+	if class, ok := lastWords[string(last)]; ok {
+		return class
+	}
+	if (string(last) == "string" || string(last) == "str") && len(list) > 1 && EditWords[string(list[len(list)-2])] {
+		return Content
+	}
+	for _, w := range list {
+		if !isPathWord(w) {
+			continue
+		}
+		if string(last) == "source" || string(last) == "src" {
+			return Source
+		}
+		return Path
+	}
+	return Other
+}
+
+// lastWords is what the last word of a key says by itself.
+var lastWords = func() map[string]Class {
+	m := make(map[string]Class)
+	for _, l := range []struct {
+		set   map[string]bool
+		class Class
+	}{{StopWords, Other}, {VectorWords, Words}, {ShellWords, Shell}, {ContentWords, Content}, {CodeWords, Content}, {MatchWords, Content}, {QueryWords, Query}, {editKeys, Edit}} {
+		for w := range l.set {
+			m[w] = l.class
+		}
+	}
+	return m
+}()
+
+func isPathWord(w []byte) bool {
+	if len(w) < 3 || !pathEnds[w[len(w)-1]] || NotPathWords[string(w)] {
+		return false
+	}
+	for _, p := range PathWords {
+		if len(w) >= len(p) && string(w[len(w)-len(p):]) == p {
+			return true
+		}
+	}
+	return false
+}
+
+// pathEnds are the last letters of pathWords.
+var pathEnds = func() (ends [256]bool) {
+	for _, p := range PathWords {
+		ends[p[len(p)-1]] = true
+	}
+	return ends
+}()
+
+// Buffer is where the words of one key are put, until the next one is read.
+type Buffer struct {
+	text [2 * maxKey]byte
+	list [24][]byte
+}
+
+// Split returns the folded words of key: fileAbsolutePath, file_absolute_path, file-absolute-path and XMLFile2 are split
+// at case changes, digits and everything that is no letter.
+func (b *Buffer) Split(key string) [][]byte {
+	const (
+		none = iota
+		lower
+		upper
+	)
+	folded, list := b.text[:0], b.list[:0]
+	begin, was := 0, none
+	flush := func() {
+		if len(folded) > begin {
+			list = append(list, folded[begin:len(folded):len(folded)])
+		}
+		begin = len(folded)
+	}
+	for i, r := range key {
+		now := none
+		switch {
+		case unicode.IsUpper(r) && r < 0x80:
+			now = upper
+		case unicode.IsLetter(r):
+			now = lower
+		}
+		if now == none {
+			flush()
+			was = none
+			continue
+		}
+		if now == upper && (was == lower || was == upper && lowerFollows(key[i+1:])) {
+			flush()
+		}
+		folded = utf8.AppendRune(folded, chars.FoldRune(r))
+		was = now
+	}
+	flush()
+	return list
+}
+
+// lowerFollows ends a run of capitals: the P of XMLPath begins a word, the s of URLs does not.
+func lowerFollows(rest string) bool {
+	return rest != "" && 'a' <= rest[0] && rest[0] <= 'z' && rest[0] != 's' ||
+		len(rest) > 1 && rest[0] == 's' && 'a' <= rest[1] && rest[1] <= 'z'
+}
+
+// NamesURI reports a key under which a whole value may be a URI.
+func (b *Buffer) NamesURI(key string) bool {
+	return slices.ContainsFunc(b.Split(key[max(0, len(key)-maxKey):]), func(w []byte) bool {
+		return URIWords[string(w)] || slices.ContainsFunc(URIEnds, func(end string) bool { return strings.HasSuffix(string(w), end) })
+	})
+}
+
+// LastWord is the last word of a key, "" where it has none.
+func (b *Buffer) LastWord(key string) string {
+	list := b.Split(key)
+	if len(list) == 0 {
+		return ""
+	}
+	return string(list[len(list)-1])
+}
+
+// IsContext reports a key that says where a tool works: cwd, workdir, working_directory, projectRoot, repo_path.
+func IsContext(b *Buffer, key string) bool {
+	list := b.Split(key)
+	for i, w := range list {
+		switch string(w) {
+		case "cwd", "workdir", "workspace", "worktree", "repo", "repository", "project", "working":
+			return i == len(list)-1 || isPathWord(list[len(list)-1])
+		}
+	}
+	return false
+}

@@ -1,0 +1,334 @@
+package policy
+
+import (
+	"slices"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/machine"
+)
+
+// Call is the rules as they are asked about one call. The boundary has judged every reading of a finding by then: what is
+// protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says. It belongs to one goroutine.
+type Call struct {
+	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but Confined, Touches and their kin may be asked
+	Machine   *machine.Machine // as the call sees it
+	Guard     *rootsmgr.Guard  // the boundary
+	Unbounded bool             // no boundary is known and none is asked for: nothing is outside
+	Grants    []Grant
+	Approved  string // the rule under which a human has allowed this very call
+
+	sets *rootsmgr.AreaSets
+	hits []bool               // room for those of one candidate
+	late map[*compiled]string // memo of lateArea
+}
+
+// A Candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
+// kernel follows it, and cleaned before it is followed.
+type Candidate struct {
+	Place rootsmgr.Place
+	Known bool     // Place is: the path could be resolved
+	Hard  bool     // denied before any rule
+	Alone Decision // by the boundary
+}
+
+// Candidates are what those of one finding mean to the rules.
+type Candidates struct {
+	Hard  bool // a candidate is denied before any rule
+	many  bool // more kinds than are kept, which denies
+	kinds []candidateKind
+}
+
+// candidateKind is all that the rules can tell candidates apart by.
+type candidateKind struct {
+	id      int    // its index
+	hits    []bool // by rule of the ruling
+	alone   Decision
+	granted bool
+	leads   string // where the first one leads
+}
+
+const maxKinds = 256
+
+// Add takes a candidate into those of its finding and returns the index of its kind, -1 for none. leads is where it leads.
+func (c *Call) Add(t *Candidates, u *Candidate, role access.Role, leads string) int {
+	if t.Hard = t.Hard || u.Hard; t.Hard {
+		return -1
+	}
+	var facts pathFacts
+	if u.Known {
+		facts = c.facts(&u.Place)
+	}
+	c.hits = c.hits[:0]
+	for _, at := range c.Ruling.rules {
+		rule := c.Ruling.rule(at)
+		c.hits = append(c.hits, rule.roles.Has(role) && c.isAbout(rule, &facts, u.Known) || u.Known && c.takesAlong(rule, role, &u.Place))
+	}
+	return t.keep(candidateKind{hits: c.hits, alone: u.Alone, granted: c.granted(role, &u.Place), leads: leads})
+}
+
+// keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
+func (t *Candidates) keep(k candidateKind) int {
+	for i := range t.kinds {
+		if had := &t.kinds[i]; had.alone == k.alone && had.granted == k.granted && slices.Equal(had.hits, k.hits) {
+			return i
+		}
+	}
+	if len(t.kinds) == maxKinds {
+		t.many = true
+		return -1
+	}
+	k.id, k.hits = len(t.kinds), slices.Clone(k.hits)
+	t.kinds = append(t.kinds, k)
+	return k.id
+}
+
+// Take keeps a kind of other candidates of the same finding, and returns its index here.
+func (t *Candidates) Take(more *Candidates, kind int) int {
+	if kind < 0 || kind >= len(more.kinds) {
+		return kind
+	}
+	return t.keep(more.kinds[kind])
+}
+
+// Join takes in all other candidates of the same finding.
+func (t *Candidates) Join(more *Candidates) {
+	t.Hard, t.many = t.Hard || more.Hard, t.many || more.many
+	for _, k := range more.kinds {
+		t.keep(k)
+	}
+}
+
+// Outcome is what the rules say of some candidates.
+type Outcome struct {
+	Decision Decision
+	By       *Rule // nil: no rule; the boundary has the say
+	Leads    string
+	Granted  bool // By escalates, and grants cover all of it
+	TooMany  bool // there are more kinds of candidates than are kept
+
+	asks []bool // by kind
+}
+
+// Asks reports that a rule escalates a kind of candidates, and that a grant is missing for it.
+func (o *Outcome) Asks(kind int) bool {
+	return o.Decision == Escalate && kind >= 0 && kind < len(o.asks) && o.asks[kind]
+}
+
+// Decide decides the candidates of a finding, none of which is hard.
+func (c *Call) Decide(t *Candidates) Outcome {
+	if t.many {
+		return Outcome{Decision: Deny, TooMany: true}
+	}
+	asks := make([]bool, len(t.kinds))
+	out := c.decide(t.kinds, asks)
+	out.asks = asks
+	return out
+}
+
+// decide takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
+// where all do. A rule that escalates asks about the candidates that it matches; the others are decided without it, and where
+// they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
+// where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
+// kinds of candidates that a grant is missing for.
+func (c *Call) decide(candidates []candidateKind, asks []bool) Outcome {
+	for i, at := range c.Ruling.rules {
+		r := c.Ruling.rule(at).Rule
+		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
+		if first < 0 {
+			continue
+		}
+		leads := candidates[first].leads
+		switch r.Then {
+		case Allow:
+			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.hits[i] }) {
+				return Outcome{Decision: Allow, By: r, Leads: leads}
+			}
+		case Escalate:
+			var rest []candidateKind
+			out := Outcome{Decision: Allow, By: r, Leads: leads, Granted: true}
+			for _, u := range candidates {
+				switch {
+				case !u.hits[i]:
+					rest = append(rest, u)
+				case r.Paths == nil && c.Approved != r.Name:
+					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
+				case r.Paths != nil && !u.granted:
+					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
+					asks[u.id] = true
+				}
+			}
+			if len(rest) == 0 {
+				return out
+			}
+			others := c.decide(rest, asks)
+			if others.Decision == Deny || others.Decision == Escalate && out.Decision == Allow {
+				return others
+			}
+			return out
+		default:
+			return Outcome{Decision: Deny, By: r, Leads: leads}
+		}
+	}
+	return c.decideEach(candidates)
+}
+
+// decideEach decides candidates of which no rule denies or escalates any, and no rule allows all: each has to be inside the
+// boundary, or what a rule allows. Every one of them would be allowed if it had been sent as the absolute path that it is.
+func (c *Call) decideEach(candidates []candidateKind) Outcome {
+	out := Outcome{Decision: Allow}
+	for _, u := range candidates {
+		if u.alone == Allow {
+			continue
+		}
+		i := slices.Index(u.hits, true)
+		if i < 0 {
+			return Outcome{Decision: Deny}
+		}
+		if out.By == nil {
+			out = Outcome{Decision: Allow, By: c.Ruling.rule(c.Ruling.rules[i]).Rule, Leads: u.leads}
+		}
+	}
+	return out
+}
+
+// pathFacts is what rules ask of one path.
+type pathFacts struct {
+	readings *rootsmgr.Readings
+	sets     *rootsmgr.AreaSets
+	outside  [3]bool // as written, physical, cleaned; all false where there is no boundary to be outside of
+}
+
+// facts looks up in which directories of the policy a path lies. What it returns holds until the next call.
+func (c *Call) facts(p *rootsmgr.Place) pathFacts {
+	if c.sets == nil {
+		c.sets = c.Ruling.policy.areas.NewSets()
+	}
+	c.Ruling.policy.areas.Compare(&p.Readings, c.sets)
+	f := pathFacts{readings: &p.Readings, sets: c.sets}
+	if c.Ruling.outside && !c.Unbounded && !machine.IsDevice(p.Path) {
+		lexical, physical, cleaned := c.Guard.Inside(&p.Readings)
+		f.outside = [3]bool{!lexical, !physical, !cleaned}
+	}
+	return f
+}
+
+// isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
+// let pass for want of a boundary, and confined has been asked about that.
+func (c *Call) isAbout(r *compiled, f *pathFacts, known bool) bool {
+	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
+		return true
+	}
+	if !known {
+		return false
+	}
+	has := func(set []uint64) bool { return r.area < 0 || set[r.area/64]&(1<<(r.area%64)) != 0 }
+	if r.Then == Allow {
+		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
+	}
+	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
+	if r.late() {
+		for i, also := range c.lateArea(r, f.readings) {
+			in[i] = in[i] || also
+		}
+	}
+	for i := range in {
+		if in[i] && (!r.Paths.Outside || f.outside[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
+func (c *Call) lateArea(r *compiled, readings *rootsmgr.Readings) [3]bool {
+	now, ok := c.late[r]
+	if !ok {
+		now = r.dir.Path
+		if place, err := rootsmgr.Resolve(c.Machine.FS, r.dir.Given); err == nil {
+			now = place.Path
+		}
+		if c.late == nil {
+			c.late = make(map[*compiled]string)
+		}
+		c.late[r] = now
+	}
+	return [3]bool{c.Machine.Holds(now, readings.Lexical), c.Machine.Holds(now, readings.Physical), c.Machine.Holds(now, readings.Cleaned)}
+}
+
+// takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
+// the rule is about would be gone, or somewhere else, where no rule is about it.
+func (c *Call) takesAlong(r *compiled, role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+		(c.Machine.Holds(p.Readings.Physical, r.dir.Path) || c.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
+}
+
+// TakesAny is takesAlong for the rules about a tool.
+func (c *Call) TakesAny(role access.Role, p *rootsmgr.Place) bool {
+	return role == access.Delete && c.Confined(role) && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
+		r := c.Ruling.rule(at)
+		return r.roles.Has(role) && c.takesAlong(r, role, p)
+	})
+}
+
+// MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
+// denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
+func (c *Call) MatchesArea(role access.Role, p string) bool {
+	return c.Confined(role) && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
+		r := c.Ruling.rule(at)
+		if r.area < 0 || r.Then == Allow || !r.roles.Has(role) {
+			return false
+		}
+		return c.Machine.Holds(r.dir.Path, p) || c.Machine.Holds(r.dir.Given, p) || role == access.Delete && c.Machine.Holds(p, r.dir.Path)
+	})
+}
+
+// granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
+func (c *Call) granted(role access.Role, p *rootsmgr.Place) bool {
+	return slices.ContainsFunc(c.Grants, func(g Grant) bool {
+		return g.Roles.Has(role) && g.Path != "" && !(g.File && p.Dir) && covers(&g, p.Readings.Physical) && covers(&g, p.Readings.Cleaned)
+	})
+}
+
+func covers(g *Grant, p string) bool {
+	if g.File {
+		return p == g.Path
+	}
+	_, ok := machine.Below(g.Path, p)
+	return ok
+}
+
+// Confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
+func (c *Call) Confined(role access.Role) bool {
+	return c.Ruling != nil && c.Ruling.confines && slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
+		r := c.Ruling.rule(at)
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role)
+	})
+}
+
+// Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
+// not count inside the boundary, where everything else is allowed.
+func (c *Call) Touches(role access.Role, p *rootsmgr.Place) bool {
+	if !c.Confined(role) || p.Path == "" {
+		return false
+	}
+	facts := c.facts(p)
+	return slices.ContainsFunc(c.Ruling.rules, func(at int32) bool {
+		r := c.Ruling.rule(at)
+		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && c.isAbout(r, &facts, true)
+	})
+}
+
+// StillAsks reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
+// any more: of the rules about it the first does not deny. Rules about what lies outside are taken to be about it: it did
+// when the grant was given.
+func (c *Call) StillAsks(role access.Role, place *rootsmgr.Place) bool {
+	facts := c.facts(place)
+	facts.outside = [3]bool{true, true, true}
+	for _, at := range c.Ruling.rules {
+		if r := c.Ruling.rule(at); r.roles.Has(role) && c.isAbout(r, &facts, true) {
+			return r.Then != Deny
+		}
+	}
+	return false
+}

@@ -1,0 +1,404 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"mcphub/rootsmgr"
+	"mcphub/validate/access"
+	"mcphub/validate/chars"
+	"mcphub/validate/machine"
+)
+
+// Error is what is wrong with one part of a Policy.
+type Error struct {
+	Rule int      // index in Policy.Rules; -1: the policy itself
+	Key  []string // below the rule, or below the policy: {"if", "paths", "within"}
+	Text string
+	Hint string // what to do; may be ""
+}
+
+func (e *Error) Error() string {
+	where := "policy"
+	if e.Rule >= 0 {
+		where = fmt.Sprintf("policy.rules[%d]", e.Rule)
+	}
+	if len(e.Key) > 0 {
+		where += "." + strings.Join(e.Key, ".")
+	}
+	if e.Hint == "" {
+		return where + ": " + e.Text
+	}
+	return where + ": " + e.Text + "; " + e.Hint
+}
+
+// Compiled is a Policy with its directories looked up. It is immutable; nil adds nothing to the boundary.
+type Compiled struct {
+	m       *machine.Machine
+	rules   []compiled
+	areas   *rootsmgr.Areas
+	sandbox *sandbox
+	dirs    map[string]bool // canonical directories that may be served beside the roots
+}
+
+// compiled is one rule with its directory.
+type compiled struct {
+	*Rule
+	roles RoleSet
+	dir   rootsmgr.Area
+	area  int // its number, -1 where the rule names no directory
+}
+
+// late reports a directory that was not there when the rule was read: where it leads is only known once it is.
+func (r *compiled) late() bool { return r.area >= 0 && !r.dir.Exists }
+
+// Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
+// *Error for everything that is wrong.
+func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error) {
+	if p.Sandbox == "" && len(p.Rules) == 0 {
+		return nil, nil
+	}
+	var errs []error
+	bad := func(rule int, text, hint string, key ...string) {
+		errs = append(errs, &Error{Rule: rule, Key: key, Text: text, Hint: hint})
+	}
+	out := &Compiled{m: m, dirs: map[string]bool{}}
+	names := map[string]bool{}
+	var dirs []string
+	var of []int
+	for i := range p.Rules {
+		r := p.Rules[i] // a copy: the caller's may change
+		if r.Name == "" || names[r.Name] || slices.Contains(reserved, r.Name) {
+			bad(i, fmt.Sprintf("a rule cannot be called %s", chars.Quote(r.Name)), "give it a name that neither another rule nor the hub itself uses", "name")
+		}
+		names[r.Name] = true
+		if r.Then > Allow {
+			bad(i, "it says neither allow, deny nor escalate", "", "then")
+		}
+		for _, list := range []struct {
+			key      string
+			patterns []string
+		}{{"servers", r.Servers}, {"tools", r.Tools}} {
+			for _, g := range list.patterns {
+				if _, err := doublestar.Match(flatName(g), ""); err != nil || g == "" {
+					bad(i, chars.Quote(g)+" is no pattern", "", "if", list.key)
+				}
+			}
+		}
+		rule := compiled{Rule: &r, roles: AnyRole, area: -1}
+		if r.Paths != nil {
+			if len(r.Paths.Roles) > 0 {
+				rule.roles = Roles(r.Paths.Roles...)
+			}
+			if slices.ContainsFunc(r.Paths.Roles, func(role access.Role) bool { return !AnyRole.Has(role) }) {
+				bad(i, "a role is none of read, write, delete", "", "if", "paths", "roles")
+			}
+			if dir := r.Paths.Within; dir != "" {
+				dir, hint := AbsoluteDir(m, dir)
+				if hint != "" {
+					bad(i, chars.Quote(r.Paths.Within)+" is no absolute directory", hint, "if", "paths", "within")
+				}
+				dirs, of = append(dirs, dir), append(of, i)
+			}
+		}
+		out.rules = append(out.rules, rule)
+	}
+	var list []rootsmgr.Area
+	var why []error
+	out.areas, list, why = rootsmgr.NewAreas(m.FS, dirs)
+	for i, at := range of {
+		r := &out.rules[at]
+		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
+			why[i] = errors.New("it is not there, and patterns have no meaning here")
+		}
+		if why[i] != nil {
+			if len(errs) == 0 || dirs[i] != "" {
+				bad(at, fmt.Sprintf("%s cannot be a rule's directory: %v", chars.Quote(r.Paths.Within), why[i]), "name a directory", "if", "paths", "within")
+			}
+			continue
+		}
+		r.dir, r.area = list[i], list[i].Number
+		if r.Then != Deny {
+			out.dirs[r.dir.Path] = true
+		}
+	}
+	if p.Sandbox != "" {
+		var err error
+		if out.sandbox, err = openSandbox(m, p.Sandbox); err != nil {
+			bad(-1, err.Error(), "make it a directory of your own: mkdir -m 700", "sandbox")
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// AbsoluteDir expands ~. hint is set where that gives no absolute path.
+func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
+	if dir == "~" || strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`) {
+		if m.Home == "" {
+			return "", "the home folder is not known; write it from the root"
+		}
+		dir = m.Home + dir[1:]
+	}
+	switch {
+	case rootsmgr.IsFileURI(dir):
+		return "", "write a plain path, not a URI"
+	case strings.HasPrefix(dir, "~"):
+		return "", "of home folders only your own is known, as ~/; write others from the root, and ./~ for what is called so"
+	case strings.HasPrefix(dir, "$"):
+		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
+	case !m.Platform.IsAbs(dir):
+		return "", "write it from the root or with ~/"
+	}
+	return dir, ""
+}
+
+// flatName makes "*" match any text of a name, a slash included: these are names and not paths.
+func flatName(s string) string { return strings.ReplaceAll(s, "/", "\u2215") }
+
+func matchesName(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
+		ok, err := doublestar.Match(flatName(g), flatName(name))
+		return ok && err == nil
+	})
+}
+
+// Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
+// call of it without any. nil where no rule is about it.
+type Ruling struct {
+	policy *Compiled
+	rules  []int32
+	call   *Rule // nil: such a call is allowed
+	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
+	confines bool // a directory
+	outside  bool // whether they are outside the boundary; of any rule
+}
+
+// Ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
+func (p *Compiled) Ruling(child, tool string) *Ruling {
+	if p == nil {
+		return nil
+	}
+	out := Ruling{policy: p}
+	for i := range p.rules {
+		r := &p.rules[i]
+		if !matchesName(r.Servers, child) || !matchesName(r.Tools, tool) {
+			continue
+		}
+		out.rules = append(out.rules, int32(i))
+		if r.Paths == nil && out.call == nil {
+			out.call = r.Rule
+		}
+		out.confines = out.confines || r.area >= 0 && r.Then != Allow
+		out.outside = out.outside || r.Paths != nil && r.Paths.Outside
+	}
+	if len(out.rules) == 0 {
+		return nil
+	}
+	return &out
+}
+
+func (r *Ruling) rule(at int32) *compiled { return &r.policy.rules[at] }
+
+// Call is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
+func (r *Ruling) Call() *Rule {
+	if r == nil {
+		return nil
+	}
+	return r.call
+}
+
+// sandbox is the directory that is inside every boundary.
+type sandbox struct {
+	path  string
+	guard *rootsmgr.Guard
+}
+
+// openSandbox looks at the sandbox as it is now.
+func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
+	dir, hint := AbsoluteDir(m, given)
+	if hint != "" {
+		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
+	}
+	if err := m.OwnDir(dir); err != nil {
+		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
+	}
+	snap := rootsmgr.NewSnapshot(m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
+	roots := snap.Roots()
+	if len(roots) != 1 {
+		reason := "it cannot be opened"
+		if skipped := snap.Skipped(); len(skipped) > 0 {
+			reason = skipped[0].Reason
+		}
+		return nil, fmt.Errorf("%s cannot be the sandbox: %s", chars.Quote(given), reason)
+	}
+	path := roots[0].Path
+	if home, err := rootsmgr.Resolve(m.FS, m.Home); m.Parent(path) == path || err == nil && m.Holds(path, home.Path) {
+		return nil, fmt.Errorf("%s cannot be the sandbox: it is or holds the home folder", chars.Quote(given))
+	}
+	return &sandbox{path, snap.Guard()}, nil
+}
+
+// WithSandbox adds the sandbox to a boundary, as long as it is what it was when the policy was read.
+func (p *Compiled) WithSandbox(m *machine.Machine, boundary *rootsmgr.Guard) *rootsmgr.Guard {
+	if p == nil || p.sandbox == nil || m.OwnDir(p.sandbox.path) != nil {
+		return boundary
+	}
+	return rootsmgr.Union(boundary, p.sandbox.guard)
+}
+
+const sandboxName = "sandbox"
+
+// Directory is one that a child is served beside the roots of the client.
+type Directory struct {
+	Path, Name string
+}
+
+// grantName is what a directory is called that a human has opened.
+const grantName = "escalation-approved"
+
+// Directories are those that one child is served beside the client's roots in order: the sandbox; the directories
+// of rules that match the child, named after their rule: those that allow, those that escalate where they say so or a
+// grant covers the directory; the grants. One that several rules name comes once. They are not inside the boundary, but
+// for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
+func (p *Compiled) Directories(child string, grants []Grant) []Directory {
+	var list []Directory
+	add := func(path, name string) {
+		if !slices.ContainsFunc(list, func(d Directory) bool { return d.Path == path }) {
+			list = append(list, Directory{path, name})
+		}
+	}
+	granted := func(dir string) bool {
+		return slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Roles != 0 && p.m.Holds(g.Path, dir) })
+	}
+	if p != nil {
+		if p.sandbox != nil {
+			add(p.sandbox.path, sandboxName)
+		}
+		for i := range p.rules {
+			r := &p.rules[i]
+			if r.area < 0 || !matchesName(r.Servers, child) {
+				continue
+			}
+			if r.Then == Allow || r.Then == Escalate && (r.Serve || granted(r.dir.Path)) {
+				add(r.dir.Path, r.Name)
+			}
+		}
+	}
+	for _, g := range grants {
+		if !g.File && g.Roles != 0 {
+			add(g.Path, grantName)
+		}
+	}
+	return list
+}
+
+// RuleInfo is one rule as it is shown to people.
+type RuleInfo struct {
+	Rule
+	Dir   string // the directory of its paths as it resolves, "" none
+	Found bool   // Dir was there when the rule was read
+}
+
+// Info is a policy as it is shown to people.
+type Info struct {
+	Sandbox   string // canonical, "" none
+	Rules     []RuleInfo
+	Protected []string // what no rule opens, in every spelling: hub.json, the hub's own folders, policy.protected
+}
+
+// Info tells what policy is in force, but for what is protected; ok is false where there is none.
+func (p *Compiled) Info() (info Info, ok bool) {
+	if p == nil {
+		return info, false
+	}
+	if p.sandbox != nil {
+		info.Sandbox = p.sandbox.path
+	}
+	for i := range p.rules {
+		r := &p.rules[i]
+		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
+	}
+	return info, true
+}
+
+// Condition says in words what a rule asks for.
+func (r *RuleInfo) Condition() string {
+	var parts []string
+	if p := r.Paths; p == nil {
+		parts = append(parts, "every call")
+	} else {
+		roles := "every use"
+		if len(p.Roles) > 0 {
+			words := make([]string, len(p.Roles))
+			for i, role := range p.Roles {
+				words[i] = role.String()
+			}
+			roles = strings.Join(words, ", ")
+		}
+		text := roles + " of paths"
+		if p.Within != "" {
+			text += " within " + p.Within
+		}
+		if p.Outside {
+			text += " outside the boundary"
+		}
+		parts = append(parts, text)
+	}
+	if len(r.Servers) > 0 {
+		parts = append(parts, "by servers "+strings.Join(r.Servers, ", "))
+	}
+	if len(r.Tools) > 0 {
+		parts = append(parts, "by tools "+strings.Join(r.Tools, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
+// lies in some reading; "" for none.
+func (p *Compiled) Opens(path string) string {
+	if p == nil {
+		return ""
+	}
+	place, err := rootsmgr.Resolve(p.m.FS, path)
+	if err != nil {
+		return ""
+	}
+	in := func(dir string) bool {
+		return p.m.Holds(dir, place.Readings.Lexical) || p.m.Holds(dir, place.Readings.Physical) || p.m.Holds(dir, place.Readings.Cleaned)
+	}
+	if s := p.sandbox; s != nil && in(s.path) {
+		return s.path
+	}
+	for i := range p.rules {
+		if r := &p.rules[i]; r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
+			return r.dir.Path
+		}
+	}
+	return ""
+}
+
+// Places are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
+func (p *Compiled) Places() (list []string) {
+	if p == nil {
+		return nil
+	}
+	if p.sandbox != nil {
+		list = append(list, p.sandbox.path)
+	}
+	for dir := range p.dirs {
+		list = append(list, dir)
+	}
+	return list
+}
+
+// Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
+func (p *Compiled) Serves(dir string, grants []Grant) bool {
+	return p != nil && p.dirs[dir] || slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
+}

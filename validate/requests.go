@@ -1,0 +1,93 @@
+package validate
+
+import (
+	"mcphub/validate/access"
+	"mcphub/validate/names"
+	"mcphub/validate/strictjson"
+	"mcphub/validate/uri"
+)
+
+// ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.
+func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
+	t, err := c.other(child, methodRead, methodRead)
+	if err != nil {
+		return nil, err
+	}
+	t.args.URI = true
+	found, err := c.search.URI(&t.args, text, templates...)
+	return c.scanned(t, found, err)
+}
+
+// ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
+func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
+	t, err := c.other(child, prompt, methodPrompt)
+	if err != nil {
+		return nil, err
+	}
+	return c.Scan(t, args)
+}
+
+// ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
+// object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
+func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
+	t, err := c.other(child, methodComplete, methodComplete)
+	if err != nil {
+		return nil, err
+	}
+	t.args.URI = template != ""
+	found, err := c.search.Completion(&t.args, template, name, value, given)
+	return c.scanned(t, found, err)
+}
+
+// ScanParams searches the params of a request or notification that this program does not know: raw, a JSON object, or nil
+// for none. They are searched as the arguments of a tool without a schema that is called like the method, and a URI
+// among them as that of resources/read too.
+func (c *Checker) ScanParams(child, method string, params []byte, templates ...string) (*Scan, error) {
+	t, err := c.other(child, method, method)
+	if err != nil {
+		return nil, err
+	}
+	t.args.Traits = names.TraitsOf(method, false, false)
+	s, err := c.Scan(t, params)
+	if err != nil {
+		return nil, err
+	}
+	tr := strictjson.New(c.search.Depth)
+	defer tr.Free()
+	if err := tr.Parse(params, c.search.Size); err != nil {
+		return nil, err
+	}
+	if id := tr.Child(0, "uri"); id > 0 && tr.Nodes[id].Kind == strictjson.String {
+		more, err := c.ScanURI(child, tr.Str(id), templates...)
+		if err != nil {
+			return nil, err
+		}
+		s.found.Findings = append(s.found.Findings, more.found.Findings...)
+	}
+	return s, nil
+}
+
+// Methods stand for the names of tools where the policy's rules are asked about a request that is no call of one.
+const (
+	methodRead     = "resources/read"
+	methodPrompt   = "prompts/get"
+	methodComplete = "completion/complete"
+)
+
+// other stands for what is asked of a child that is no tool. It reads.
+func (c *Checker) other(child, name, method string) (*Tool, error) {
+	if c == nil || c.children[child] == nil {
+		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
+	}
+	t := c.prepare(c.children[child], "", name, true, false)
+	t.args.Traits = names.Traits{Role: access.Read}
+	t.ruling = c.policy.Ruling(child, method)
+	return t, nil
+}
+
+// broadURI judges a whole URI: only schemes that carry a path matter.
+// MatchesTemplate reports whether a URI may come from an RFC 6570 template.
+func MatchesTemplate(template, text string) bool {
+	_, ok := uri.Match(template, text)
+	return ok
+}

@@ -1,0 +1,220 @@
+package uri
+
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+)
+
+// Kind is what a value's URI scheme makes of it.
+type Kind uint8
+
+const (
+	None  Kind = iota // no scheme: an ordinary string
+	File              // a file: URI, perhaps unwrapped
+	Path              // a scheme that carries a path
+	Other             // never a path
+)
+
+// wrapperSchemes stand before another URI.
+var wrapperSchemes = chars.WordSet("view-source jar zip war ear nested url uri feed blob filesystem jdbc h2 wsjar vfs pack200 phar local")
+
+// pathSchemes carry a path of this machine.
+var pathSchemes = chars.WordSet("sqlite sqlite3 duckdb libsql unix unixgram unixpacket unix-connect sqlcipher ipc glob oci-layout compress.zlib compress.bzip2")
+
+// editorSchemes carry one after //file.
+var editorSchemes = chars.WordSet("vscode vscode-insiders vscodium code-oss cursor windsurf zed vscode-file")
+
+// plainSchemes are never paths even without "//" behind them.
+var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
+	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
+
+// storeSchemes stand before a path, or before another URI.
+var storeSchemes = chars.WordSet("zip phar local")
+
+// imageSchemes are URLs with "//" and paths with a single slash.
+var imageSchemes = chars.WordSet("oci docker git svn ipfs")
+
+const maxWrappers = 8
+
+// Read looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
+// and blanks at the edges. texts are the URI (schemeFile) or the path's possible spellings (schemePath).
+func Read(s string) (Kind, []string) {
+	s = chars.TrimEdges(s)
+	if strings.ContainsAny(s, "\t\r\n") {
+		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
+	}
+	for wrappers := range maxWrappers {
+		if inner, ok := archived(s); ok {
+			if s = inner; !hasScheme(s) && !strings.HasPrefix(s, "/vsi") {
+				return Path, []string{s}
+			}
+			continue
+		}
+		name, rest, ok := cutScheme(s)
+		if !ok {
+			return None, nil
+		}
+		first, last := name, name
+		if i := strings.IndexByte(name, '+'); i >= 0 {
+			first, last = name[:i], name[strings.LastIndexByte(name, '+')+1:]
+		}
+		switch {
+		case name == "file" && wrappers == 0:
+			return File, []string{"file:" + rest} // "!/" is an entry of an archive only inside another scheme
+		case last == "file":
+			return File, []string{"file:" + jarEntry(rest)}
+		case chained(name, rest) != "":
+			if s = chained(name, rest); !hasScheme(s) {
+				return Path, []string{s}
+			}
+			continue
+		case name == "php" && strings.Contains(rest, "resource="):
+			if _, s, _ = strings.Cut(rest, "resource="); !hasScheme(s) {
+				return Path, []string{s}
+			}
+			continue
+		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
+			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || chars.Climbs(s)) {
+				return Path, []string{s}
+			}
+			continue
+		case storeSchemes[name] && !hasScheme(rest) && !chars.HasBlank(rest) && strings.TrimLeft(rest, "/") != "":
+			s = jarEntry(rest)
+			return Path, []string{strings.TrimPrefix(s, "//")}
+		case wrapperSchemes[name]:
+			s = jarEntry(rest)
+			continue
+		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || chars.Climbs(rest)):
+			return Path, []string{rest}
+		case pathSchemes[first]:
+			return carried(rest)
+		case name == "fileb", name == "netdoc":
+			return File, []string{"file:" + rest}
+		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
+			return carried(rest)
+		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
+			host, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
+			return carried(chars.DecodePercent(host))
+		case editorSchemes[name]:
+			if p, ok := strings.CutPrefix(rest, "//file/"); ok {
+				return carried("/" + p)
+			}
+			if p, ok := strings.CutPrefix(rest, "//vscode-remote/"); ok {
+				return carried("/" + p)
+			}
+			return Other, nil
+		case plainSchemes[name], strings.HasPrefix(rest, "//"):
+			return Other, nil
+		}
+		return None, nil
+	}
+	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
+}
+
+// chained is what a chain of file systems ends with, where that is a path or a file URI: zip://a::/x, simplecache::file:///x.
+func chained(name, rest string) string {
+	i := strings.LastIndex(":"+rest, "::")
+	if i < 0 || plainSchemes[name] || name == "file" {
+		return ""
+	}
+	last := rest[i+1:]
+	if scheme, _, ok := cutScheme(last); ok && !plainSchemes[scheme] || chars.IsHome(last) || chars.Climbs(last) || strings.HasPrefix(last, "/") && last != "/" {
+		return last
+	}
+	return ""
+}
+
+// archives are the virtual file systems of GDAL that read a file of this machine.
+var archives = chars.WordSet("vsizip vsigzip vsitar vsi7z vsirar vsisparse vsisubfile vsicrypt vsicached vsicurl")
+
+// archived is the file in /vsizip/x.zip/y, with braces or without.
+func archived(s string) (inner string, ok bool) {
+	if !strings.HasPrefix(s, "/vsi") {
+		return "", false
+	}
+	name, rest, ok := strings.Cut(s[1:], "/")
+	if !ok || !archives[name] || rest == "" {
+		return "", false
+	}
+	if name == "vsisubfile" {
+		_, rest, _ = strings.Cut(rest, ",")
+	}
+	if strings.HasPrefix(rest, "{") {
+		rest, _, _ = strings.Cut(rest[1:], "}")
+	}
+	return rest, rest != ""
+}
+
+// cutScheme splits s at the colon of a scheme of two letters or more; one letter is a drive.
+func cutScheme(s string) (name, rest string, ok bool) {
+	i := strings.IndexByte(s, ':')
+	if i < 2 || i > 40 || !chars.IsLetter(s[0]) {
+		return "", "", false
+	}
+	for j := 1; j < i; j++ {
+		if c := s[j]; !chars.IsLetter(c) && !chars.IsDigit(c) && c != '+' && c != '-' && c != '.' {
+			return "", "", false
+		}
+	}
+	return strings.ToLower(s[:i]), s[i+1:], true
+}
+
+func hasScheme(s string) bool {
+	_, _, ok := cutScheme(s)
+	return ok
+}
+
+// jarEntry cuts the entry off jar:file:/x.jar!/entry.
+func jarEntry(s string) string {
+	if i := strings.Index(s, "!/"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// carried reads what follows sqlite: and the like. Libraries disagree on whether the third slash belongs to the path,
+// so both spellings count.
+func carried(rest string) (Kind, []string) {
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	p := rest
+	for range 2 {
+		p = strings.TrimPrefix(p, "/")
+	}
+	switch {
+	case rest == "", rest == ":memory:", p == ":memory:", p == "/:memory:", p == "":
+		return Other, nil
+	case !strings.HasPrefix(rest, "//"):
+		return Path, []string{rest}
+	}
+	texts := []string{p}
+	if relative := strings.TrimPrefix(p, "/"); relative != p && relative != "" {
+		texts = append(texts, relative)
+	} else if relative == p {
+		texts = append(texts, "/"+p)
+	}
+	return Path, texts
+}
+
+// EachFile yields the file: URIs inside a longer text, each up to the next blank, quote or angle bracket.
+func EachFile(s string, yield func(uri string)) {
+	for i := 0; i+6 <= len(s); {
+		j := chars.IndexFold(s[i:], "file:")
+		if j < 0 {
+			return
+		}
+		j += i
+		i = j + 5
+		if i >= len(s) || !chars.IsSlash(s[i]) || j > 0 && (chars.IsLetter(s[j-1]) || chars.IsDigit(s[j-1])) { // profile:// is a scheme of its own
+			continue
+		}
+		end := len(s)
+		if k := strings.IndexFunc(s[i:], func(r rune) bool { return chars.IsBlank(r) || strings.ContainsRune("\"'`<>", r) }); k >= 0 {
+			end = i + k
+		}
+		yield(s[j:end])
+		i = end
+	}
+}
