@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -160,18 +159,19 @@ func isThere(path string) bool {
 }
 
 // hub is how clients start this program. It is named by its whole path, since
-// programs with windows have a PATH of their own.
-func (w *clientWork) hub() (clients.Hub, error) {
+// programs with windows have a PATH of their own. So is hub.json, if there is one
+// or will be, and serve would not find it by itself.
+func (w *clientWork) hub(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
 		return clients.Hub{}, exit.Failed(err)
 	}
 	h := clients.Hub{Command: command, Args: []string{"serve"}}
-	path, _, err := w.hubFile()
+	path, text, err := w.hubFile()
 	if err != nil {
 		return h, err
 	}
-	if !foundWithoutHelp(path) {
+	if (will || text != nil || w.config != "") && !foundWithoutHelp(path) {
 		h.Args = append(h.Args, "--config", path)
 	}
 	return h, nil
@@ -282,14 +282,6 @@ func absolute(dirs []string) ([]string, error) {
 		out = append(out, abs)
 	}
 	return out, nil
-}
-
-// withRoots is how a client starts the hub in these folders.
-func withRoots(h clients.Hub, roots []string) clients.Hub {
-	if len(roots) > 0 {
-		h.Args = append(slices.Clone(h.Args), "--roots", strings.Join(roots, ","))
-	}
-	return h
 }
 
 // clientNamed finds a client, or says which there are.

@@ -56,7 +56,7 @@ func (w *clientWork) init(given []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := w.hub()
+	h, err := w.hub(true)
 	if err != nil {
 		return err
 	}

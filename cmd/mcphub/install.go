@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -121,7 +120,7 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 	if err != nil {
 		return p, err
 	}
-	plan, already, err := clients.PlanInstall(c, w.env, withRoots(h, roots))
+	plan, already, err := clients.PlanInstall(c, w.env, c.In(h, roots))
 	if err != nil {
 		p.report.State, p.report.Error = "failed", err.Error()
 		return p, nil
@@ -154,7 +153,7 @@ func (w *clientWork) preview(p *planned) {
 }
 
 func (w *clientWork) install(chosen []*clients.Client, given []string) error {
-	h, err := w.hub()
+	h, err := w.hub(false)
 	if err != nil {
 		return err
 	}
@@ -247,16 +246,17 @@ func (w *clientWork) tell(all []planned) {
 
 // print shows what to put where, and changes nothing.
 func (w *clientWork) print(chosen []*clients.Client, named bool, given []string) error {
-	h, err := w.hub()
+	h, err := w.hub(false)
 	if err != nil {
 		return err
 	}
 	if !named {
-		b, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{clients.HubName: map[string]any{"command": h.Command, "args": withRoots(h, given).Args}}}, "", "  ")
+		// As most clients have it.
+		_, text, err := clients.Snippet(clients.Find("claude-desktop"), w.env, clients.Find("claude-desktop").In(h, given))
 		if err != nil {
-			return err
+			return exit.Failed(err)
 		}
-		fmt.Fprintf(w.out, "%s\n", b)
+		fmt.Fprint(w.out, text)
 		return nil
 	}
 	type snippet struct {
@@ -273,7 +273,7 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 		case len(given) == 0 && c.Roots == clients.StartsIn:
 			roots = []string{"."}
 		}
-		file, text, err := clients.Snippet(c, w.env, withRoots(h, roots))
+		file, text, err := clients.Snippet(c, w.env, c.In(h, roots))
 		if err != nil {
 			return exit.Failed(err)
 		}
