@@ -16,6 +16,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/internal/audit"
+	"mcphub/internal/redact"
 )
 
 // recordedMethods are the requests of which each has its line before it.
@@ -159,7 +160,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 				}))
 				lines := 0
 				for where, text := range text {
-					lines += strings.Count(text, audit.Redacted)
+					lines += strings.Count(text, redact.Mark)
 					for value, what := range secret {
 						if at := strings.Index(text, value); at >= 0 {
 							t.Errorf("%s: %s: ...%s...", where, what, text[max(0, at-200):min(len(text), at+60)])

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 )
 
 // An Applied says what Apply did to children, by name, in the order of hub.json.
@@ -47,7 +48,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 // anew, for g may judge or name them otherwise; that takes time, and is done
 // without the lock until none is missing.
 func (h *Hub) replace(g *generation) {
-	renewed := map[*children.Offer]*childOffer{}
+	renewed := map[*children.Offer]*catalog.Offer{}
 	for {
 		h.mu.Lock()
 		missing := h.unread(g, renewed)
@@ -65,7 +66,7 @@ func (h *Hub) replace(g *generation) {
 		if now := g.byName[k.Child]; now == nil || now.Spec.Revision != c.status.Revision {
 			delete(h.known, k)
 		} else if c.offer != nil {
-			c.offer = renewed[c.offer.raw]
+			c.offer = renewed[c.offer.Raw]
 			h.known[k] = c
 		}
 	}
@@ -76,14 +77,14 @@ func (h *Hub) replace(g *generation) {
 
 // unread returns the offers of children that go on which were not read by g
 // yet, with the child's name. h.mu is held.
-func (h *Hub) unread(g *generation, renewed map[*children.Offer]*childOffer) map[*children.Offer]string {
+func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) map[*children.Offer]string {
 	missing := map[*children.Offer]string{}
-	note := func(name string, revision uint64, o *childOffer) {
-		if o == nil || renewed[o.raw] != nil {
+	note := func(name string, revision uint64, o *catalog.Offer) {
+		if o == nil || renewed[o.Raw] != nil {
 			return
 		}
 		if now := g.byName[name]; now != nil && now.Spec.Revision == revision {
-			missing[o.raw] = name
+			missing[o.Raw] = name
 		}
 	}
 	for k, c := range h.known {
@@ -92,18 +93,15 @@ func (h *Hub) unread(g *generation, renewed map[*children.Offer]*childOffer) map
 	for _, s := range h.sessions {
 		s.mu.Lock()
 		for name, o := range s.tab.offers {
-			note(name, o.revision(name), o)
+			note(name, o.Revision(), o)
 		}
 		s.mu.Unlock()
 	}
 	return missing
 }
 
-// revision is that of the child which made the offer.
-func (o *childOffer) revision(child string) uint64 { return o.gen.byName[child].Spec.Revision }
-
 // adopt makes g what the session goes by. h.mu is held.
-func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) {
+func (s *Session) adopt(g *generation, renewed map[*children.Offer]*catalog.Offer) {
 	s.roots.Reconfigure(g.cfg.Fallback, g.cfg.Roots)
 	var replaced []string
 	s.mu.Lock()
@@ -112,9 +110,9 @@ func (s *Session) adopt(g *generation, renewed map[*children.Offer]*childOffer) 
 		switch {
 		case c == nil:
 			delete(s.tab.offers, name)
-		case c.Spec.Revision == o.revision(name) && renewed[o.raw] != nil:
-			s.tab.offers[name] = renewed[o.raw]
-		case !g.namesAlike(c, o.gen):
+		case c.Spec.Revision == o.Revision() && renewed[o.Raw] != nil:
+			s.tab.offers[name] = renewed[o.Raw]
+		case !o.NamesAlike(g.offers):
 			delete(s.tab.offers, name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -201,7 +202,8 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c := connect(t, h, root)
 		c.handshake(`{"roots":{}}`)
 		c.raw("tools/list", `{}`)
-		tool := sessionOfTest(h).tools().byName["kid__echo"]
+		list := sessionOfTest(h).tools()
+		tool := list.tool("kid__echo")
 		next := kid
 		if replaced {
 			next = other(kid, "x")
@@ -222,7 +224,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		}
 		if replaced {
 			now := s.tools()
-			s.catalog.Store(&Catalog{gen: tool.gen, byName: map[string]*offered{tool.name: tool}})
+			s.catalog.Store(list)
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(call("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
 			if s.tryServe(m, nil) {
@@ -254,8 +256,8 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	c.raw("tools/list", `{}`)
 	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
 	apply(t, h, testConfig(t, slow))
-	catalog := sessionOfTest(h).tools()
-	if catalog.byName["kid__echo"] != nil || catalog.byChild["kid"] != nil || !strings.Contains(string(catalog.pages().results[0]), "kid__echo") {
+	list := sessionOfTest(h).tools()
+	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(catalog.Tools).At(nil).Result), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}
 	if got := c.raw("tools/call", call("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
+	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/validate"
 )
@@ -115,19 +116,11 @@ func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
 
 // Record writes a line of its own about a question.
 func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
-	s, j := e.c.s, e.j
-	cfg := &s.hub.now().cfg.Audit
-	if cfg.To == nil {
-		return
-	}
-	rec := s.newRecord(ctx, cfg, e.c.target.subject())
-	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = ev.What, j.verdict.Rule, ev.Why, ev.By, nil, 0
+	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
 	for _, g := range ev.Granted {
-		rec.Granted = append(rec.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
+		q.Granted = append(q.Granted, audit.Grant{Path: g.Path, File: g.File, Roles: g.Roles.String()})
 	}
-	rec.Boundary = boundaryOf(j.verdict, &j.view)
-	rec.Findings, rec.Unnamed = findingsOf(j.verdict, "")
-	_ = cfg.To.Question(ctx, &rec)
+	e.c.s.records.Question(ctx, e.c.target.subject(), e.j.decision(), q)
 }
 
 // A clientAsker asks through the client, by an elicitation on the way of the call.

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,7 +44,8 @@ func TestAppsOfTwoServersWithOneURI(t *testing.T) {
 		appChild("one", viewTool, mainPage+`,{"uri":"ui://two/app/main.html","name":"mean"}`, fmt.Sprintf(shownResult, "one")),
 		appChild("two", viewTool+`,{"name":"own","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://two/only.html"}}}`, mainPage, fmt.Sprintf(shownResult, "two")),
 	}
-	taken := "ui://two-" + mark("two", "ui://app/main.html", markSize) + "/app/main.html" // the first server has ui://two/app/main.html
+	sum := sha256.Sum256([]byte("two\x00ui://app/main.html"))             // the mark of a name
+	taken := "ui://two-" + hex.EncodeToString(sum[:4]) + "/app/main.html" // the first server has ui://two/app/main.html
 	play(t, specs, "", 0, func(t *testing.T, h *Hub, _ *stage) {
 		c, _ := enter(t, h)
 		c.handshake(`{}`)

@@ -10,7 +10,10 @@ import (
 
 // askRoots is the rootsmgr.Source of a handshake client: it sends roots/list
 // to the client itself.
-type askRoots struct{ client peer }
+type askRoots struct{ client mainPeer }
+
+// Ready returns once the client can be asked.
+func (a askRoots) Ready(ctx context.Context) error { return a.client.Ready(ctx) }
 
 // ListRoots asks once, for one page.
 func (a askRoots) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {

@@ -54,32 +54,12 @@ func (s *Session) able(k children.Key, came *inFlight) abilities {
 	return s.capabilities().can
 }
 
-// put asks the client, on a way of one of its requests or else on its own,
-// which has to be there soon.
+// put asks the client, with one of its requests or else beside them.
 func (s *Session) put(ctx context.Context, to client, method string, params []byte) (*jsonrpc.Response, error) {
 	if to != nil {
 		return to.Call(ctx, method, params)
 	}
-	if c, ok := s.client.(reachable); ok {
-		soon, cancel := context.WithTimeout(ctx, streamWait)
-		defer cancel()
-		if err := c.Reach(soon); err != nil {
-			return nil, err
-		}
-	}
 	return s.client.Call(ctx, method, params)
-}
-
-// A reachable client is not always there to be asked.
-type reachable interface {
-	// Reach waits until the client can be asked.
-	Reach(ctx context.Context) error
-}
-
-// Reach waits for a stream that a question can go on.
-func (c *httpClient) Reach(ctx context.Context) error {
-	_, err := c.way(ctx)
-	return err
 }
 
 // unanswered says why a question has no answer.

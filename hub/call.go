@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -53,7 +54,7 @@ type target interface {
 	// owner is the child that it is for, and by which configuration it is judged.
 	owner() (*generation, string)
 	method() string
-	subject() subject
+	subject() record.Subject
 	// asked is how a person is asked about it. Its digest is of all that would be
 	// sent.
 	asked(c *Call) approval.Request
@@ -144,7 +145,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	defer s.approvals.Done(j.approval)
 	defer func() { j.lease.Release() }() // another one by then, perhaps
-	ticket, err := s.record(ctx, t.subject(), j)
+	ticket, err := s.records.Decide(ctx, t.subject(), j.decision())
 	switch {
 	case !j.allowed():
 		return c.deny(j)
@@ -157,7 +158,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 	}
 	if c.told {
 		if err := j.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
-			ticket.Outcome(failureOf(err))
+			ticket.Outcome(record.Failure(err))
 			return t.refuse(ctx, err), nil
 		}
 		ticket.Outcome(audit.ResultOK)
@@ -168,7 +169,7 @@ func (c *Call) run(ctx context.Context) (jsonrpc.Answer, error) {
 
 func (c *Call) deny(j *judgement) (jsonrpc.Answer, error) {
 	what := c.target.subject()
-	c.s.log.Info().Str("child", what.child).Str("tool", what.tool).Str("method", c.target.method()).
+	c.s.log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
 		Str("rule", j.verdict.Rule).Uint64("generation", j.verdict.Generation).Msg("call denied")
 	return c.target.deny(j), errDenied
 }
@@ -192,14 +193,14 @@ func (c *Call) send(ctx context.Context, j *judgement, ticket audit.Ticket) (jso
 		drop()
 		late.settle(j)
 		ticket.Outcome(audit.ResultError) // the child has it, and did not get what it asked for
-		_, _ = s.record(context.WithoutCancel(ctx), t.subject(), j)
+		_, _ = s.records.Decide(context.WithoutCancel(ctx), t.subject(), j.decision())
 		return c.deny(j)
 	case err != nil:
 		drop()
-		ticket.Outcome(failureOf(err))
+		ticket.Outcome(record.Failure(err))
 		return t.refuse(ctx, err), nil
 	}
-	ticket.Outcome(resultOf(a.Result, a.Error))
+	ticket.Outcome(record.Result(a.Result, a.Error))
 	return t.settle(ctx, s, j.lease, a, drop), nil
 }
 
@@ -320,7 +321,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 	if patience == nil || !j.verdict.RootsMatter() {
 		return nil
 	}
-	back := from.lend()
+	back := from.Lend()
 	again, newer, err := s.lookAgain(ctx, patience, j)
 	back()
 	if err != nil || !newer {
@@ -340,7 +341,7 @@ func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgeme
 // of a tool, what was decided of the first such call holds for all.
 func (s *Session) decide(j *judgement) {
 	if t, ok := j.call.target.(*toolTarget); ok && !j.scan.NeedsJudge() {
-		j.verdict = t.tool.plain.of(j).verdict
+		j.verdict = t.tool.Plain(j.scan).Verdict
 		return
 	}
 	j.verdict = j.gen.cfg.Checker.Judge(j.scan, s.where(j), j.view)

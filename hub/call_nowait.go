@@ -9,7 +9,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -30,6 +32,8 @@ var errWouldBlock = errors.New("the call has to wait for something")
 type replier interface {
 	// Answer takes the answer, once, and does not block.
 	Answer(jsonrpc.Answer)
+	// Cause is why the answer is not wanted any more, nil while it is.
+	Cause() error
 	// OnCancel sets what is told, at once where that came first, that the answer is
 	// not wanted any more.
 	OnCancel(jsonrpc.Stopper)
@@ -41,7 +45,7 @@ type replier interface {
 // of it while no goroutine is with it.
 type toolCall struct {
 	s        *Session
-	tool     *offered
+	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight inFlight
 
@@ -52,18 +56,18 @@ type toolCall struct {
 	attempt *toolAttempt // nil once it was sent, unless the child may ask for more
 	talk    *talk        // nil: the child cannot ask for more by its result
 
-	mu     sync.Mutex // held while the call is sent
-	away   bool       // it was sent
-	gone   error      // nobody waits for it any more
-	cancel context.CancelCauseFunc
-	over   bool
+	// Of who sends it, and read by who gives it up.
+	sent   bool
+	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
+
+	mu   sync.Mutex // of over and attempt
+	over bool
 }
 
 // talk is what a call needs to go on after its first result.
 type talk struct {
 	judged []byte // the params
 	ctx    context.Context
-	cancel context.CancelCauseFunc
 }
 
 // A toolAttempt is a Call of a tool in one piece, with the buffers that what the child
@@ -95,9 +99,9 @@ func (a *toolAttempt) free() {
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool *offered) {
+func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool listedTool) {
 	a.s, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
-	a.request = splicing{m.Params, quoted, a.token, tool.remote}
+	a.request = splicing{m.Params, quoted, a.token, tool.Remote}
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
@@ -113,9 +117,9 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	catalog := s.tools()
-	tool := catalog.byName[string(quoted[1:len(quoted)-1])]
-	if tool == nil || tool.child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.costly || catalog.apps.renames(tool.child) {
+	list := s.tools()
+	tool := listedTool{list.ToolNamed(quoted[1 : len(quoted)-1]), list.gen}
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
 	a := attempts.Get().(*toolAttempt)
@@ -127,16 +131,15 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 		return false
 	}
 	modern := j.lease.Modern()
-	kept := &j.gen.cfg.Audit
 	switch {
 	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
 		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
-		kept.To == nil && kept.forbids(errNoLog) != nil:
+		s.records.Missing() != nil:
 		j.lease.Release()
 		return false
 	}
 	m.Prepared = nil
-	c := &toolCall{s: s, tool: a.tool.tool, lease: j.lease, reply: r, attempt: a}
+	c := &toolCall{s: s, tool: a.tool.tool.Tool, lease: j.lease, reply: r, attempt: a}
 	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
 	c.depart(m)
 	return true
@@ -166,72 +169,52 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		c.talk = &talk{judged: join(params)}
 		params = append(a.parts[:0], c.talk.judged)
 		c.call.For(c.inFlight.Client.client.behalf())
-		c.talk.ctx, c.talk.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
+		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
 	a.request, a.token, a.tool.args = splicing{}, nil, nil
-	c.reply.OnCancel(c)
 	batch := c.reply.Batch()
-	kept := &s.hub.now().cfg.Audit
-	if kept.To == nil {
+	if !s.records.Kept() {
 		c.leave(batch, params)
 		return
 	}
-	line := audit.Call{Request: m.ID, Form: c.tool.plain.form}
-	if kept.Arguments {
-		line.Arguments = m.Param("arguments")
-	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	size := len(a.held)
-	if s.group.Add(line, c); batch == nil {
-		s.group.Flush()
-	} else {
-		batch.Defer(&s.group, size)
-	}
+	line := audit.Call{Request: m.ID, Form: c.tool.Plain(a.first.scan).Form, Arguments: m.Param("arguments")}
+	s.records.Plain(line, c, batch, len(a.held))
 }
 
 // Recorded sends the call, unless it may not be.
 func (c *toolCall) Recorded(t audit.Ticket, err error) {
-	c.ticket = t
-	if err = c.s.hub.now().cfg.Audit.forbids(err); err != nil {
-		t.Outcome(audit.ResultNotSent)
-		c.ticket = audit.Ticket{}
+	if c.ticket, err = c.s.records.May(t, err); err != nil {
 		c.fail(err)
 		return
 	}
-	c.leave(&c.s.group.batch, append(c.attempt.parts[:0], c.attempt.held))
+	c.leave(c.s.records.Batch(), append(c.attempt.parts[:0], c.attempt.held))
 }
 
 // leave sends the call, unless nobody waits for it any more. Where there is no room
-// for it at once, that is waited for on a goroutine.
+// for it at once, that is waited for on a goroutine. Who gives it up while it is sent
+// is told of at once by OnCancel.
 func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
-	ctx, gone, away := c.start(b, params)
+	cause := c.reply.Cause()
+	if cause == nil {
+		c.sent = c.lease.Start(&c.call, c, b, methodCall, c.own, params...)
+	}
 	switch {
-	case gone != nil:
+	case cause != nil:
 		c.ticket.Outcome(audit.ResultCancelled)
 		c.ticket = audit.Ticket{}
-		c.fail(gone)
-	case !away:
-		whole := join(params)
+		c.fail(cause)
+	case c.sent:
+		c.reply.OnCancel(c)
+	default:
+		ctx, whole := c.context(), join(params)
+		c.reply.OnCancel(c)
 		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}
 	if c.talk == nil {
 		c.free()
 	}
-}
-
-// start sends the call, where that takes no waiting. Else ctx is what it may wait by,
-// but where gone says why it is not to be sent.
-func (c *toolCall) start(b *jsonrpc.Batch, params [][]byte) (ctx context.Context, gone error, away bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gone != nil {
-		return nil, c.gone, false
-	}
-	if c.away = c.lease.Start(&c.call, c, b, methodCall, c.own, params...); c.away {
-		return nil, nil, true
-	}
-	return c.context(), nil, false
 }
 
 // free gives the attempt back.
@@ -245,10 +228,9 @@ func (c *toolCall) free() {
 	}
 }
 
-// context is for what can only be ended by one. The caller holds mu.
+// context is for what can only be ended by one.
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
-		c.cancel = c.talk.cancel
 		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.behalf())
 	}
 	ctx := inflight.With(withClient(context.Background(), c.inFlight.Client.client), &c.inFlight)
@@ -256,21 +238,12 @@ func (c *toolCall) context() context.Context {
 	return ctx
 }
 
-// Abandon gives the call up, whether it was sent or not.
+// Abandon gives up a call that is with the child, or waits to be.
 func (c *toolCall) Abandon(cause error) {
-	c.mu.Lock()
-	if c.gone == nil {
-		c.gone = cause
+	if c.cancel != nil {
+		c.cancel(cause)
 	}
-	away, cancel := c.away, c.cancel
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel(cause)
-	}
-	if c.talk != nil {
-		c.talk.cancel(cause)
-	}
-	if away {
+	if c.sent {
 		c.call.Abandon(cause)
 	}
 }
@@ -293,7 +266,7 @@ func (c *toolCall) Answered(res *jsonrpc.Response, err error) {
 // answered ends the call with the answer that the child gave.
 func (c *toolCall) answered(a jsonrpc.Answer) {
 	ticket, reply := c.ticket, c.reply
-	ticket.Outcome(resultOf(a.Result, a.Error))
+	ticket.Outcome(record.Result(a.Result, a.Error))
 	if _, first := c.end(nil); first {
 		reply.Answer(a)
 	}
@@ -301,14 +274,12 @@ func (c *toolCall) answered(a jsonrpc.Answer) {
 
 // fail ends the call where there is no such answer.
 func (c *toolCall) fail(err error) {
-	c.mu.Lock()
-	gone := c.gone
-	c.mu.Unlock()
+	gone := c.reply.Cause()
 	questions, first := c.end(err)
 	if !first {
 		return
 	}
-	c.ticket.Outcome(failureOf(err))
+	c.ticket.Outcome(record.Failure(err))
 	a := refuse(context.Background(), c.tool, err)
 	if gone != nil {
 		a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, gone.Error())
@@ -334,7 +305,7 @@ func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
 	c.mu.Lock()
 	first = !c.over
 	c.over = true
-	cancel, a := c.cancel, c.attempt
+	a := c.attempt
 	c.attempt = nil
 	c.mu.Unlock()
 	if !first {
@@ -344,11 +315,8 @@ func (c *toolCall) end(err error) (ending []<-chan struct{}, first bool) {
 		a.free()
 	}
 	ending = c.s.inFlight.End(&c.inFlight, err != nil)
-	if cancel != nil {
-		cancel(nil)
-	}
-	if c.talk != nil {
-		c.talk.cancel(nil)
+	if c.cancel != nil {
+		c.cancel(nil)
 	}
 	if c.own != nil {
 		c.s.hub.progress.Remove(c.own)
@@ -367,7 +335,7 @@ func (c *toolCall) converse(result []byte) {
 func (c *toolCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
-		c.ticket.Outcome(resultOf(result, nil))
+		c.ticket.Outcome(record.Result(result, nil))
 		a := c.s.tasks.Adopt(ctx, taskSession{c.s}, c.lease, jsonrpc.ResultAnswer(result), func() {})
 		if _, first := c.end(nil); first {
 			c.reply.Answer(a)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
@@ -143,7 +144,7 @@ func (a *abilities) refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 // extends reports whether the client declared an extension that a method or
 // notification is of.
 func (a *abilities) extends(method string) bool {
-	return slices.ContainsFunc(a.extensions, func(key string) bool { return names(key, method) })
+	return slices.ContainsFunc(a.extensions, func(key string) bool { return catalog.InExtension(key, method) })
 }
 
 const (

@@ -28,32 +28,35 @@ type peer interface {
 // A mainPeer is the peer of what belongs to no request of the client.
 type mainPeer interface {
 	peer
-	Serving() int // requests of the client under way
+	Serving() int                    // requests of the client under way
+	Connected() bool                 // the client takes what belongs to no request now
+	Ready(ctx context.Context) error // waits until the client can be asked
 }
 
-// A way is the peer of one request.
-type way interface {
+// A Reply is what a front gives a request: the client is told and asked on it,
+// before the answer, what belongs to the request.
+type Reply interface {
 	peer
-	// lend lets the hub's own questions go on this way, where there is no other,
+	// Lend lets the hub's own questions go on this reply, where there is no other way,
 	// until back is called.
-	lend() (back func())
+	Lend() (back func())
 	// Reaches reports whether the client can be told anything on it before its
 	// request is answered.
 	Reaches() bool
 }
 
-// mainWay is the way of a request that has none of its own.
-type mainWay struct{ mainPeer }
+// mainReply is that of a request which has none of its own.
+type mainReply struct{ mainPeer }
 
-func (mainWay) lend() (back func()) { return func() {} }
-func (mainWay) Reaches() bool       { return true }
+func (mainReply) Lend() (back func()) { return func() {} }
+func (mainReply) Reaches() bool       { return true }
 
 // A client is whoever made one request, as a Call sees it. There are two: a
 // handshakeClient has said once what it can do, and is asked and told at any time;
 // a *parley says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type client interface {
-	way
+	Reply
 	era() string
 	// claims is what the client says of itself.
 	claims() clientCaps
@@ -62,7 +65,7 @@ type client interface {
 	behalf() children.Client
 	// suits reports whether nothing has to be asked, waited for or compared before a
 	// tool is called by a lease; nil: not known yet.
-	suits(tool *offered, lease *children.Lease) bool
+	suits(tool listedTool, lease *children.Lease) bool
 
 	// boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
@@ -120,12 +123,12 @@ func (s *Session) clientOf(ctx context.Context) client {
 
 // speaksOn sets what belongs to no request of the client.
 func (s *Session) speaksOn(main mainPeer) {
-	s.client, s.main = main, &handshakeClient{mainWay{main}, s}
+	s.client, s.main = main, &handshakeClient{mainReply{main}, s}
 }
 
 // A handshakeClient is a client of the era of the handshake.
 type handshakeClient struct {
-	way
+	Reply
 	s *Session
 }
 
@@ -139,11 +142,11 @@ func (c *handshakeClient) behalf() children.Client {
 	return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
 }
 
-func (c *handshakeClient) suits(*offered, *children.Lease) bool { return true }
+func (c *handshakeClient) suits(listedTool, *children.Lease) bool { return true }
 
 func (c *handshakeClient) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
 	s, began := c.s, time.Now()
-	defer c.lend()()
+	defer c.Lend()()
 	view, err := patience.Await(ctx)
 	if err != nil {
 		return view, err

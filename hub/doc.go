@@ -7,12 +7,12 @@
 // completion, a subscription, something of an extension. What differs is its target
 // (target_tool.go, target_request.go).
 //
-//  1. The front (stdio.go, http.go) reads a frame; methods.go says for each method
+//  1. The front (stdio.go, [httpfront]) reads a frame; methods.go says for each method
 //     what it is and who serves it, in which era (era.go).
-//  2. Lookup, in the session's Catalog: an immutable value behind an atomic pointer,
-//     which may hold what children offered in an earlier run (remember.go). A name
-//     that may belong to a child which has not listed its tools yet waits for that
-//     child. A hub tool goes its own way (tools.go).
+//  2. Lookup, in the session's catalogue (package catalog): an immutable value
+//     behind an atomic pointer, which may hold what children offered in an earlier
+//     run (remember.go). A name that may belong to a child which has not listed its
+//     tools yet waits for that child. A hub tool goes its own way (tools.go).
 //  3. Scan: the raw argument bytes as strict JSON, the tool's own schema, which
 //     strings are paths. Where nothing is found no roots are needed.
 //  4. Roots: the boundary of this session, no older than the last change that the
@@ -20,7 +20,7 @@
 //  5. Lease: the right to call the instance, started if need be, with these roots
 //     served and applied, which may take a while (starting.go). One that does not run
 //     is judged by how it would be started first (foretell.go). Should the child
-//     define the target otherwise than the Catalog, again from step 3.
+//     define the target otherwise than the catalogue, again from step 3.
 //  6. Judge, with the instance's own working directory. A denial becomes the text of
 //     refuse.go and never reaches the child.
 //  7. Approve: a call that a rule escalates is put to a person (approve.go and package approval);
@@ -28,7 +28,7 @@
 //     with the bytes it had.
 //  8. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so
-//     (record.go).
+//     (package record).
 //  9. Send: the judged bytes go out with only the name and the progress token
 //     replaced; the child's answer comes back as it was sent.
 //
@@ -102,13 +102,13 @@
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
 // goroutine of that session has ended and its children have been told to stop. A Session's
-// tables are guarded by one leaf mutex; its Catalog is replaced, never changed,
+// tables are guarded by one leaf mutex; its catalogue is replaced, never changed,
 // and so are its seats, under Hub.mu.
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.
 // Calls that wait for nothing but their line are in the session's audit group
-// (record_group.go): whoever finds nobody at it writes the line of all and sends
+// (record.Recorder): whoever finds nobody at it writes the line of all and sends
 // them.
 //
 // # What it refuses to do

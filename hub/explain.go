@@ -75,14 +75,14 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
 	tool, refusal := s.lookup(ctx, name)
-	if tool == nil {
+	if tool.Tool == nil {
 		return refusal
 	}
-	if tool.child == "" {
+	if tool.Child == "" {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, name+" is the hub's own: only calls of servers are judged. For call-tool explain the tool that it would call")
 	}
 	e := Explanation{
-		Tool: name, Server: tool.child, ToolName: tool.remote, Profile: tool.tool.ProfileName(), Mode: tool.tool.Mode().String(),
+		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
 		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.clientOf(ctx).era(),
 	}
 	t := &toolTarget{listed: tool, tool: tool, args: m.Param("arguments")}
@@ -98,17 +98,17 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	switch {
 	case err == nil:
 		defer j.lease.Release()
-		e.Profile, e.Mode = t.tool.tool.ProfileName(), t.tool.tool.Mode().String()
+		e.Profile, e.Mode = t.tool.Checked.ProfileName(), t.tool.Checked.Mode().String()
 		e.judged(j)
 		e.Explanation = s.approvals.Explain(c.approvalRequest(), j.forApproval())
 		if j.verdict.Decision == validate.Escalate {
 			e.Refusal = unapproved(j.verdict, "", cmp.Or(e.Unasked, approval.WhyDeclined))
 		}
-		e.Share = tool.gen.byName[tool.child].Spec.Share.String()
+		e.Share = tool.gen.byName[tool.Child].Spec.Share.String()
 	case errors.As(err, &args):
 		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "arguments", err.Error()
 	case errors.As(err, &schema):
-		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", schemaText(tool, err)
+		e.Decision, e.Rule, e.Refusal = validate.Deny.String(), "schema", schemaText(tool.Tool, err)
 	case errors.As(err, &missing):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, missing.Error())
 	case errors.As(err, &down):

@@ -9,154 +9,26 @@ import (
 	"strings"
 
 	"mcphub/children"
-	"mcphub/hub/tasks"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
-// This file passes on what the protocol does not know (H4): the extension and
+// This file passes on what the protocol does not know: the extension and
 // experimental capabilities of children, and the methods that belong to them.
-
-// An extension is a member of the capabilities "extensions" or "experimental" of
-// a child.
-type extension struct {
-	member string // extensions or experimental
-	key    string
-	value  []byte // raw, an object
-}
-
-// Members of capabilities that hold extensions.
-const (
-	memberExtensions   = "extensions"
-	memberExperimental = "experimental"
-)
-
-// Bounds of the extensions of one child.
-const (
-	mostExtensions   = 64
-	maxExtensionSize = 16 << 10 // bytes of all keys and values
-)
-
-// names reports whether a method or notification is one of an extension: its
-// first part is the end of the key, or it begins with the whole key.
-func names(key, method string) bool {
-	method = strings.TrimPrefix(method, "notifications/")
-	first, _, _ := strings.Cut(method, "/")
-	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method, key+"/"))
-}
-
-// readExtensions reads the extensions in the capabilities of a child. One whose
-// value is no object is left out, for a client might refuse all the others with
-// it.
-func readExtensions(caps []byte) (all []extension, odd []oddity) {
-	size := 0
-	for _, member := range []string{memberExtensions, memberExperimental} {
-		seen := map[string]bool{}
-		_ = jsonrpc.Members(jsonrpc.Get(caps, member), func(key string, value []byte) bool {
-			size += len(key) + len(value)
-			reason := ""
-			switch {
-			case key == tasks.Extension:
-				return true // the hub serves it itself: see package tasks
-			case !isObject(value):
-				reason = "its value is no object"
-			case seen[key]:
-				reason = "a second one of this name; the first one counts"
-			case len(all) == mostExtensions || size > maxExtensionSize:
-				reason = fmt.Sprintf("this server has more than %d extensions, or more than %d bytes of them", mostExtensions, maxExtensionSize)
-			}
-			if reason != "" {
-				odd = append(odd, oddity{"extension " + key, reason})
-				return len(odd) < mostExtensions
-			}
-			seen[key] = true
-			all = append(all, extension{member, key, value})
-			return true
-		})
-	}
-	return all, odd
-}
-
-// An offeredExtension is an extension as a client is offered it.
-type offeredExtension struct {
-	extension
-	owners []string // children that have it, in the order of hub.json; the first one's value is offered
-}
-
-// joinExtensions joins the extensions of the children that have told what they
-// offer.
-func (g *generation) joinExtensions(offers map[string]*childOffer) (all []offeredExtension) {
-	for i := range g.cfg.Children {
-		name := g.cfg.Children[i].Spec.Name
-		if offers[name] == nil {
-			continue
-		}
-		for _, x := range offers[name].extensions {
-			at := slices.IndexFunc(all, func(o offeredExtension) bool { return o.member == x.member && o.key == x.key })
-			if at < 0 {
-				all = append(all, offeredExtension{x, []string{name}})
-			} else {
-				all[at].owners = append(all[at].owners, name)
-			}
-		}
-	}
-	return all
-}
-
-// appendExtensions appends the members extensions and experimental to an open
-// object of capabilities; known are raw members of extensions that the hub offers
-// itself.
-func appendExtensions(b []byte, all []offeredExtension, known string) []byte {
-	for _, member := range []string{memberExtensions, memberExperimental} {
-		inner := []byte{'{'}
-		if member == memberExtensions {
-			inner = append(inner, known...)
-		}
-		for _, x := range all {
-			if x.member == member {
-				inner = jsonrpc.AppendMember(inner, x.key, x.value)
-			}
-		}
-		if len(inner) > 1 {
-			b = jsonrpc.AppendMember(b, member, append(inner, '}'))
-		}
-	}
-	return b
-}
 
 // withExtensions adds what the children offer beyond the protocol, as far as it is
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	s.mu.Lock()
-	all := s.tab.gen.joinExtensions(s.tab.offers)
+	all := s.tab.gen.offers.Extensions(s.tab.offers)
 	s.mu.Unlock()
 	if !isObject(caps) || len(all) == 0 {
 		return result
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
-	return join(splice(result, edit{Old: caps, With: append(appendExtensions(b, all, ""), '}')}))
-}
-
-// speakers returns the children that a method or notification which the protocol
-// does not know may belong to: those with an extension that it is of, else
-// those with any.
-func speakers(all []offeredExtension, method string) []string {
-	var named, any []string
-	for i := range all {
-		for _, owner := range all[i].owners {
-			if names(all[i].key, method) && !slices.Contains(named, owner) {
-				named = append(named, owner)
-			}
-			if !slices.Contains(any, owner) {
-				any = append(any, owner)
-			}
-		}
-	}
-	if named != nil {
-		return named
-	}
-	return any
+	return join(splice(result, edit{Old: caps, With: append(all.Append(b, ""), '}')}))
 }
 
 // expects reports whether a notification that the protocol does not know may go to
@@ -171,13 +43,8 @@ func (s *Session) expects(k children.Key, method string) bool {
 	offers := maps.Clone(s.tab.offers)
 	g := s.tab.gen
 	s.mu.Unlock()
-	among := speakers(g.joinExtensions(offers), method)
-	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].extends(method))
-}
-
-// extends reports whether the child offers an extension that a method is of.
-func (o *childOffer) extends(method string) bool {
-	return slices.ContainsFunc(o.extensions, func(x extension) bool { return names(x.key, method) })
+	among := g.offers.Extensions(offers).Speakers(method)
+	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }
 
 // longestMethod bounds the name of a method that anything is looked up for, in bytes.
@@ -197,7 +64,7 @@ func (s *Session) extension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	s.awaitOffers(ctx)
 	c := s.tools()
-	among := speakers(c.extensions, m.Method)
+	among := c.Extensions().Speakers(m.Method)
 	named, edits := s.named(c, m, among)
 	switch {
 	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
@@ -239,7 +106,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		judged = without(join(splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().templates[child],
+		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),
 		look: func(templates []string) (*validate.Scan, error) {
 			return g.cfg.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
@@ -264,7 +131,7 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // named finds the child that the thing belongs to which the params name, and the
 // edits that put the child's own name for it in the place of the client's. ""
 // where they name nothing that is known.
-func (s *Session) named(c *Catalog, m *jsonrpc.Message, among []string) (child string, edits []edit) {
+func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.tasks.Find(id); ok {
 			return k.Child, nil
@@ -277,38 +144,19 @@ func (s *Session) named(c *Catalog, m *jsonrpc.Message, among []string) (child s
 		return []edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
 	}
 	if uri, ok := jsonrpc.String(m.Param("uri")); ok {
-		if child, remote := c.ownerOf(uri, among); child != "" {
-			return child, own(m.Param("uri"), uri, remote)
+		if at, ok := c.OwnerOf(uri, among); ok {
+			return at.Child, own(m.Param("uri"), uri, at.URI)
 		}
 	}
 	if name, ok := jsonrpc.String(m.Param("name")); ok {
-		if o := c.byName[name]; o != nil && o.child != "" {
-			return o.child, own(m.Param("name"), name, o.remote)
+		if t := c.Tool(name); t != nil && t.Child != "" {
+			return t.Child, own(m.Param("name"), name, t.Remote)
 		}
-		if it := c.shelves[kindPrompts].byName[name]; it != nil {
-			return it.child, own(m.Param("name"), name, it.remote)
+		if it := c.Item(catalog.Prompts, name); it != nil {
+			return it.Child, own(m.Param("name"), name, it.Remote)
 		}
 	}
 	return "", nil
-}
-
-// ownerOf returns the one child of these that a URI belongs to, with its own name
-// for it; "" where that cannot be told.
-func (c *Catalog) ownerOf(uri string, among []string) (child, remote string) {
-	from := c.sources(uri)
-	if from.sure {
-		return from.likely[0].child, from.likely[0].uri
-	}
-	for _, rank := range [][]source{from.likely, from.alike} {
-		rank = slices.DeleteFunc(rank, func(at source) bool { return !slices.Contains(among, at.child) })
-		if len(rank) == 1 {
-			return rank[0].child, rank[0].uri
-		}
-		if len(rank) > 1 {
-			break
-		}
-	}
-	return "", ""
 }
 
 // extensionsReport is what children offer beyond the protocol.
@@ -325,9 +173,9 @@ type ExtensionReport struct {
 	Contested    []string `json:"contested,omitempty"` // other servers that have it too
 }
 
-func reportExtensions(all []offeredExtension) (r extensionsReport) {
+func reportExtensions(all catalog.Extensions) (r extensionsReport) {
 	for _, x := range all {
-		r.Extensions = append(r.Extensions, ExtensionReport{shown(x.key, 200), x.member == memberExperimental, x.owners[0], x.owners[1:]})
+		r.Extensions = append(r.Extensions, ExtensionReport{shown(x.Key, 200), x.Experimental, x.Owners[0], x.Owners[1:]})
 	}
 	return r
 }

@@ -4,43 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/rootsmgr"
 )
 
 // A generation is all of a Hub that a reload replaces, so that one atomic load
 // gives parts that belong together. Immutable but for its two channels,
-// lastRead and the catalogues that its sessions share.
+// lastRead and the catalogues that its sessions share (offers).
 type generation struct {
 	number  uint64
 	cfg     Config
-	own     []ownTool                         // definitions of the hub's own tools
 	byName  map[string]*Child                 // cfg.Children by name
+	offers  *catalog.Builder                  // of what is on offer
 	common  func() map[string][]rootsmgr.Root // what each child that serves everybody is served
 	applied chan struct{}                     // closed once the supervisor follows it
 	next    chan struct{}                     // closed once the supervisor follows a newer one
 
-	lastRead map[*Child]*childOffer // guarded by Hub.mu
-	catalogs catalogMemo
+	lastRead map[*Child]*catalog.Offer // guarded by Hub.mu
 }
 
 // newGeneration makes what cfg describes. Specs that are as in old keep their
 // Revision. Nothing is changed before it is put in place.
-func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, error) {
+func newGeneration(cfg Config, own []catalog.Own, old *generation) (*generation, error) {
 	if cfg.Checker == nil {
 		return nil, errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
-	g := &generation{number: 1, own: own, byName: map[string]*Child{}, applied: make(chan struct{}), next: make(chan struct{}), lastRead: map[*Child]*childOffer{}}
+	g := &generation{number: 1, byName: map[string]*Child{}, applied: make(chan struct{}), next: make(chan struct{}), lastRead: map[*Child]*catalog.Offer{}}
 	if old != nil {
 		g.number = old.number + 1
 		cfg = cfg.keep(&old.cfg)
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
-	cfg.Names = cfg.Names.withDefaults()
+	cfg.Names = cfg.Names.WithDefaults()
 	cfg.Approval = cfg.Approval.WithDefaults()
 	cfg.Children = append([]Child(nil), cfg.Children...)
 	g.cfg = cfg
@@ -59,6 +58,7 @@ func newGeneration(cfg Config, own []ownTool, old *generation) (*generation, err
 			c.Spec.Revision = was.Spec.Revision
 		}
 	}
+	g.offers = g.builder(own)
 	return g, nil
 }
 
@@ -134,34 +134,6 @@ func (s *Session) upToDate(ctx context.Context, j *judgement) (*judgement, error
 	case <-ctx.Done():
 	}
 	return nil, errSuperseded
-}
-
-// dropGhosts takes the tools out of a catalogue that were read by an earlier
-// generation: their child is being replaced. They stay on the list of the
-// client for that moment, but a call must wait for what the new one offers.
-func (c *Catalog) dropGhosts() {
-	isGhost := func(o *offered) bool { return o.child != "" && o.gen != c.gen }
-	if !slices.ContainsFunc(c.tools, isGhost) {
-		return
-	}
-	tools := make([]*offered, 0, len(c.tools)) // another one: the page is made of all
-	for _, o := range c.tools {
-		if !isGhost(o) {
-			tools = append(tools, o)
-			continue
-		}
-		delete(c.byName, o.name)
-		delete(c.byChild, o.child)
-		delete(c.odd, o.child)
-	}
-	c.tools = tools
-}
-
-// namesAlike reports whether a child's tools would have the same names under g.
-func (g *generation) namesAlike(c *Child, old *generation) bool {
-	was := old.byName[c.Spec.Name]
-	return was != nil && was.Prefix == c.Prefix && g.cfg.Names == old.cfg.Names &&
-		slices.Equal(was.Include, c.Include) && slices.Equal(was.Exclude, c.Exclude)
 }
 
 // A ConfigState is what is told of the configuration's source (H6). JSON.

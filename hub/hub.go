@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
@@ -27,7 +28,7 @@ type Config struct {
 	Broken   []Broken
 	Disabled []string // entries that are left out on purpose: shown by Status
 	Checker  *validate.Checker
-	Names    Names
+	Names    catalog.Names
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
@@ -100,14 +101,14 @@ type Hub struct {
 	config     atomic.Pointer[ConfigState]
 	sup        *children.Supervisor
 	control    *server.MCPServer // initialize, ping, the hub's own tools
-	own        []ownTool         // definitions of the hub's own tools
+	own        []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
 	parked     atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   inflight.Progress
 	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
-	redefined  redefinitions
+	redefined  catalog.Redefinitions
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -118,7 +119,7 @@ type Hub struct {
 // knownChild is the last that was told of an instance.
 type knownChild struct {
 	status children.Status
-	offer  *childOffer // nil until it was listed
+	offer  *catalog.Offer // nil until it was listed
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -179,7 +180,7 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 			offer = nil
 			break
 		}
-		if offer != nil && offer.gen == g && offer.raw == raw {
+		if offer != nil && offer.By(g.offers) && offer.Raw == raw {
 			break
 		}
 		h.mu.Unlock()

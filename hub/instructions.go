@@ -17,10 +17,10 @@ func (s *Session) withInstructions(result []byte) []byte {
 	defer s.mu.Unlock()
 	for _, name := range s.tab.gen.names() {
 		offer := s.tab.offers[name]
-		if offer == nil || offer.raw.Instructions == "" {
+		if offer == nil || offer.Raw.Instructions == "" {
 			continue
 		}
-		said := clipText(printable.Clean(offer.raw.Instructions), maxInstructions)
+		said := clipText(printable.Clean(offer.Raw.Instructions), maxInstructions)
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}

@@ -37,14 +37,14 @@ func TestLimitOfDefinitions(t *testing.T) {
 		offer.Tools = append(offer.Tools, definition(fmt.Sprint("t", i), 1<<20))
 	}
 	offer.Tools = append(offer.Tools, definition("large", 19<<20))
-	if o := h.readAndKeep(g, g.byName["kid"], offer); len(o.tools) != 46 || o.odd != nil || log.Len() != 0 {
-		t.Fatalf("%d tools of 64 MiB are offered, and %v not", len(o.tools), o.odd)
+	if o := h.readAndKeep(g, g.byName["kid"], offer); len(o.Tools) != 46 || o.Omitted != nil || log.Len() != 0 {
+		t.Fatalf("%d tools of 64 MiB are offered, and %v not", len(o.Tools), o.Omitted)
 	}
 	more := *offer
 	more.Tools = append(more.Tools, definition("one-more", 100), definition("two-more", 100))
 	o := h.readAndKeep(g, g.byName["kid"], &more)
-	if len(o.tools) != 46 || len(o.odd) != 2 || o.odd[0].Tool != "one-more" || !strings.Contains(o.odd[0].Reason, "67108864 bytes") || !strings.Contains(o.odd[0].Reason, `"definitions"`) {
-		t.Errorf("%d tools, %v", len(o.tools), o.odd)
+	if len(o.Tools) != 46 || len(o.Omitted) != 2 || o.Omitted[0].Name != "one-more" || !strings.Contains(o.Omitted[0].Reason, "67108864 bytes") || !strings.Contains(o.Omitted[0].Reason, `"definitions"`) {
+		t.Errorf("%d tools, %v", len(o.Tools), o.Omitted)
 	}
 	if got := log.String(); !strings.Contains(got, `"child":"kid"`) || !strings.Contains(got, "one-more: ") || !strings.Contains(got, "two-more: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("logged %s", got)

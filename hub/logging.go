@@ -153,7 +153,7 @@ func (s *Session) wayOf(ctx context.Context, k children.Key, m *jsonrpc.Message)
 	case on != nil && (on == came || !children.Told(ctx) && m.Method == "notifications/message"):
 		return to
 	}
-	if c, ok := s.client.(*httpClient); ok && to != nil && !c.own.live() {
+	if to != nil && !s.client.Connected() {
 		return to
 	}
 	return s.main

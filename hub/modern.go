@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mcphub/hub/catalog"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -62,13 +63,13 @@ const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{
 // extension for apps: servers offer those to clients that can show them, and
 // nothing of it is asked of the client.
 func bridged(first *clientCaps) []byte {
-	ui := jsonrpc.Get(jsonrpc.Get(first.shown, memberExtensions), extensionUI)
+	ui := jsonrpc.Get(jsonrpc.Get(first.shown, "extensions"), catalog.ExtensionUI)
 	if !isObject(ui) {
 		return []byte(bridgedCaps)
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, []byte(bridgedCaps), func(string) bool { return true })
-	extensions := append(jsonrpc.AppendMember([]byte{'{'}, extensionUI, ui), '}')
-	return append(jsonrpc.AppendMember(b, memberExtensions, extensions), '}')
+	extensions := append(jsonrpc.AppendMember([]byte{'{'}, catalog.ExtensionUI, ui), '}')
+	return append(jsonrpc.AppendMember(b, "extensions", extensions), '}')
 }
 
 // meet notes that a modern client is there, with its first request. Later calls do
@@ -157,7 +158,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta reques
 	p.cancel = end.End
 	if !p.work(func() jsonrpc.Answer {
 		defer end.Free()
-		if a, ok := s.callAndWait(p, end, request); ok {
+		if a, ok := s.callAndWait(p, &waiter{end: end}, request); ok {
 			return a
 		}
 		return how.serve(s, withClient(end.Context(), p), request, how.modern)
@@ -179,22 +180,22 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(b, `],"capabilities":{`+modernCapabilities...)
 	known := ""
-	if s.tools().tasks {
+	if s.tools().Tasks() {
 		known = `"` + tasks.Extension + `":{}`
 	}
-	b = append(appendExtensions(b, s.tools().extensions, known), `},"instructions":`...)
+	b = append(s.tools().Extensions().Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.keeping(kinds).ttl}, false)
+	return s.hub.modernResult(jsonrpc.ResultAnswer(result), &caching{ttl: s.keeping(catalog.Kinds).ttl}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`
 
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := kindOf(m.Method)
+	k := catalog.KindOf(m.Method)
 	s.awaitOffers(ctx)
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.hub.modernResult(s.tools().pagesOf(k)().at(m.Param("cursor")), &keep, false)
+	return s.hub.modernResult(s.tools().Pages(k).At(m.Param("cursor")), &keep, false)
 }
 
 // resume goes on with a parked request: its client has come again. ok is false

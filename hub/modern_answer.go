@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -31,21 +32,21 @@ const listTTL = time.Minute
 
 // keeping tells how long a list of now may be kept: the shortest of what the
 // children that have a part in it say, and not at all where one is missing that may
-// still come. It is for everybody only where they all say so. k is kinds for what
+// still come. It is for everybody only where they all say so. k is Kinds for what
 // the hub says of itself, which is made of what they say of themselves.
-func (s *Session) keeping(k kind) caching {
+func (s *Session) keeping(k catalog.Kind) caching {
 	g := s.hub.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range g.names() {
 		o, st := s.tab.offers[name], s.tab.status[name]
-		if o == nil || s.isGhost(o) || s.seats.Load().by[name].moved {
+		if o == nil || s.replacing(o) || s.seats.Load().by[name].moved {
 			return caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew
-		if k != kinds {
-			capability := jsonrpc.Get(o.raw.Capabilities, listing[k].capability)
+		if k != catalog.Kinds {
+			capability := jsonrpc.Get(o.Raw.Capabilities, k.Capability())
 			if capability == nil || string(capability) == "null" {
 				continue
 			}
@@ -57,7 +58,7 @@ func (s *Session) keeping(k kind) caching {
 			left = life.Fresh
 		case life.Told:
 			left = life.Fresh - time.Since(life.At)
-		case o.raw.Modern() && !st.Listed:
+		case o.Raw.Modern() && !st.Listed:
 			left = 0 // what it says of that is not remembered
 		}
 		if parts == 0 && life.Told {

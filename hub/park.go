@@ -113,14 +113,14 @@ var _ client = (*parley)(nil)
 
 func (p *parley) era() string         { return eraModern }
 func (p *parley) claims() clientCaps  { return p.meta().caps }
-func (p *parley) lend() (back func()) { return func() {} }
+func (p *parley) Lend() (back func()) { return func() {} }
 func (p *parley) Reaches() bool       { return true }
 
 // suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
-func (p *parley) suits(tool *offered, lease *children.Lease) bool {
-	free := !p.given.meta.caps.roots || tool.gen.byName[tool.child].Spec.Share == children.ShareAll
-	return free && len(tool.mirrors) == 0 && (lease == nil || !lease.Modern())
+func (p *parley) suits(tool listedTool, lease *children.Lease) bool {
+	free := !p.given.meta.caps.roots || tool.gen.byName[tool.Child].Spec.Share == children.ShareAll
+	return free && len(tool.Mirrors) == 0 && (lease == nil || !lease.Modern())
 }
 
 // answer is the child's as it is: see finish.

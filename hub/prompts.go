@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -11,17 +12,17 @@ import (
 // list answers one of the lists, after the children that are still starting
 // have had their time.
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := kindOf(m.Method)
+	k := catalog.KindOf(m.Method)
 	s.awaitOffers(ctx)
 	if s.hub.now().cfg.Inspect {
 		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
 	}
-	var p *pages
+	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {
-		p = s.tools().pagesOf(k)()
-		return p.digest
+		p = s.tools().Pages(k)
+		return p.Digest
 	})
-	return p.at(m.Param("cursor"))
+	return p.At(m.Param("cursor"))
 }
 
 // getPrompt answers prompts/get.
@@ -35,13 +36,13 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	it, refusal := s.findPrompt(ctx, name)
-	if it == nil {
+	if it.Item == nil {
 		return refusal
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
-		gen: it.gen, child: it.child, name: m.Method,
+	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
+		gen: it.gen, child: it.Child, name: m.Method,
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanPrompt(it.child, it.remote, m.Param("arguments"))
+			return it.gen.cfg.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	}}
 	a, err := c.run(ctx)
@@ -53,22 +54,25 @@ func (s *Session) getPrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // findPrompt finds a prompt by its name towards the client, after the children
 // that it may belong to have had their time to start.
-func (s *Session) findPrompt(ctx context.Context, name string) (*item, jsonrpc.Answer) {
-	var it *item
-	find := func() bool { it = s.tools().shelves[kindPrompts].byName[name]; return it != nil }
+func (s *Session) findPrompt(ctx context.Context, name string) (it listedItem, refusal jsonrpc.Answer) {
+	find := func() bool {
+		l := s.tools()
+		it = listedItem{l.Item(catalog.Prompts, name), l.gen}
+		return it.Item != nil
+	}
 	if find() {
 		return it, jsonrpc.Answer{}
 	}
-	found, down := s.await(ctx, s.hub.now().owners(name), find)
+	found, down := s.await(ctx, s.hub.now().offers.Owners(name), find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return nil, gone(ctx, nil)
+		return listedItem{}, gone(ctx, nil)
 	case down != "":
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
+		return listedItem{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
-	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
+	return listedItem{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+quotedName(name)+"; prompts/list tells what there is")
 }
 
 func quotedName(s string) string { return `"` + shown(s, 100) + `"` }
@@ -86,7 +90,7 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if !named || !valued {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument")
 	}
-	var it *item
+	var it listedItem
 	var quoted []byte
 	template := ""
 	switch refType {
@@ -94,23 +98,23 @@ func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		quoted = jsonrpc.Get(ref, "name")
 		text, _ := jsonrpc.String(quoted)
 		var refusal jsonrpc.Answer
-		if it, refusal = s.findPrompt(ctx, text); it == nil {
+		if it, refusal = s.findPrompt(ctx, text); it.Item == nil {
 			return refusal
 		}
 	case "ref/resource":
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
-		if it = s.findTemplate(ctx, text); it == nil {
+		if it = s.findTemplate(ctx, text); it.Item == nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+quotedName(text)+"; resources/templates/list tells what there is")
 		}
-		template = it.remote
+		template = it.Remote
 	default:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`)
 	}
-	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.remote), target: &requestTarget{
-		gen: it.gen, child: it.child, name: m.Method, unaskable: "nobody is asked while something is typed",
+	c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, it.Remote), target: &requestTarget{
+		gen: it.gen, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		look: func([]string) (*validate.Scan, error) {
-			return it.gen.cfg.Checker.ScanCompletion(it.child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+			return it.gen.cfg.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	}}
 	a, err := c.run(ctx)

@@ -91,7 +91,7 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	g := &clientOf(t, r.h, r.webClient).s.group
+	g := onlySession(r.h).records
 	for {
 		got := g.Waiting()
 		if got == n {
@@ -284,17 +284,19 @@ func TestGoneWhileItIsRecorded(t *testing.T) {
 // What panics in one call that is recorded leaves no other waiting.
 func TestAGroupThatPanics(t *testing.T) {
 	r := newRecordedWeb(t, Audit{Required: true})
-	s := clientOf(t, r.h, r.webClient).s
-	tool := s.tools().byName["kid__echo"]
+	s := onlySession(r.h)
+	tool := s.tools().Tool("kid__echo")
 	var some []*waiter
-	for range 3 {
-		w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-		c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
-		s.inFlight.Begin(&c.inFlight)
-		s.group.Add(audit.Call{Form: audit.NewForm(&audit.Record{})}, c)
-		some = append(some, w)
-	}
-	s.group.Flush()
+	var batch jsonrpc.Batch
+	batch.Together(func(b *jsonrpc.Batch) {
+		for range 3 {
+			w := &waiter{end: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+			c := &toolCall{s: s, tool: tool, reply: w, attempt: &toolAttempt{}} // without a lease
+			s.inFlight.Begin(&c.inFlight)
+			s.records.Plain(audit.Call{Form: audit.NewForm(&audit.Record{})}, c, b, 0)
+			some = append(some, w)
+		}
+	})
 	for _, w := range some {
 		if <-w.done; !strings.Contains(string(w.answer.Result), audit.ErrGroup.Error()) {
 			t.Errorf("it is not told of it: %s", w.answer.Result)

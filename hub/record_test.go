@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -17,7 +16,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
-	"mcphub/internal/jsonrpc"
+	"mcphub/internal/redact"
 )
 
 // recorded is a hub whose decisions go to a folder that a test can fill up.
@@ -225,7 +224,7 @@ func TestArgumentsAreRecordedWhereAskedFor(t *testing.T) {
 	r.raw("tools/call", call("kid__echo", `{"text":"a word","token":"hunter2","path":"/etc/passwd"}`))
 	r.raw("prompts/get", `{"name":"kid__greet","arguments":{"password":"hunter2"}}`)
 	for _, d := range r.decisions(t) {
-		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), audit.Redacted) {
+		if strings.Contains(string(d.Raw), "hunter2") || !strings.Contains(string(d.Arguments), redact.Mark) {
 			t.Errorf("%s", d.Raw)
 		}
 	}
@@ -317,34 +316,6 @@ func TestAFullDiskDeniesCallsThatComeTogether(t *testing.T) {
 	}
 	if want := map[string]int{audit.ResultOK: callers, audit.ResultNotSent: callers}; !maps.Equal(count, want) {
 		t.Errorf("%v, want %v", count, want)
-	}
-}
-
-func TestWhatBecameOfACall(t *testing.T) {
-	for _, tc := range []struct{ result, fault, want string }{
-		{`{"content":[]}`, "", audit.ResultOK},
-		{`{"content":[],"isError":true}`, "", audit.ResultToolError},
-		{`{"content":[{"text":"\"isError\":true"}],"isError":false}`, "", audit.ResultOK},
-		{`{"content":"` + strings.Repeat("x", mostLooked) + `","isError":true}`, "", audit.ResultAnswered},
-		{"", `{"code":1}`, audit.ResultError},
-		{"", "", audit.ResultError},
-	} {
-		var result, fault []byte
-		if tc.result != "" {
-			result = []byte(tc.result)
-		}
-		if tc.fault != "" {
-			fault = []byte(tc.fault)
-		}
-		if got := resultOf(result, fault); got != tc.want {
-			t.Errorf("%.60s: %s, want %s", tc.result, got, tc.want)
-		}
-	}
-	if got := failureOf(&jsonrpc.CancelledError{}); got != audit.ResultCancelled {
-		t.Error(got)
-	}
-	if got := failureOf(errors.New("odd")); got != audit.ResultError {
-		t.Error(got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
@@ -22,7 +23,7 @@ func toolError(text string) jsonrpc.Answer {
 
 // refuseArguments answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
-func refuseArguments(tool *offered, err error) jsonrpc.Answer {
+func refuseArguments(tool *catalog.Tool, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	if errors.As(err, &args) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
@@ -31,7 +32,7 @@ func refuseArguments(tool *offered, err error) jsonrpc.Answer {
 }
 
 // schemaText says which argument of which tool does not fit its schema.
-func schemaText(tool *offered, err error) string {
+func schemaText(tool *catalog.Tool, err error) string {
 	what := err.Error()
 	var schema *validate.SchemaError
 	if errors.As(err, &schema) {
@@ -40,7 +41,7 @@ func schemaText(tool *offered, err error) string {
 			what = "argument " + shown(schema.Pointer, 200) + ": " + what
 		}
 	}
-	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", quotedName(tool.remote), quotedName(tool.child), what)
+	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", quotedName(tool.Remote), quotedName(tool.Child), what)
 }
 
 // mostRoots is how many roots a denial names (V8).
@@ -162,15 +163,15 @@ func (s *Session) stderrOf(st children.Status) string {
 }
 
 // unknownTool says that a name is no tool, with the nearest ones.
-func unknownTool(name string, c *Catalog, owners []string) string {
+func unknownTool(name string, c *listing, owners []string) string {
 	for _, owner := range owners {
-		for _, odd := range c.odd[owner] {
-			if strings.HasSuffix(name, odd.Tool) {
-				return fmt.Sprintf("unknown tool %s: the tool %q of server %q is not offered: %s", shown(name, 100), odd.Tool, owner, odd.Reason)
+		for _, left := range c.Omitted(owner) {
+			if strings.HasSuffix(name, left.Name) {
+				return fmt.Sprintf("unknown tool %s: the tool %q of server %q is not offered: %s", shown(name, 100), left.Name, owner, left.Reason)
 			}
 		}
 	}
-	return fmt.Sprintf("unknown tool '%s'; tools/list names %d", shown(name, 100), len(c.tools))
+	return fmt.Sprintf("unknown tool '%s'; tools/list names %d", shown(name, 100), len(c.Tools()))
 }
 
 // shown is a name or a path from outside, as the texts of the hub quote it.

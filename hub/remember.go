@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 )
 
 // This file is about what children offered last (C6): a session is shown it
@@ -15,42 +16,42 @@ import (
 
 // read returns a child's offer as the hub sees it under g, from the last reading
 // where it is the same one.
-func (h *Hub) read(g *generation, child *Child, raw *children.Offer) *childOffer {
+func (h *Hub) read(g *generation, child *Child, raw *children.Offer) *catalog.Offer {
 	h.mu.Lock()
 	last := g.lastRead[child]
 	h.mu.Unlock()
-	if last != nil && last.raw == raw {
+	if last != nil && last.Raw == raw {
 		return last
 	}
-	return g.readOffer(child, raw)
+	return g.offers.Read(child.Spec.Name, raw)
 }
 
 // readAndKeep is read, for an offer that others will want too.
-func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *childOffer {
+func (h *Hub) readAndKeep(g *generation, child *Child, raw *children.Offer) *catalog.Offer {
 	o := h.read(g, child, raw)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if last := g.lastRead[child]; last != nil && last.raw == raw {
+	if last := g.lastRead[child]; last != nil && last.Raw == raw {
 		return last // of two readings at a time the first counts
 	}
 	g.lastRead[child] = o
-	o.warn(g.cfg.Log)
+	warnOmitted(o, g.cfg.Log)
 	return o
 }
 
 // mostNamed is how much of what is not offered one warning names.
 const mostNamed = 10
 
-// warn logs what a child defines and is not offered.
-func (o *childOffer) warn(log zerolog.Logger) {
-	if len(o.odd) == 0 {
+// warnOmitted logs what a child defines and is not offered.
+func warnOmitted(o *catalog.Offer, log zerolog.Logger) {
+	if len(o.Omitted) == 0 {
 		return
 	}
 	what := zerolog.Arr()
-	for _, odd := range o.odd[:min(len(o.odd), mostNamed)] {
-		what = what.Str(shown(odd.Tool, 100) + ": " + shown(odd.Reason, 300))
+	for _, left := range o.Omitted[:min(len(o.Omitted), mostNamed)] {
+		what = what.Str(shown(left.Name, 100) + ": " + shown(left.Reason, 300))
 	}
-	log.Warn().Str("child", o.child).Int("count", len(o.odd)).Array("what", what).Msg("not everything that the server defines is offered")
+	log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")
 }
 
 // recall fills the catalogue with what is remembered. Lists and names that are
@@ -76,9 +77,9 @@ func (s *Session) recall(ctx context.Context) {
 
 // recallAll reads what is remembered of the children of g, in their order; nil
 // where nothing is.
-func (s *Session) recallAll(g *generation) []*childOffer {
+func (s *Session) recallAll(g *generation) []*catalog.Offer {
 	all := g.cfg.Children
-	found := make([]*childOffer, len(all))
+	found := make([]*catalog.Offer, len(all))
 	next := make(chan int)
 	var readers sync.WaitGroup
 	for range min(len(all), runtime.GOMAXPROCS(0)) {
@@ -100,7 +101,7 @@ func (s *Session) recallAll(g *generation) []*childOffer {
 
 // takeRecalled offers what was found of children that have told nothing yet;
 // false where the session goes by another generation than g.
-func (s *Session) takeRecalled(g *generation, found []*childOffer) bool {
+func (s *Session) takeRecalled(g *generation, found []*catalog.Offer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tab.gen != g {
@@ -108,7 +109,7 @@ func (s *Session) takeRecalled(g *generation, found []*childOffer) bool {
 	}
 	for i, o := range found {
 		name := g.cfg.Children[i].Spec.Name
-		if had := s.tab.offers[name]; o != nil && (had == nil || s.isGhost(had)) {
+		if had := s.tab.offers[name]; o != nil && (had == nil || s.replacing(had)) {
 			s.tab.offers[name] = o
 			s.catalog.Store(nil)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -226,12 +227,11 @@ func TestShortWayNeedsTheCurrentDefinition(t *testing.T) {
 	}
 	c.hub.mu.Unlock()
 	g := c.hub.now()
-	child := &g.cfg.Children[0]
-	current := s.tools().byName["kid__echo"].from
+	current := s.tools().Tool("kid__echo").Offer
 	for _, from := range []*children.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := g.readOffer(child, &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
-		stale.tools[0].from = from
-		s.catalog.Store(g.buildCatalog(map[string]*childOffer{"kid": stale}))
+		stale := g.offers.Read("kid", &children.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+		stale.Tools[0].Offer = from
+		s.catalog.Store(&listing{g.offers.Catalog(map[string]*catalog.Offer{"kid": stale}), g})
 		msg, bad := text(c.raw("tools/call", call("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {
 			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)

@@ -5,113 +5,41 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
-// A source is one child that may have a resource, under the child's own URI.
-type source struct {
-	gen   *generation
-	child string
-	uri   string
-}
-
-// whose is what is known of whose a resource is: the children that may have it,
-// the likeliest first.
-type whose struct {
-	sure   bool     // likely is one, and no other child can have it
-	likely []source // a template of theirs fits
-	alike  []source // they list something of the same scheme
-	others []source // they may know more than they list
-}
-
-// sources tells whose a resource is: that of the child that lists it, or names it
-// as the app of a tool; of the one that the URI itself names; else see whose.
-func (c *Catalog) sources(uri string) (w whose) {
-	sure := func(child, remote string) whose {
-		return whose{sure: true, likely: []source{{c.gen, child, remote}}}
-	}
-	if it := c.shelves[kindResources].byName[uri]; it != nil {
-		return sure(it.child, it.remote)
-	}
-	if at, ok := c.apps.whose[uri]; ok {
-		return sure(at.child, at.uri)
-	}
-	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
-		if !isUI(uri) {
-			return sure(child, rest)
-		}
-		if c.apps.renames(child) { // or it is a resource that is really called so
-			w.likely = append(w.likely, source{c.gen, child, rest})
-		}
-	}
-	for _, name := range c.gen.names() {
-		if !c.resourceful[name] {
-			continue
-		}
-		at := source{c.gen, name, uri}
-		switch {
-		case anyTemplate(c.templates[name], uri):
-			w.likely = append(w.likely, at)
-		case c.schemes[name][scheme(uri)]:
-			w.alike = append(w.alike, at)
-		default:
-			w.others = append(w.others, at)
-		}
-	}
-	return w
-}
-
 // sources returns the children that may have a resource, the likeliest first, once
 // it is known what they offer. sure: no other child can have it.
 func (s *Session) sources(ctx context.Context, uri string) (list []source, sure bool) {
-	if s.tools().shelves[kindResources].byName[uri] == nil {
+	if s.tools().Item(catalog.Resources, uri) == nil {
 		s.awaitOffers(ctx)
 	}
-	w := s.tools().sources(uri)
-	return slices.Concat(w.likely, w.alike, w.others), w.sure
-}
-
-func anyTemplate(templates []string, uri string) bool {
-	for _, t := range templates {
-		if validate.MatchesTemplate(t, uri) {
-			return true
-		}
+	l := s.tools()
+	w := l.Sources(uri)
+	for _, at := range slices.Concat(w.Likely, w.Alike, w.Others) {
+		list = append(list, source{at, l.gen})
 	}
-	return false
-}
-
-// scheme is the scheme of a URI, in lower case.
-func scheme(uri string) string {
-	name, _, _ := strings.Cut(uri, ":")
-	return strings.ToLower(name)
+	return list, w.Sure
 }
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
-func (s *Session) findTemplate(ctx context.Context, uri string) *item {
-	known := func(c *Catalog) *item {
-		if it := c.shelves[kindTemplates].byName[uri]; it != nil {
-			return it
-		}
-		return c.shelves[kindResources].byName[uri]
-	}
-	if it := known(s.tools()); it != nil {
-		return it
+func (s *Session) findTemplate(ctx context.Context, uri string) listedItem {
+	l := s.tools()
+	if it := l.Reference(uri); it != nil {
+		return listedItem{it, l.gen}
 	}
 	s.awaitOffers(ctx)
-	c := s.tools()
-	if it := known(c); it != nil {
-		return it
+	l = s.tools()
+	if it := l.Reference(uri); it != nil {
+		return listedItem{it, l.gen}
 	}
-	if child, rest, ok := addressee(uri); ok && c.gen.byName[child] != nil {
-		return &item{gen: c.gen, name: uri, child: child, remote: rest}
-	}
-	return nil
+	return listedItem{l.Addressed(uri), l.gen}
 }
 
 // mostSources bounds how many children are asked for one resource.
@@ -135,8 +63,8 @@ func (s *Session) readResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	switch {
 	case errors.Is(err, errSuperseded):
 		return s.readResource(ctx, m)
-	case a.Error == nil && from.uri != uri:
-		return renamedContents(a, from.uri, uri)
+	case a.Error == nil && from.URI != uri:
+		return renamedContents(a, from.URI, uri)
 	}
 	return a
 }
@@ -175,29 +103,17 @@ func (s *Session) inTurn(ctx context.Context, uri string, list []source, sure bo
 func (s *Session) aboutResource(ctx context.Context, m *jsonrpc.Message, from source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		g := from.gen
-		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.uri), target: &requestTarget{
-			gen: g, child: from.child, name: m.Method, before: before, follows: true, templates: s.tools().templates[from.child],
+		c := &Call{s: s, token: tokenOf(m), request: splicingOf(m, quoted, from.URI), target: &requestTarget{
+			gen: g, child: from.Child, name: m.Method, before: before, follows: true, templates: s.tools().TemplatesOf(from.Child),
 			look: func(templates []string) (*validate.Scan, error) {
-				return g.cfg.Checker.ScanURI(from.child, from.uri, templates...)
+				return g.cfg.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		}}
 		a, err := c.run(ctx)
-		if from.gen = s.hub.now(); !errors.Is(err, errSuperseded) || from.gen == g || s.hub.superseded(g.byName[from.child]) {
+		if from.gen = s.hub.now(); !errors.Is(err, errSuperseded) || from.gen == g || s.hub.superseded(g.byName[from.Child]) {
 			return a, err
 		}
 	}
-}
-
-// templatesOf are all templates of an offer, those too that are not listed: the
-// child reads by them.
-func templatesOf(o *children.Offer) []string {
-	var all []string
-	for _, raw := range o.Templates {
-		if t, ok := jsonrpc.String(jsonrpc.Get(raw, listing[kindTemplates].key)); ok {
-			all = append(all, t)
-		}
-	}
-	return all
 }
 
 // notFound reports whether an error says that a child does not have a resource.

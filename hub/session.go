@@ -13,6 +13,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -33,7 +35,7 @@ type Session struct {
 	client    mainPeer         // whatever belongs to none of its requests goes there
 	main      *handshakeClient // of requests that have no way of their own
 	roots     *rootsmgr.Manager
-	catalog   atomic.Pointer[Catalog] // nil when an offer has come: see tools
+	catalog   atomic.Pointer[listing] // nil when an offer has come: see tools
 	seats     atomic.Pointer[seats]
 	log       zerolog.Logger
 	since     time.Time
@@ -50,7 +52,7 @@ type Session struct {
 	inFlight  inFlights
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
-	group     recordGroup
+	records   *record.Recorder
 	dones     dones
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
@@ -68,7 +70,7 @@ type Session struct {
 // replaced at each change, so that whoever waits looks again.
 type sessionTables struct {
 	gen         *generation // that the session goes by: its catalogue is made under it
-	offers      map[string]*childOffer
+	offers      map[string]*catalog.Offer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
 	brought     brought
@@ -91,7 +93,7 @@ func (h *Hub) newSession() *Session {
 		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
-		gen: g, offers: map[string]*childOffer{}, status: map[string]children.Status{},
+		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.outbox.passing.Do = s.outbox.empty
@@ -99,10 +101,19 @@ func (h *Hub) newSession() *Session {
 	s.modern.seal = h.seal
 	s.modern.bearer = "session " + id
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.group.init(s)
+	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
 	s.seats.Store(newSeats(nil))
 	return s
+}
+
+// asksForRoots has the session ask its client for its roots, which stay under a
+// ceiling where that is not nil.
+func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
+	cfg := &s.hub.now().cfg
+	settings := cfg.Roots
+	settings.Ceiling, settings.Places = ceiling, s.places
+	s.roots = rootsmgr.NewManager(askRoots{s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 }
 
 // run serves the session for as long as front does, then lets its children go.
@@ -171,27 +182,37 @@ func (s *Session) serveRoots(ctx context.Context) {
 		}
 	}
 	for first := true; ; first = false {
-		g := s.hub.inForce()
-		updates := s.roots.Updates()
-		view := s.roots.View()
-		if ctx.Err() != nil {
-			return // what a session knows when it has ended is no change of its roots
-		}
-		s.approvals.Prune(g.rules())
-		asked := s.broughtSoFar()
-		granted, grants := s.approvals.Version()
-		s.serve(g, view, first)
-		s.setServed(g, view.Snapshot.Generation(), asked, granted)
+		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
 		case <-s.modern.turned:
 		case <-s.yielded:
 		case <-grants:
-		case <-g.next:
+		case <-next:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// serveRootsNow serves the roots as they stand. The channels tell when to do so
+// again. It is a function of its own because a session waits without its variables:
+// the stack of an idle session stays small.
+//
+//go:noinline
+func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
+	g := s.hub.inForce()
+	updates = s.roots.Updates()
+	view := s.roots.View()
+	if ctx.Err() != nil {
+		return // what a session knows when it has ended is no change of its roots
+	}
+	s.approvals.Prune(g.rules())
+	asked := s.broughtSoFar()
+	granted, grants := s.approvals.Version()
+	s.serve(g, view, first)
+	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	return updates, grants, g.next
 }
 
 func (s *Session) setServed(g *generation, generation, brought, granted uint64) {
@@ -245,7 +266,7 @@ func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given 
 
 // childChanged takes in what is told of one instance. The
 // caller holds Hub.mu.
-func (s *Session) childChanged(st children.Status, offer *childOffer) {
+func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
 	at, seated := s.seats.Load().by[st.Child]
 	if !seated || at.key != st.Key || st.Serial < at.serial {
 		return // another instance serves the session now
@@ -264,7 +285,7 @@ func (s *Session) childChanged(st children.Status, offer *childOffer) {
 	case offer != nil && had != offer:
 		s.tab.offers[st.Child] = offer
 		s.catalog.Store(nil)
-	case offer == nil && had != nil && s.isGhost(had) && settled(st, true, false):
+	case offer == nil && had != nil && s.replacing(had) && settled(st, true, false):
 		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
 		s.catalog.Store(nil)
 	default:
@@ -292,10 +313,10 @@ func poke(c chan struct{}) {
 	}
 }
 
-// tools returns the session's Catalog, made anew where an offer has come since:
+// tools returns the session's catalogue, made anew where an offer has come since:
 // when many children start, their offers come in one after the other, and nobody
 // looks at what is between.
-func (s *Session) tools() *Catalog {
+func (s *Session) tools() *listing {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
@@ -305,17 +326,17 @@ func (s *Session) tools() *Catalog {
 }
 
 // toolsNow is tools for callers that hold mu.
-func (s *Session) toolsNow() *Catalog {
+func (s *Session) toolsNow() *listing {
 	if c := s.catalog.Load(); c != nil {
 		return c
 	}
-	c := s.tab.gen.buildCatalog(s.tab.offers)
-	s.catalog.Store(c)
-	return c
+	l := &listing{s.tab.gen.offers.Catalog(s.tab.offers), s.tab.gen}
+	s.catalog.Store(l)
+	return l
 }
 
-// isGhost reports an offer of a child that is being replaced. s.mu is held.
-func (s *Session) isGhost(o *childOffer) bool { return o.gen != s.tab.gen }
+// replacing reports an offer of a child that is being replaced. s.mu is held.
+func (s *Session) replacing(o *catalog.Offer) bool { return !o.By(s.tab.gen.offers) }
 
 // childStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
@@ -324,7 +345,7 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
 	offer := s.tab.offers[name]
-	return st, known, offer != nil && !s.isGhost(offer) && !s.seats.Load().by[name].moved, s.tab.changed
+	return st, known, offer != nil && !s.replacing(offer) && !s.seats.Load().by[name].moved, s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.

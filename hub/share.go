@@ -369,7 +369,7 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 		return lease, nil
 	}
 	defer waiting(ctx, name)()
-	defer s.clientOf(ctx).lend()() // which process it is, and its start, may wait for the roots
+	defer s.clientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {
@@ -404,18 +404,18 @@ func (s *Session) byRoots(g *generation, name string) bool {
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool *offered) (*offered, error) {
-	if s.seats.Load().by[tool.child].moved {
-		s.awaitStart(ctx, []string{tool.child})
+func (s *Session) toolNow(ctx context.Context, tool listedTool) (listedTool, error) {
+	if s.seats.Load().by[tool.Child].moved {
+		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
-			return nil, err
+			return listedTool{}, err
 		}
 	}
-	if now := s.tools().byChild[tool.child][tool.remote]; now != nil {
+	if now := s.tools().toolOf(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.hub.superseded(tool.gen.byName[tool.child]) {
-		return nil, errSuperseded
+	if s.hub.superseded(tool.gen.byName[tool.Child]) {
+		return listedTool{}, errSuperseded
 	}
-	return nil, &children.UnavailableError{Child: tool.child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.remote, 100))}
+	return listedTool{}, &children.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(shown(tool.Remote, 100))}
 }

@@ -87,7 +87,7 @@ func (s *Session) await(ctx context.Context, owners []string, found func() bool)
 	if found() {
 		return true, ""
 	}
-	back := s.clientOf(ctx).lend() // what the children wait for may be the roots
+	back := s.clientOf(ctx).Lend() // what the children wait for may be the roots
 	failures := map[string]int{}
 	for _, owner := range owners {
 		st, _, _, _ := s.childStatus(owner)

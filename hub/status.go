@@ -3,15 +3,15 @@ package hub
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	"mcphub/children"
 	"mcphub/hub/approval"
-	"mcphub/internal/audit"
+	"mcphub/hub/catalog"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
 )
 
@@ -35,28 +35,28 @@ type skippedReport struct {
 // rootsReport is the answer of get-roots (H2). The first five members are the
 // ones that its first users know; the others came later.
 type rootsReport struct {
-	SupportsRoots    bool            `json:"supportsRoots"`
-	RootsListChanged bool            `json:"rootsListChanged"`
-	RootsCount       int             `json:"rootsCount"`
-	Roots            []rootReport    `json:"roots"`
-	FilePaths        []string        `json:"filePaths"`
-	State            string          `json:"state"`
-	Origin           string          `json:"origin"`
-	Generation       uint64          `json:"generation"`
-	Stale            bool            `json:"stale"`
-	Era              string          `json:"era"`
-	Protocol         string          `json:"protocolVersion,omitempty"`
-	Client           string          `json:"client,omitempty"`
-	OutsideAllowed   bool            `json:"outsideAllowed"`
-	Meaning          string          `json:"meaning,omitempty"`
-	Resources        []string        `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
-	Skipped          []skippedReport `json:"skipped,omitempty"`
-	LastError        string          `json:"lastError,omitempty"`
-	Config           *ConfigState    `json:"config,omitempty"`
-	Policy           *PolicyReport   `json:"policy,omitempty"`
-	Audit            AuditStatus     `json:"audit"`
-	Redefined        []Redefinition  `json:"redefinedTools,omitempty"`
-	Children         []childRoots    `json:"children"`
+	SupportsRoots    bool                   `json:"supportsRoots"`
+	RootsListChanged bool                   `json:"rootsListChanged"`
+	RootsCount       int                    `json:"rootsCount"`
+	Roots            []rootReport           `json:"roots"`
+	FilePaths        []string               `json:"filePaths"`
+	State            string                 `json:"state"`
+	Origin           string                 `json:"origin"`
+	Generation       uint64                 `json:"generation"`
+	Stale            bool                   `json:"stale"`
+	Era              string                 `json:"era"`
+	Protocol         string                 `json:"protocolVersion,omitempty"`
+	Client           string                 `json:"client,omitempty"`
+	OutsideAllowed   bool                   `json:"outsideAllowed"`
+	Meaning          string                 `json:"meaning,omitempty"`
+	Resources        []string               `json:"resources,omitempty"` // prefixes that URIs of their schemes have to lie below
+	Skipped          []skippedReport        `json:"skipped,omitempty"`
+	LastError        string                 `json:"lastError,omitempty"`
+	Config           *ConfigState           `json:"config,omitempty"`
+	Policy           *PolicyReport          `json:"policy,omitempty"`
+	Audit            AuditStatus            `json:"audit"`
+	Redefined        []catalog.Redefinition `json:"redefinedTools,omitempty"`
+	Children         []childRoots           `json:"children"`
 	approval.Report
 	extensionsReport
 }
@@ -108,12 +108,12 @@ func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	r.Report = s.approvals.Report()
 	g := s.hub.now()
 	r.Policy, r.Resources = g.policy(), g.cfg.Checker.Resources(view)
-	r.Audit = g.cfg.Audit.status()
-	r.Redefined = s.hub.redefined.list()
+	r.Audit = g.cfg.Audit.Status()
+	r.Redefined = s.hub.redefined.List()
 	for _, name := range g.names() {
 		r.Children = append(r.Children, s.childRoots(g, name, view))
 	}
-	r.extensionsReport = reportExtensions(s.tools().extensions)
+	r.extensionsReport = reportExtensions(s.tools().Extensions())
 	return r
 }
 
@@ -134,14 +134,14 @@ func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) chi
 
 // serverReport is one server as list-tools shows it.
 type serverReport struct {
-	Name       string         `json:"name"`
-	State      string         `json:"state"`
-	Share      string         `json:"share,omitempty"` // who shares its process: session, roots or all
-	Error      string         `json:"error,omitempty"`
-	Stderr     string         `json:"stderr,omitempty"`
-	Restarts   int            `json:"restarts,omitempty"`
-	Tools      []toolReport   `json:"tools"`
-	NotOffered []oddityReport `json:"notOffered,omitempty"`
+	Name       string           `json:"name"`
+	State      string           `json:"state"`
+	Share      string           `json:"share,omitempty"` // who shares its process: session, roots or all
+	Error      string           `json:"error,omitempty"`
+	Stderr     string           `json:"stderr,omitempty"`
+	Restarts   int              `json:"restarts,omitempty"`
+	Tools      []toolReport     `json:"tools"`
+	NotOffered []omissionReport `json:"notOffered,omitempty"`
 }
 
 type toolReport struct {
@@ -150,14 +150,14 @@ type toolReport struct {
 	Description string `json:"description,omitempty"`
 }
 
-type oddityReport struct {
+type omissionReport struct {
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`
 }
 
-func reportOddities(all []oddity) (r []oddityReport) {
-	for _, odd := range all {
-		r = append(r, oddityReport{shown(odd.Tool, 100), odd.Reason})
+func reportOmitted(all []catalog.Omission) (r []omissionReport) {
+	for _, left := range all {
+		r = append(r, omissionReport{shown(left.Name, 100), left.Reason})
 	}
 	return r
 }
@@ -169,7 +169,7 @@ type serversReport struct {
 
 func (s *Session) serversReport(only string) serversReport {
 	c := s.tools()
-	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.extensions)}
+	out := serversReport{Servers: []serverReport{}, extensionsReport: reportExtensions(c.Extensions())}
 	g := c.gen
 	for _, name := range g.names() {
 		if only != "" && only != name {
@@ -180,12 +180,12 @@ func (s *Session) serversReport(only string) serversReport {
 		if st.State != children.Ready {
 			r.Stderr = s.stderrOf(st)
 		}
-		for _, o := range c.tools {
-			if o.child == name {
-				r.Tools = append(r.Tools, toolReport{Name: o.name, ToolName: o.remote, Description: o.description()})
+		for _, o := range c.Tools() {
+			if o.Child == name {
+				r.Tools = append(r.Tools, toolReport{Name: o.Name, ToolName: o.Remote, Description: o.Description()})
 			}
 		}
-		r.NotOffered = reportOddities(c.odd[name])
+		r.NotOffered = reportOmitted(c.Omitted(name))
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range g.cfg.Broken {
@@ -196,23 +196,15 @@ func (s *Session) serversReport(only string) serversReport {
 	return out
 }
 
-func (o *offered) description() string {
-	var d struct {
-		Description string `json:"description"`
-	}
-	_ = json.Unmarshal(o.def, &d) // an odd description is shown as none
-	return printable.Clip(printable.Clean(d.Description), 300)
-}
-
 // A Status is how a whole hub stands at one moment: a copy, for whoever looks
 // after it. Texts that came from children and clients are clean.
 type Status struct {
-	Children  []ChildStatus   `json:"children"`                 // every instance, and those configured that have none; by name, then instance
-	NotServed []NotServed     `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
-	Sessions  []SessionStatus `json:"sessions"`                 // by the time they began
-	Redefined []Redefinition  `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
-	Audit     AuditStatus     `json:"audit"`
-	Policy    *PolicyReport   `json:"policy,omitempty"`
+	Children  []ChildStatus          `json:"children"`                 // every instance, and those configured that have none; by name, then instance
+	NotServed []NotServed            `json:"notServed"`                // entries of hub.json that cannot be run, or are disabled
+	Sessions  []SessionStatus        `json:"sessions"`                 // by the time they began
+	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
+	Audit     AuditStatus            `json:"audit"`
+	Policy    *PolicyReport          `json:"policy,omitempty"`
 	extensionsReport
 }
 
@@ -230,15 +222,15 @@ type ChildStatus struct {
 	Stderr   string     `json:"stderr,omitempty"`   // the end of it, plain text
 	Log      string     `json:"log,omitempty"`      // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`       // on stdout, that were no message
-	childOdd
+	childOmitted
 	childFailures
 	childLaunch
 	childServed
 }
 
-// childOdd is what a server defines and is not offered.
-type childOdd struct {
-	NotOffered []oddityReport `json:"notOffered,omitempty"`
+// childOmitted is what a server defines and is not offered.
+type childOmitted struct {
+	NotOffered []omissionReport `json:"notOffered,omitempty"`
 }
 
 // childFailures is how an instance has failed so far.
@@ -299,7 +291,7 @@ type sessionRoots struct {
 func (h *Hub) Status() Status {
 	g := h.now()
 	cfg := &g.cfg
-	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.status(), Redefined: h.redefined.list()}
+	st := Status{Policy: g.policy(), Children: cfg.childrenStatus(h.sup.Status()), NotServed: []NotServed{}, Sessions: []SessionStatus{}, Audit: cfg.Audit.Status(), Redefined: h.redefined.List()}
 	for _, b := range cfg.Broken {
 		st.NotServed = append(st.NotServed, NotServed{b.Name, b.Reason})
 	}
@@ -308,17 +300,17 @@ func (h *Hub) Status() Status {
 	}
 	h.mu.Lock()
 	sessions := slices.Collect(maps.Values(h.sessions))
-	offers := map[string]*childOffer{}
+	offers := map[string]*catalog.Offer{}
 	for k, known := range h.known {
 		if known.offer != nil {
 			offers[k.Child] = known.offer
 		}
 	}
 	h.mu.Unlock()
-	st.extensionsReport = reportExtensions(g.joinExtensions(offers))
+	st.extensionsReport = reportExtensions(g.offers.Extensions(offers))
 	for i := range st.Children {
 		if o := offers[st.Children[i].Server]; o != nil {
-			st.Children[i].NotOffered = reportOddities(o.odd)
+			st.Children[i].NotOffered = reportOmitted(o.Omitted)
 		}
 	}
 	for _, s := range sessions {
@@ -354,7 +346,7 @@ func (c *Config) childStatus(spec children.Spec, st children.Status) ChildStatus
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: audit.RedactArgs(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, c.Environ), Cwd: st.Cwd, Environment: list(st.EnvNames)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"mcphub/children"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
-	"mcphub/rootsmgr"
 )
 
 // ServeStdio serves one client over a pair of streams, which it closes, until
@@ -22,12 +21,16 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) e
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
-	settings := cfg.Roots
-	settings.Places = s.places
-	s.roots = rootsmgr.NewManager(askRoots{conn}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.speaksOn(conn)
+	s.speaksOn(pipeClient{conn})
+	s.asksForRoots(nil)
 	return s.run(ctx, conn.Run)
 }
+
+// A pipeClient is a client over a pair of streams: it is there as long as they are.
+type pipeClient struct{ *jsonrpc.Conn }
+
+func (pipeClient) Connected() bool             { return true }
+func (pipeClient) Ready(context.Context) error { return nil }
 
 // batches reports whether the client may send several messages in one array: only
 // the revision that was agreed on with it has that (basic, Batching).

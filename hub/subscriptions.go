@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/hub/catalog"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 )
@@ -31,9 +32,9 @@ func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
 
 func (s subscribeSession) Lists() []subscribe.List {
 	c := s.tools()
-	all := make([]subscribe.List, kinds)
-	for k := kindTools; k < kinds; k++ {
-		all[k] = subscribe.List{Changed: listing[k].changed, Digest: func() string { return c.pagesOf(k)().digest }}
+	all := make([]subscribe.List, catalog.Kinds)
+	for k := catalog.Tools; k < catalog.Kinds; k++ {
+		all[k] = subscribe.List{Changed: k.Changed(), Digest: func() string { return c.Pages(k).Digest }}
 	}
 	return all
 }
@@ -64,7 +65,7 @@ func (s subscribeSession) At(child, uri string) subscribe.Place {
 	if g.byName[child] == nil {
 		return nil
 	}
-	return place{s.Session, source{g, child, uri}}
+	return place{s.Session, source{catalog.Source{Child: child, URI: uri}, g}}
 }
 
 func (s subscribeSession) Serving(child string) (children.Key, children.Term) {
@@ -83,8 +84,8 @@ func (s *Session) telling(ctx context.Context, uri string) (list []source, sure 
 	if len(list) == 0 {
 		return nil, false, noResource(uri)
 	}
-	tells := s.tools().subscribable
-	list = slices.DeleteFunc(list, func(from source) bool { return !tells[from.child] })
+	tells := s.tools()
+	list = slices.DeleteFunc(list, func(from source) bool { return !tells.Subscribable(from.Child) })
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }
 
@@ -94,8 +95,8 @@ type place struct {
 	from source
 }
 
-func (p place) Key() children.Key { return p.s.seats.Load().by[p.from.child].key }
-func (p place) URI() string       { return p.from.uri }
+func (p place) Key() children.Key { return p.s.seats.Load().by[p.from.Child].key }
+func (p place) URI() string       { return p.from.URI }
 
 func (p place) Ask(ctx context.Context, m *jsonrpc.Message, before func(children.Key, children.Term) error) (jsonrpc.Answer, error) {
 	var leased func(*children.Lease) error

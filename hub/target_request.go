@@ -8,6 +8,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -35,7 +37,9 @@ func (t *requestTarget) owner() (*generation, string) { return t.gen, t.child }
 
 func (t *requestTarget) method() string { return t.name }
 
-func (t *requestTarget) subject() subject { return subject{method: t.name, child: t.child} }
+func (t *requestTarget) subject() record.Subject {
+	return record.Subject{Method: t.name, Child: t.child}
+}
 
 func (t *requestTarget) asked(c *Call) approval.Request {
 	params := join(c.params(nil, nil))
@@ -56,7 +60,7 @@ func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 	if !t.follows {
 		return nil
 	}
-	now := templatesOf(lease.Offer())
+	now := catalog.TemplatesOf(lease.Offer())
 	if slices.Equal(now, t.templates) {
 		return nil
 	}
@@ -91,7 +95,7 @@ func (t *requestTarget) edits(*Session, *validate.Verdict) []edit { return nil }
 func noAnswer(ctx context.Context, child, method string, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var down *children.UnavailableError
-	var unrecorded *unrecordedError
+	var unrecorded *record.UnrecordedError
 	switch {
 	case errors.As(err, &unrecorded):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())

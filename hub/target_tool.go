@@ -1,16 +1,20 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
+	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -19,12 +23,12 @@ import (
 
 // A toolTarget is a tool that is called, and its arguments.
 type toolTarget struct {
-	listed  *offered // as it was looked up
-	tool    *offered // as it is judged
-	args    []byte   // raw; nil when absent
-	at      string   // pointer of args within the arguments that the client sent
-	task    bool     // the client asks for a task in place of the result
-	current bool     // tool is what the child's instance defines, and not the catalogue
+	listed  listedTool // as it was looked up
+	tool    listedTool // as it is judged
+	args    []byte     // raw; nil when absent
+	at      string     // pointer of args within the arguments that the client sent
+	task    bool       // the client asks for a task in place of the result
+	current bool       // tool is what the child's instance defines, and not the catalogue
 }
 
 // callTool answers a tools/call of the client.
@@ -38,13 +42,13 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
 	tool, refusal := s.lookup(ctx, name)
-	if tool == nil {
+	if tool.Tool == nil {
 		return refusal
 	}
-	if tool.child == "" {
+	if tool.Child == "" {
 		return s.callOwn(ctx, tool, m)
 	}
-	if refusal, ok := fitsHeaders(ctx, tool, m.Param("arguments")); !ok {
+	if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
 		return refusal
 	}
 	c, tried := m.Prepared.(*toolAttempt) // by tryCall
@@ -59,43 +63,83 @@ func (s *Session) callTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	return a
 }
 
-// lookup finds a tool by its name towards the client. A name that may belong
-// to a child which has not listed its tools yet waits for that child (V2).
-func (s *Session) lookup(ctx context.Context, name string) (*offered, jsonrpc.Answer) {
-	if o := s.tools().byName[name]; o != nil {
-		return o, jsonrpc.Answer{}
+// headers are those of a request that repeat parts of it.
+type headers interface {
+	// Fits compares them with the arguments of a call, once it is known which
+	// parameters they repeat. ok false: refusal is the answer.
+	Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool)
+}
+
+type headersKey struct{}
+
+// withHeaders marks the context of a request with its headers.
+func withHeaders(ctx context.Context, h headers) context.Context {
+	return context.WithValue(ctx, headersKey{}, h)
+}
+
+// fitsHeaders compares the arguments of a call with the headers that came with it,
+// if any. A tool that the front knew was compared by that already.
+func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	h, there := ctx.Value(headersKey{}).(headers)
+	if !there {
+		return jsonrpc.Answer{}, true
 	}
-	owners := s.hub.now().owners(name)
-	var o *offered
-	found, down := s.await(ctx, owners, func() bool { o = s.tools().byName[name]; return o != nil })
+	return h.Fits(tool.Mirrors, args)
+}
+
+// known returns the tool that a call is of, nil where it is none, or the
+// server has not listed it yet.
+func (s *Session) known(m *jsonrpc.Message) *catalog.Tool {
+	if m.Method != string(mcp.MethodToolsCall) {
+		return nil
+	}
+	name, _ := jsonrpc.String(m.Param("name"))
+	return s.tools().Tool(name)
+}
+
+// lookup finds a tool by its name towards the client. A name that may belong
+// to a child which has not listed its tools yet waits for that child.
+func (s *Session) lookup(ctx context.Context, name string) (t listedTool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.tools().tool(name); return t.Tool != nil }
+	if find() {
+		return t, jsonrpc.Answer{}
+	}
+	owners := s.hub.now().offers.Owners(name)
+	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
-		return o, jsonrpc.Answer{}
+		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return nil, gone(ctx, nil)
+		return listedTool{}, gone(ctx, nil)
 	}
-	switch o, err := s.tools().appTool(name); {
-	case err != nil:
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
-	case o != nil:
-		return o, jsonrpc.Answer{}
+	l := s.tools()
+	switch of := l.AppTools(name); {
+	case len(of) == 1:
+		return listedTool{of[0], l.gen}, jsonrpc.Answer{}
+	case len(of) > 1:
+		names := make([]string, len(of))
+		for i, t := range of {
+			names[i] = t.Name
+		}
+		return listedTool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
+			"several servers have apps and a tool %s: call it by one of its names here: %s", quotedName(name), quotedList(names)))
 	case down != "":
-		return nil, toolError(down)
+		return listedTool{}, toolError(down)
 	}
 	for _, b := range s.hub.now().cfg.Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
-			return nil, refuseBroken(b)
+			return listedTool{}, refuseBroken(b)
 		}
 	}
-	return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
+	return listedTool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, unknownTool(name, s.tools(), owners))
 }
 
-func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.child }
+func (t *toolTarget) owner() (*generation, string) { return t.tool.gen, t.tool.Child }
 
 func (t *toolTarget) method() string { return methodCall }
 
-func (t *toolTarget) subject() subject {
-	return subject{child: t.tool.child, tool: t.tool.remote, args: t.args, at: t.at}
+func (t *toolTarget) subject() record.Subject {
+	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 }
 
 func (t *toolTarget) asked(*Call) approval.Request {
@@ -104,7 +148,7 @@ func (t *toolTarget) asked(*Call) approval.Request {
 		task = []byte("task")
 	}
 	return approval.Request{
-		Tool: true, Name: t.tool.remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.remote), t.args, task),
+		Tool: true, Name: t.tool.Remote, Args: t.args, Digest: approval.DigestOf([]byte(methodCall), []byte(t.tool.Remote), t.args, task),
 	}
 }
 
@@ -120,17 +164,17 @@ func (t *toolTarget) renew(ctx context.Context, s *Session) (err error) {
 
 // scan looks for paths by the tool's definition.
 func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) {
-	if c.scanned.scan != nil && c.scanned.tool == t.tool.tool {
+	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
-	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.tool, t.args)
+	scan, err := t.tool.gen.cfg.Checker.Scan(t.tool.Checked, t.args)
 	switch {
 	case err != nil && c.nowait: // the refusal has to be recorded
 		return nil, errWouldBlock
 	case err != nil:
 		return nil, t.confirm(ctx, c, err)
 	}
-	c.scanned = scanned{t.tool.tool, scan}
+	c.scanned = scanned{t.tool.Checked, scan}
 	return scan, nil
 }
 
@@ -149,7 +193,7 @@ func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lea
 func (t *toolTarget) deny(j *judgement) jsonrpc.Answer { return refuseJudged(j, t.at) }
 
 func (t *toolTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
-	return refuse(ctx, t.tool, err)
+	return refuse(ctx, t.tool.Tool, err)
 }
 
 // edits are other spellings of paths that were judged, for a server that does not
@@ -158,7 +202,7 @@ func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
 	edits := make([]edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
 		edits = append(edits, edit{Old: t.args[r.Start:r.End], With: r.With})
-		s.log.Info().Str("child", t.tool.child).Str("tool", t.tool.remote).Str("argument", shown(r.Pointer, 200)).
+		s.log.Info().Str("child", t.tool.Child).Str("tool", t.tool.Remote).Str("argument", shown(r.Pointer, 200)).
 			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}
 	return edits
@@ -166,10 +210,10 @@ func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
 
 // A changedToolError says that the running child defines a tool otherwise than
 // the catalogue by which a call was judged.
-type changedToolError struct{ now *offered }
+type changedToolError struct{ now *catalog.Tool }
 
 func (e *changedToolError) Error() string {
-	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.child, e.now.remote)
+	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.now.Child, e.now.Remote)
 }
 
 // Is makes it an errAnew.
@@ -192,29 +236,29 @@ func (e *missingToolError) Error() string {
 func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	s, raw, tool := c.s, lease.Offer(), t.tool
 	switch {
-	case raw == tool.from:
+	case raw == tool.Offer:
 		return nil
 	case c.nowait: // reading it may take a while
 		return errWouldBlock
 	}
-	now := s.hub.read(tool.gen, tool.gen.byName[tool.child], raw)
-	for _, o := range now.tools {
+	now := s.hub.read(tool.gen, tool.gen.byName[tool.Child], raw)
+	for _, o := range now.Tools {
 		switch {
-		case o.remote != tool.remote:
-		case raw.ServerName == tool.from.ServerName && bytes.Equal(o.entry, tool.entry):
+		case o.Remote != tool.Remote:
+		case o.SameDefinition(tool.Tool):
 			return nil
 		default:
-			s.log.Info().Str("child", tool.child).Str("tool", tool.remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-			t.tool, t.current = o, true
+			s.log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
+			t.tool, t.current = listedTool{o, tool.gen}, true
 			return &changedToolError{o}
 		}
 	}
-	for _, odd := range now.odd {
-		if odd.Tool == tool.remote {
-			return &missingToolError{tool.child, tool.remote, odd.Reason}
+	for _, left := range now.Omitted {
+		if left.Name == tool.Remote {
+			return &missingToolError{tool.Child, tool.Remote, left.Reason}
 		}
 	}
-	return &missingToolError{server: tool.child, tool: tool.remote}
+	return &missingToolError{server: tool.Child, tool: tool.Remote}
 }
 
 // confirm is asked before a call is refused by a tool's schema: while the child
@@ -222,13 +266,13 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 // It returns the refusal, the error of fits, or errSuperseded.
 func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.s, t.tool
-	if s.hub.superseded(tool.gen.byName[tool.child]) {
+	if s.hub.superseded(tool.gen.byName[tool.Child]) {
 		return errSuperseded
 	}
-	if st, _, _, _ := s.childStatus(tool.child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
+	if st, _, _, _ := s.childStatus(tool.Child); st.Listed || !errors.As(refusal, new(*validate.SchemaError)) {
 		return refusal
 	}
-	lease, err := s.acquire(ctx, tool.gen, tool.child)
+	lease, err := s.acquire(ctx, tool.gen, tool.Child)
 	switch {
 	case errors.Is(err, errSuperseded):
 		return err
@@ -252,14 +296,14 @@ func gone(ctx context.Context, err error) jsonrpc.Answer {
 }
 
 // refuse answers a call that was not judged, or that the child did not answer.
-func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
+func refuse(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 	var args *validate.ArgumentsError
 	var schema *validate.SchemaError
 	var broken *jsonrpc.BrokenError
 	var down *children.UnavailableError
 	var missing *missingToolError
 	var changed *changedToolError
-	var unrecorded *unrecordedError
+	var unrecorded *record.UnrecordedError
 	switch {
 	case errors.As(err, &unrecorded):
 		return toolError(err.Error())
@@ -268,11 +312,11 @@ func refuse(ctx context.Context, tool *offered, err error) jsonrpc.Answer {
 	case errors.As(err, &missing), errors.As(err, &changed):
 		return toolError(err.Error())
 	case errors.As(err, &broken):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.child, err))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case ctx.Err() != nil, errors.Is(err, rootsmgr.ErrClosed):
 		return gone(ctx, err)
 	case errors.As(err, &down):
 		return toolError(down.Error())
 	}
-	return toolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.child, tool.remote, err))
+	return toolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
 }

@@ -25,7 +25,7 @@ func (s taskSession) Acquire(ctx context.Context, k children.Key) (*children.Lea
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.clientOf(ctx).lend()()
+	defer s.clientOf(ctx).Lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.hub.now().startLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)

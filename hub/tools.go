@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -20,12 +21,6 @@ const (
 	toolCallTool  = "call-tool"
 	toolListTools = "list-tools"
 )
-
-// ownTool is one of the hub's own tools as it is listed.
-type ownTool struct {
-	name string
-	def  []byte
-}
 
 // buildControl makes the MCP server of the control plane with the hub's tools.
 func (h *Hub) buildControl(version string) error {
@@ -54,7 +49,7 @@ func (h *Hub) buildControl(version string) error {
 		if err != nil {
 			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
 		}
-		h.own = append(h.own, ownTool{t.Tool.Name, def})
+		h.own = append(h.own, catalog.Own{Name: t.Tool.Name, Def: def})
 	}
 	h.control.AddTools(tools...)
 	return nil
@@ -70,13 +65,13 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 
 // callOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
-func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message) jsonrpc.Answer {
-	if tool.remote == toolGetRoots {
+func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Message) jsonrpc.Answer {
+	if tool.Remote == toolGetRoots {
 		if _, _, err := s.clientOf(ctx).standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
 		}
 	}
-	if tool.remote != toolCallTool {
+	if tool.Remote != toolCallTool {
 		return s.control(ctx, m.Frame)
 	}
 	args := m.Param("arguments")
@@ -93,12 +88,12 @@ func (s *Session) callOwn(ctx context.Context, tool *offered, m *jsonrpc.Message
 		return s.noServer(child)
 	}
 	target, refusal := s.lookupRemote(ctx, child, remote)
-	if target == nil {
+	if target.Tool == nil {
 		return refusal
 	}
 	meta, token := m.Param("_meta"), tokenOf(m)
 	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []edit) [][]byte {
-		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.remote)}
+		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)
 		}
@@ -128,33 +123,34 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 }
 
 // lookupRemote finds a tool by its child and its own name.
-func (s *Session) lookupRemote(ctx context.Context, child, remote string) (*offered, jsonrpc.Answer) {
-	var o *offered
-	find := func() bool { o = s.tools().byChild[child][remote]; return o != nil }
+func (s *Session) lookupRemote(ctx context.Context, child, remote string) (t listedTool, refusal jsonrpc.Answer) {
+	find := func() bool { t = s.tools().toolOf(child, remote); return t.Tool != nil }
 	if find() {
-		return o, jsonrpc.Answer{}
+		return t, jsonrpc.Answer{}
 	}
 	found, down := s.await(ctx, []string{child}, find)
 	switch {
 	case found:
-		return o, jsonrpc.Answer{}
+		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return nil, gone(ctx, nil)
+		return listedTool{}, gone(ctx, nil)
 	case down != "":
-		return nil, toolError(down)
+		return listedTool{}, toolError(down)
 	}
 	c := s.tools()
-	for _, odd := range c.odd[child] {
-		if odd.Tool == remote {
-			return nil, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, odd.Reason))
+	for _, left := range c.Omitted(child) {
+		if left.Name == remote {
+			return listedTool{}, toolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
 		}
 	}
-	known := make([]string, 0, len(c.byChild[child]))
-	for name := range c.byChild[child] {
-		known = append(known, name)
+	var known []string
+	for _, t := range c.Tools() {
+		if t.Child == child {
+			known = append(known, t.Remote)
+		}
 	}
 	sort.Strings(known)
-	return nil, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
+	return listedTool{}, toolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, shown(remote, 100), quotedList(known)))
 }
 
 func quotedList(names []string) string {

@@ -1,6 +1,10 @@
 package rootsmgr
 
-import "cmp"
+import (
+	"cmp"
+
+	"mcphub/rootsmgr/guard"
+)
 
 // This file holds roots to a ceiling: directories that a session never leaves,
 // whoever vouches for its roots. What is open is the intersection of both,
@@ -18,35 +22,35 @@ func (s Settings) ceiling(fsys FS, generation uint64) *Snapshot {
 }
 
 // contains reports whether what was found is one of the roots or below one.
-func (s *Snapshot) contains(f found) bool {
-	set, at, ok := s.Guard().find(f.path, true)
-	return ok && (f.file || !set.roots[at.root].File)
+func (s *Snapshot) contains(f guard.Found) bool {
+	in, ok := s.Guard().Above(f.Path, true)
+	return ok && (f.File || !in.File)
 }
 
 // narrow opens what of the ceiling lies below a directory that is not within
 // it, and reports either way that the directory itself is not open.
 func (b *builder) narrow(c candidate) {
-	p, above := b.eyes.platform, newIndex()
-	above.add(p, c.path, 0, true)
+	p, above := b.disk.Platform, guard.NewIndex()
+	above.Add(p, c.Path, 0, true)
 	some := false
 	for _, r := range b.top.roots {
-		if c.file {
+		if c.File {
 			break // nothing is below a file
 		}
-		_, below := above.find(p, r.Path, true)
+		_, below := above.Find(p, r.Path, true)
 		if !below {
-			_, below = above.findFolded(&b.eyes, r.Path, true)
+			_, below = above.FindFolded(&b.disk, r.Path, true)
 		}
 		if below {
 			some = true
-			b.open(found{given: r.Given, path: r.Path, file: r.File}, cmp.Or(c.entry.Name, r.Name))
+			b.open(guard.Found{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}
 	}
 	reason := reasonAbove
 	if some {
 		reason = "it reaches beyond the directories of the client's token (http.tokens in hub.json) and was narrowed to them"
 	}
-	b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.given})
+	b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: reason, Path: c.Given})
 }
 
 // under puts a View under a ceiling: where paths would pass for want of a

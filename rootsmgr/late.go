@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/pattern"
 )
 
@@ -15,8 +16,8 @@ import (
 
 // late is what of a Snapshot was not there when it was made.
 type late struct {
-	missing *index   // nil: nothing
-	raw     []string // how each missing root was spelled
+	missing *guard.Index // nil: nothing
+	raw     []string     // how each missing root was spelled
 	globs   []lateGlob
 }
 
@@ -29,24 +30,24 @@ type lateGlob struct {
 }
 
 // miss notes a root that is not there: as it was spelled, and where it would be.
-func (l *late) miss(p Platform, raw string, f found) {
+func (l *late) miss(p Platform, raw string, f guard.Found) {
 	if len(l.raw) >= maxRoots {
 		return
 	}
 	if l.missing == nil {
-		l.missing = newIndex()
+		l.missing = guard.NewIndex()
 	}
 	i := int32(len(l.raw))
 	l.raw = append(l.raw, raw)
-	for _, spelling := range []string{f.given, f.path} {
+	for _, spelling := range []string{f.Given, f.Path} {
 		if spelling != "" {
-			l.missing.add(p, spelling, i, true)
+			l.missing.Add(p, spelling, i, true)
 		}
 	}
 }
 
-func (l *late) await(raw string, g pattern.Pattern, base found, skipped int) {
-	l.globs = append(l.globs, lateGlob{g, raw, base.given, base.path, skipped})
+func (l *late) await(raw string, g pattern.Pattern, base guard.Found, skipped int) {
+	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
 func (g *lateGlob) above(p Platform, path string) (string, bool) {
@@ -67,35 +68,38 @@ func (s *Snapshot) Appeared(paths ...string) bool {
 }
 
 func (s *Snapshot) appeared(path string) bool {
-	e := &s.Guard().eyes
+	e := s.Guard().Disk()
 	if e.FS == nil {
 		return false
 	}
-	p := e.platform
+	p := e.Platform
 	path = p.Clean(path)
 	if x := s.late.missing; x != nil {
-		at, ok := x.find(p, path, true)
+		at, ok := x.Find(p, path, true)
 		if !ok {
-			at, ok = x.findFolded(e, path, true)
+			at, ok = x.FindFolded(&e, path, true)
 		}
 		if ok {
-			if _, err := e.canonical(s.late.raw[at.root]); !errors.Is(err, errMissing) {
+			if _, err := e.Canonical(s.late.raw[at.Root]); !errors.Is(err, guard.ErrMissing) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(s.late.globs, func(g lateGlob) bool {
 		at, ok := g.above(p, path)
-		if !ok || s.guard.holds(at) {
+		if !ok {
+			return false
+		}
+		if _, held := s.guard.Above(at, false); held {
 			return false
 		}
 		if told, ok := s.skippedAt(at); ok && told == at {
 			return false // it is there, and no root for another reason
 		}
-		if mode, err := e.mode(at); err != nil || mode.IsRegular() {
+		if mode, err := e.Mode(at); err != nil || mode.IsRegular() {
 			return false
 		}
-		_, err := e.canonical(g.base)
+		_, err := e.Canonical(g.base)
 		return err == nil
 	})
 }
@@ -108,13 +112,13 @@ func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 		return Skipped{}, false
 	}
 	for _, path := range paths {
-		path = s.Guard().eyes.platform.Clean(path)
+		path = s.Guard().Disk().Platform.Clean(path)
 		if at, ok := s.skippedAt(path); ok {
 			return s.skipped[s.reasons[at]], true
 		}
 		for i := range s.late.globs {
 			g := &s.late.globs[i]
-			if _, ok := g.above(s.Guard().eyes.platform, path); ok && g.skipped >= 0 {
+			if _, ok := g.above(s.Guard().Disk().Platform, path); ok && g.skipped >= 0 {
 				return s.skipped[g.skipped], true
 			}
 		}
@@ -130,7 +134,7 @@ func (s *Snapshot) SkippedAbove(paths ...string) (Skipped, bool) {
 // skippedAt is the nearest path at or above this one that an entry without a
 // root names.
 func (s *Snapshot) skippedAt(path string) (string, bool) {
-	p := s.Guard().eyes.platform
+	p := s.Guard().Disk().Platform
 	for len(s.reasons) > 0 {
 		if _, ok := s.reasons[path]; ok {
 			return path, true
@@ -142,12 +146,6 @@ func (s *Snapshot) skippedAt(path string) (string, bool) {
 		path = up
 	}
 	return "", false
-}
-
-// holds reports whether a clean path lies in a root, as text.
-func (g *Guard) holds(path string) bool {
-	_, _, ok := g.find(path, false)
-	return ok
 }
 
 // relook asks Run to look again at the roots of a View.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -19,18 +20,18 @@ import (
 // not, so that another entry, or a ceiling, never makes a root of what is none
 // without it.
 func (b *builder) settled() []candidate {
-	linked := func(c candidate) bool { return len(c.links) > 0 }
+	linked := func(c candidate) bool { return len(c.Links) > 0 }
 	if !slices.ContainsFunc(b.candidates, linked) {
 		return b.candidates
 	}
 	grounds := b.grounds()
 	return slices.DeleteFunc(b.candidates, func(c candidate) bool {
-		why := b.leavesShared(&c.found)
-		if out := grounds.left(&b.eyes, &c.found); why == "" && out != "" {
-			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.path))
+		why := b.leavesShared(&c.Found)
+		if out := grounds.left(&b.disk, &c.Found); why == "" && out != "" {
+			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.Path))
 		}
 		if why != "" {
-			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.given})
+			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.Given})
 		}
 		return why != ""
 	})
@@ -38,72 +39,79 @@ func (b *builder) settled() []candidate {
 
 // ground are directories that links are not followed out of.
 type ground struct {
-	index *index
+	index *guard.Index
 	dirs  []string
 }
 
 // grounds are the places of this Snapshot.
 func (b *builder) grounds() *ground {
-	g := &ground{index: newIndex()}
+	g := &ground{index: guard.NewIndex()}
 	for _, dir := range b.places {
-		g.add(&b.eyes, dir)
+		g.add(&b.disk, dir)
 	}
 	if b.top != nil {
 		for i := range b.top.roots {
 			if r := &b.top.roots[i]; !r.File {
-				g.add(&b.eyes, r.Path)
+				g.add(&b.disk, r.Path)
 			}
 		}
 	}
 	for i := range b.candidates {
-		if c := &b.candidates[i]; !c.file {
-			g.add(&b.eyes, c.path)
+		if c := &b.candidates[i]; !c.File {
+			g.add(&b.disk, c.Path)
 		}
 	}
 	return g
 }
 
-func (g *ground) add(e *eyes, dir string) {
-	g.index.add(e.platform, dir, int32(len(g.dirs)), true)
+func (g *ground) add(e *guard.Disk, dir string) {
+	g.index.Add(e.Platform, dir, int32(len(g.dirs)), true)
 	g.dirs = append(g.dirs, dir)
 }
 
 // left is the innermost directory that a link on the way to what was found lies
 // in and that it leads out of; "" where there is none. What lies in the
 // innermost one lies in those around it too.
-func (g *ground) left(e *eyes, f *found) string {
-	for _, link := range f.links {
-		at := e.platform.Parent(link)
-		in, ok := g.index.find(e.platform, at, true)
-		if folded, also := g.index.findFolded(e, at, true); also && (!ok || folded.end > in.end) {
+func (g *ground) left(e *guard.Disk, f *guard.Found) string {
+	for _, link := range f.Links {
+		at := e.Platform.Parent(link)
+		in, ok := g.index.Find(e.Platform, at, true)
+		if folded, also := g.index.FindFolded(e, at, true); also && (!ok || folded.End > in.End) {
 			in, ok = folded, true
 		}
-		if ok && !e.platform.Below(f.path, g.dirs[in.root]) {
-			return g.dirs[in.root]
+		if ok && !e.Platform.Below(f.Path, g.dirs[in.Root]) {
+			return g.dirs[in.Root]
 		}
 	}
 	return ""
 }
 
+// sharer says whether another user than ours and root may write in a
+// directory, and whether the directory lets its users alter only what is
+// their own (the sticky bit).
+type sharer interface {
+	Shared(dir string) (shared, sticky bool, err error)
+}
+
 // leavesShared says why a path may not be followed out of a folder that another
 // user may write; "" where it may.
-func (b *builder) leavesShared(f *found) string {
-	look, ok := b.eyes.FS.(sharer)
+func (b *builder) leavesShared(f *guard.Found) string {
+	look, ok := b.disk.FS.(sharer)
 	if !ok {
 		return ""
 	}
-	p := b.eyes.platform
-	for _, link := range f.links {
+	p := b.disk.Platform
+	for _, link := range f.Links {
 		dir := p.Parent(link)
 		for at := dir; ; at = p.Parent(at) {
 			shared, sticky, err := look.Shared(at)
 			// In a sticky folder others cannot take away what is not theirs: the
 			// folder below this one, which is ours as it was not shared.
 			if err != nil || shared && (at == dir || !sticky) {
-				if p.Below(f.path, at) {
+				if p.Below(f.Path, at) {
 					break
 				}
-				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", platform.Quote(at), platform.Quote(f.path))
+				return fmt.Sprintf("it is a link inside %s, where other users may write, and leads out of that to %s", platform.Quote(at), platform.Quote(f.Path))
 			}
 			if len(at) == p.RootLen(at) {
 				break

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -24,18 +25,6 @@ const (
 type Entry struct {
 	URI, Name string
 	Pattern   string // the end of a path of a setting that is a pattern, unless there is such a directory; "" for none
-}
-
-// Root is one open directory, or one open file: the name the user knows and the
-// place the filesystem knows.
-type Root struct {
-	URI       string // canonical, of Path: lower-case file://, percent-encoded
-	Name      string // as given, may be ""
-	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
-	Given     string // absolute, cleaned, before symlinks were resolved
-	File      bool   // a single file: nothing below it, and no working directory
-	Redundant bool   // lies below another root
-	Flag      string // "" or one of the Flag constants: perhaps more than was meant
 }
 
 // Values of Root.Flag.
@@ -131,9 +120,6 @@ type blueprint struct {
 
 // snapshot makes a Snapshot as the filesystem is now.
 func (bp blueprint) snapshot(fsys FS, generation uint64, origin Origin) *Snapshot {
-	if fsys == nil {
-		fsys = noFS{}
-	}
 	b := newBuilder(fsys, &Snapshot{generation: generation, origin: origin, at: time.Now(), entries: len(bp.entries)}, bp)
 	for _, s := range bp.skipped {
 		b.skip(s)
@@ -153,23 +139,23 @@ func (bp blueprint) snapshot(fsys FS, generation uint64, origin Origin) *Snapsho
 type builder struct {
 	*Snapshot
 	blueprint
-	eyes              eyes
-	index             *index
-	home              found
+	disk              guard.Disk
+	index             *guard.Index
+	home              guard.Found
 	candidates        []candidate
 	unlisted, dropped int
 }
 
 // A candidate is an entry that is there.
 type candidate struct {
-	found
+	guard.Found
 	entry Entry
 }
 
 func newBuilder(fsys FS, s *Snapshot, bp blueprint) *builder {
 	s.made = bp
-	b := &builder{Snapshot: s, blueprint: bp, eyes: newEyes(fsys), index: newIndex()}
-	b.home = b.eyes.homeFolder()
+	b := &builder{Snapshot: s, blueprint: bp, disk: guard.NewDisk(fsys), index: guard.NewIndex()}
+	b.home = b.disk.HomeFolder()
 	if bp.top != nil {
 		s.behind = []*Snapshot{bp.top}
 	}
@@ -204,7 +190,7 @@ func (b *builder) overflow(reason string) {
 func (b *builder) look(entry Entry) {
 	raw := entry.URI
 	if b.origin.fromClient() || IsFileURI(raw) {
-		path, err := b.eyes.platform.ParseRootURI(raw)
+		path, err := b.disk.Platform.ParseRootURI(raw)
 		if err != nil {
 			if b.origin.fromClient() && platform.HasOtherScheme(raw) && len(b.others) < maxSkipped {
 				b.others = append(b.others, Entry{URI: raw, Name: entry.Name})
@@ -218,25 +204,25 @@ func (b *builder) look(entry Entry) {
 		}
 		raw = path
 	}
-	f, err := b.eyes.canonical(raw)
-	if errors.Is(err, errMissing) {
-		b.late.miss(b.eyes.platform, raw, f)
+	f, err := b.disk.Canonical(raw)
+	if errors.Is(err, guard.ErrMissing) {
+		b.late.miss(b.disk.Platform, raw, f)
 	}
-	if err != nil && entry.Pattern != "" && b.eyes.isNothing(raw) {
+	if err != nil && entry.Pattern != "" && b.disk.Nothing(raw) {
 		b.spread(entry)
 		return
 	}
 	if err != nil {
-		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.given})
+		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 		return
 	}
 	b.candidates = append(b.candidates, candidate{f, entry})
 }
 
 // open makes a candidate a root, or a further spelling of one.
-func (b *builder) open(f found, name string) {
-	p := b.eyes.platform
-	i := b.known(f.path)
+func (b *builder) open(f guard.Found, name string) {
+	p := b.disk.Platform
+	i := b.known(f.Path)
 	if i < 0 {
 		if len(b.roots) >= maxRoots {
 			b.dropped++
@@ -244,39 +230,39 @@ func (b *builder) open(f found, name string) {
 		}
 		i = len(b.roots)
 		b.roots = append(b.roots, Root{
-			URI: p.FormatURI(f.path), Name: name, Path: f.path, Given: f.given, File: f.file, Flag: b.flag(f),
+			URI: p.FormatURI(f.Path), Name: name, Path: f.Path, Given: f.Given, File: f.File, Flag: b.flag(f),
 		})
-		if f.file {
-			b.files = append(b.files, f.path)
-			b.index.addFile(int32(i))
+		if f.File {
+			b.files = append(b.files, f.Path)
+			b.index.AddFile(int32(i))
 		}
-		b.index.add(p, f.path, int32(i), true)
-		for _, alias := range b.eyes.aliases(f.path, b.home) {
-			b.index.add(p, alias, int32(i), false)
+		b.index.Add(p, f.Path, int32(i), true)
+		for _, alias := range b.disk.Aliases(f.Path, b.home) {
+			b.index.Add(p, alias, int32(i), false)
 		}
 	} else if b.roots[i].Name == "" {
 		b.roots[i].Name = name
 	}
-	b.index.add(p, f.given, int32(i), false)
+	b.index.Add(p, f.Given, int32(i), false)
 }
 
 // known is the root that is this very path already, or -1.
 func (b *builder) known(path string) int {
-	at, ok := b.index.find(b.eyes.platform, path, true)
-	if !ok || at.end != len(path) {
-		at, ok = b.index.findFolded(&b.eyes, path, true)
+	at, ok := b.index.Find(b.disk.Platform, path, true)
+	if !ok || at.End != len(path) {
+		at, ok = b.index.FindFolded(&b.disk, path, true)
 	}
-	if !ok || at.end != len(path) {
+	if !ok || at.End != len(path) {
 		return -1
 	}
-	return at.root
+	return at.Root
 }
 
-func (b *builder) flag(f found) string {
+func (b *builder) flag(f guard.Found) string {
 	switch {
-	case len(f.path) == b.eyes.platform.RootLen(f.path):
+	case len(f.Path) == b.disk.Platform.RootLen(f.Path):
 		return FlagFilesystem
-	case b.home.path != "" && (f.path == b.home.path || f.given == b.home.given):
+	case b.home.Path != "" && (f.Path == b.home.Path || f.Given == b.home.Given):
 		return FlagHome
 	}
 	return ""
@@ -284,21 +270,21 @@ func (b *builder) flag(f found) string {
 
 func (b *builder) finish() *Snapshot {
 	for _, c := range b.settled() {
-		if b.top == nil || b.top.contains(c.found) {
-			b.open(c.found, c.entry.Name)
+		if b.top == nil || b.top.contains(c.Found) {
+			b.open(c.Found, c.entry.Name)
 			continue
 		}
 		b.narrow(c)
 	}
-	p := b.eyes.platform
+	p := b.disk.Platform
 	for i := range b.roots {
 		path := b.roots[i].Path
 		if len(path) == p.RootLen(path) {
 			continue
 		}
-		_, inside := b.index.find(p, p.Parent(path), true)
+		_, inside := b.index.Find(p, p.Parent(path), true)
 		if !inside {
-			_, inside = b.index.findFolded(&b.eyes, p.Parent(path), true)
+			_, inside = b.index.FindFolded(&b.disk, p.Parent(path), true)
 		}
 		b.roots[i].Redundant = inside
 	}
@@ -308,14 +294,14 @@ func (b *builder) finish() *Snapshot {
 	if b.dropped > 0 {
 		b.overflow(fmt.Sprintf("%d more roots were left out: %d are kept", b.dropped, maxRoots))
 	}
-	b.index.roots = b.roots
-	b.guard = &Guard{eyes: b.eyes, sets: []*index{b.index}}
+	b.index.Roots = b.roots
+	b.guard = guard.New(b.disk, b.index)
 	return b.Snapshot
 }
 
 // closed is the Snapshot with no roots left; its Guard still resolves paths.
 func (s *Snapshot) closed() *Snapshot {
-	return &Snapshot{generation: s.Generation(), at: s.At(), guard: &Guard{eyes: s.Guard().eyes}, others: s.Others()}
+	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.Others()}
 }
 
 // Generation is the number of the query that this Snapshot answers. Those of

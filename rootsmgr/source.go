@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/pattern"
 	"mcphub/rootsmgr/platform"
 )
@@ -92,7 +93,7 @@ type FallbackInput struct {
 // keeps the unusable entries, so that the case is "failed" and never "no
 // fallback was configured".
 func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
-	c := chain{in: in, eyes: newEyes(in.FS)}
+	c := chain{in: in, disk: guard.NewDisk(in.FS)}
 	project, hasProject := c.env(EnvProjectRoot)
 	if hasProject {
 		project = c.absolute(project, in.WorkDir)
@@ -103,7 +104,7 @@ func BuildFallback(in FallbackInput) (Fallback, []Skipped, error) {
 		return c.strict(OriginFlag, "--roots", in.Flag, in.WorkDir)
 	}
 	if list, ok := c.env(EnvRoots); ok {
-		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.eyes.platform.ListSep()), base)
+		return c.strict(OriginEnvironment, EnvRoots, strings.Split(list, c.disk.Platform.ListSep()), base)
 	}
 	config, usable, warnings := c.lenient(base)
 	if usable {
@@ -151,7 +152,7 @@ func SplitRoots(list string) []string {
 // chain evaluates one FallbackInput.
 type chain struct {
 	in   FallbackInput
-	eyes eyes
+	disk guard.Disk
 }
 
 // env is a variable that is set to something. One of blanks is: what was meant
@@ -172,13 +173,13 @@ func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, pa
 // pattern: "~" is the home folder, and a relative path lies below base.
 // Neither of these two is a part of the pattern, whatever they hold.
 func SettingEntry(fsys FS, path, base string) Entry {
-	p := platformOf(fsys)
+	p := guard.PlatformOf(fsys)
 	path = p.Slashed(p.FromMSYS(path))
 	entry := func(dir, rel string) Entry {
 		whole := p.Join(dir, rel)
 		return Entry{URI: whole, Pattern: pattern.In(p, whole, len(whole)-len(rel))}
 	}
-	if home := homeOf(fsys); home != "" {
+	if home := guard.HomeOf(fsys); home != "" {
 		if path == "~" {
 			return Entry{URI: home}
 		}
@@ -209,7 +210,7 @@ func (c *chain) strict(origin Origin, setting string, paths []string, base strin
 		some, err := c.usable(entry)
 		switch {
 		case err == nil && origin == OriginProject && some[0].File:
-			err = errNoDir
+			err = guard.ErrNoDir
 		case err != nil && entry.Pattern != "" && pattern.Check(entry.Pattern) == nil:
 			warnings = append(warnings, Skipped{Raw: path, Reason: err.Error()})
 			err = nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -128,7 +129,7 @@ func (v View) WhyNot(paths ...string) string {
 		return v.Why()
 	}
 	later := "."
-	if sk.Reason == errMissing.Error() {
+	if sk.Reason == guard.ErrMissing.Error() {
 		later = "; it counts as soon as it does."
 	}
 	return fmt.Sprintf("The root %s was skipped: %s%s %s", platform.Quote(sk.Raw), sk.Reason, later, v.Why())

@@ -12,21 +12,15 @@ func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
 	if len(entries) == 0 {
 		return s.Roots()
 	}
-	if fsys == nil {
-		fsys = noFS{}
-	}
 	var top *Snapshot
 	if ceiling != nil {
-		top = &Snapshot{guard: ceiling}
-		for _, set := range ceiling.sets {
-			top.roots = append(top.roots, set.roots...)
-		}
+		top = &Snapshot{guard: ceiling, roots: ceiling.Roots()}
 	}
 	b := newBuilder(fsys, &Snapshot{roots: s.Roots(), origin: OriginConfig}, blueprint{top: top})
 	for i := range b.roots {
-		b.index.add(b.eyes.platform, b.roots[i].Path, int32(i), true)
+		b.index.Add(b.disk.Platform, b.roots[i].Path, int32(i), true)
 		if b.roots[i].File {
-			b.index.addFile(int32(i))
+			b.index.AddFile(int32(i))
 		}
 	}
 	for _, e := range entries {
@@ -34,7 +28,7 @@ func (s *Snapshot) With(fsys FS, ceiling *Guard, entries []Entry) []Root {
 	}
 	// A path that is a link now was none when its directory was read: servers may
 	// have planted it.
-	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.file || len(c.links) > 0 })
+	b.candidates = slices.DeleteFunc(b.candidates, func(c candidate) bool { return c.File || len(c.Links) > 0 })
 	out := slices.Clone(b.finish().roots)
 	for i := range s.Len() {
 		out[i].Redundant, out[i].Flag, out[i].Name = s.roots[i].Redundant, s.roots[i].Flag, s.roots[i].Name

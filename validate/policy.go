@@ -35,8 +35,7 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 
 // Upholds reports whether a grant, given under another policy to a tool of a child (or to another request, by its method),
 // would still be asked about, or needs no asking any more: nothing protects what it opens, and of the rules that are about
-// it the first does not deny. Where no rule is about it there was nothing to ask, and the boundary has the say. Rules that
-// ask for what lies outside are taken to be about it: it did when it was given.
+// it the first does not deny. Where no rule is about it there was nothing to ask, and the boundary has the say.
 func (c *Checker) Upholds(child, tool string, g Grant) bool {
 	if c == nil || c.policy == nil || g.Roles == 0 {
 		return false

@@ -33,7 +33,7 @@ func (j *judge) rule(out *Judged) {
 		return
 	}
 	for i := range out.Readings {
-		out.Readings[i].Asks = d.Asks(out.Readings[i].kind)
+		out.Readings[i].Asks = d.Decision == Escalate && out.candidates.Asks(out.Readings[i].kind)
 	}
 	out.fired, out.Rule = d.By, d.By.Name
 	if d.Leads != "" {

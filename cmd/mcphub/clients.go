@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/audit"
 	"mcphub/internal/clients"
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
@@ -338,7 +338,7 @@ func summary(t edit.Table) string {
 	if builtin, _ := t.Get("builtin").(string); builtin != "" {
 		return "builtin " + builtin
 	}
-	return printable.Clip(strings.Join(append([]string{filepath.Base(command)}, audit.RedactArgs(words, os.Environ())...), " "), 60)
+	return printable.Clip(strings.Join(append([]string{filepath.Base(command)}, redact.Args(words, os.Environ())...), " "), 60)
 }
 
 // table writes rows under a two-blank indentation.

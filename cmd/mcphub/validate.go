@@ -11,11 +11,11 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub"
-	"mcphub/internal/audit"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/redact"
 	"mcphub/internal/setup"
 	"mcphub/validate"
 )
@@ -97,7 +97,7 @@ func describe(s children.Spec) string {
 		u.User, u.RawQuery, u.Fragment = nil, "", "" // they may hold a secret
 		return u.String()
 	}
-	return strings.Join(append([]string{s.Command}, audit.RedactArgs(s.Args, os.Environ())...), " ")
+	return strings.Join(append([]string{s.Command}, redact.Args(s.Args, os.Environ())...), " ")
 }
 
 // describeAudit says in one line where decisions would be recorded.

@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"mcphub/internal/redact"
 )
 
 const envWriter = "MCPHUB_AUDIT_WRITER"
@@ -476,7 +478,7 @@ func TestCallsShareALine(t *testing.T) {
 		}
 		got += fmt.Sprintf("%d %s %.5s %s %s\n", d.Call, d.Tool, d.Request, d.Outcome.Result, d.Arguments)
 	}
-	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + Redacted + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n1 b \"x\" ok {\"token\":\"" + Redacted + "\",\"n\":1}\n2 b \"1111 tool-error \n"
+	want := "1 a 1 ok \n2 b \"x\" tool-error {\"token\":\"" + redact.Mark + "\",\"n\":1}\n3 b \"1111 timeout \n0 a 1 ok \n1 b \"x\" ok {\"token\":\"" + redact.Mark + "\",\"n\":1}\n2 b \"1111 tool-error \n"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mcphub/internal/redact"
 )
 
 // sealed is a line with these members whose hash is right.
@@ -33,7 +35,7 @@ func TestALineThatNestsTooDeepIsRefused(t *testing.T) {
 	}
 	for n, want := range map[int]bool{mostDepth: true, mostDepth + 1: false, 1 << 20: false} {
 		raw := strings.Repeat("[", n) + strings.Repeat("]", n)
-		if got := string(redactJSON([]byte(raw))) == raw; got != want {
+		if got := string(redact.JSON([]byte(raw))) == raw; got != want {
 			t.Errorf("%d levels are recorded: %t", n, got)
 		}
 	}
@@ -51,7 +53,7 @@ func FuzzLine(f *testing.F) {
 		if err == nil && (e.Number != 1 || strings.Count(members, "[")+strings.Count(members, "{") > 1<<20) {
 			t.Fatalf("%+v", e)
 		}
-		redactJSON([]byte(members))
+		redact.JSON([]byte(members))
 	})
 }
 
@@ -88,4 +90,11 @@ func TestAMissingChainIsSaid(t *testing.T) {
 		}
 	}
 	missing() // what is left are locks
+}
+
+func TestFindingsAreRedacted(t *testing.T) {
+	r := Record{Findings: []Finding{{Pointer: "/opts/password", Path: "/home/hunter2"}, {Pointer: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}
+	if b := r.body(nil, nil); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
+		t.Errorf("%s", b)
+	}
 }

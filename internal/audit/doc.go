@@ -44,6 +44,6 @@
 // It decides nothing and hides no failure: where a line cannot be written the
 // caller is told, every time, and decides itself. It proves nothing against
 // somebody who can rewrite the whole folder and had no copy of its head taken
-// elsewhere; [Verify] takes such a head. What [Redact] leaves out is a net of
-// names and forms, no promise.
+// elsewhere; [Verify] takes such a head. What package redact leaves out of
+// the lines is a net of names and forms, no promise.
 package audit

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"mcphub/internal/redact"
 )
 
 // Version is the format of a line.
@@ -44,9 +46,9 @@ const (
 	mostFindings  = 64
 	mostText      = 4096 // bytes of one path or name
 	mostArguments = 64 << 10
-	mostRequest   = 128           // bytes of a request's id
-	mostDepth     = 1000          // of arguments that are recorded
-	mostLevels    = mostDepth + 8 // of a line
+	mostRequest   = 128              // bytes of a request's id
+	mostDepth     = redact.MostDepth // of arguments that are recorded
+	mostLevels    = mostDepth + 8    // of a line
 )
 
 // A Finding is one path of a call.
@@ -258,7 +260,7 @@ func (b line) arguments(raw []byte) line {
 	case len(raw) > mostArguments:
 		return b.number("argumentsBytes", uint64(len(raw)))
 	case len(raw) > 0:
-		return b.raw("arguments", redactJSON(raw))
+		return b.raw("arguments", redact.JSON(raw))
 	}
 	return b
 }
@@ -306,9 +308,9 @@ func (r *Record) findings(b line) line {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		path := Redact(f.Path)
-		if secretPointer(f.Pointer) && path != "" {
-			path = Redacted
+		path := redact.Text(f.Path)
+		if redact.SecretPointer(f.Pointer) && path != "" {
+			path = redact.Mark
 		}
 		at := len(b)
 		b = b.text("at", f.Pointer).text("role", f.Role).text("path", path).flag("inside", f.Inside)
@@ -340,7 +342,7 @@ func (r *Record) granted(b line) line {
 			what = "file"
 		}
 		at := len(b)
-		b = b.text(what, Redact(g.Path)).text("roles", g.Roles)
+		b = b.text(what, redact.Text(g.Path)).text("roles", g.Roles)
 		b[at] = '{' // the comma before the first member
 		b = append(b, '}')
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/internal/audit"
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/redact"
 )
 
 // Secrets keeps secrets by name, out of any configuration.
@@ -60,7 +60,7 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 		}
 		with := make(edit.Table, len(t))
 		for i, m := range t {
-			if s, ok := m.Value.(string); ok && (audit.SecretKey(m.Name) || audit.Redact(s) != s) {
+			if s, ok := m.Value.(string); ok && (redact.SecretKey(m.Name) || redact.Text(s) != s) {
 				m.Value = swap(box+"."+m.Name, m.Name, s)
 			}
 			with[i] = m
@@ -76,7 +76,7 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 // secretURL reports an address that holds a secret. A reference cannot stand for one.
 func secretURL(entry edit.Table) bool {
 	url, _ := entry.Get("url").(string)
-	return audit.Redact(url) != url && !strings.Contains(url, "${")
+	return redact.Text(url) != url && !strings.Contains(url, "${")
 }
 
 func moveArgs(args []any, swap func(key, name, value string) string) []any {
@@ -84,7 +84,7 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 	for i, a := range args {
 		texts[i], _ = a.(string)
 	}
-	clean := audit.RedactArgs(texts, nil)
+	clean := redact.Args(texts, nil)
 	out := make([]any, len(args))
 	for i, a := range args {
 		out[i] = a

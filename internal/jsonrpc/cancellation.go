@@ -8,7 +8,7 @@ import (
 
 // A Cancellation ends one request before it is answered: its client cancels it, or
 // the connection of that client ends. End may be called by any goroutine, the other
-// methods by the one that serves the request. The zero value is ready for use. The
+// methods by the one that serves the request, but where they say otherwise. The zero value is ready for use. The
 // mutex is a leaf.
 type Cancellation struct {
 	Base context.Context // whose values Context has; nil: none
@@ -36,6 +36,13 @@ func (c *Cancellation) End(cause error) {
 	if first && stop != nil {
 		stop.Abandon(cause)
 	}
+}
+
+// Cause is why the request has ended, nil while it has not. Any goroutine may call it.
+func (c *Cancellation) Cause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
 }
 
 // OnEnd sets what is told of the end, at once where the end came first.

@@ -43,6 +43,13 @@ func (r *Reply) claim() (cause error, first bool) {
 	return r.cause, first
 }
 
+// Cause is why nobody waits for the answer any more, nil while somebody does.
+func (r *Reply) Cause() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause
+}
+
 // OnCancel sets what is called when the peer cancels the request or its Conn
 // ends. Answer must be called all the same.
 func (r *Reply) OnCancel(stop Stopper) {

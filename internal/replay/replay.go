@@ -8,6 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/redact"
 	"mcphub/validate"
 )
 
@@ -51,7 +52,7 @@ func Judge(p *validate.PolicyInfo, d *audit.Decision) Verdict {
 		role, err := validate.ParseRole(f.Role)
 		now := Verdict{Decision: validate.Deny, By: validate.RuleUnresolvable}
 		switch {
-		case f.Path == "" || strings.Contains(f.Path, audit.Redacted) || err != nil:
+		case f.Path == "" || strings.Contains(f.Path, redact.Mark) || err != nil:
 			now.Open = []string{"where " + f.At + " led is not recorded"}
 			if d.Decision == "allow" {
 				now.Decision, now.By = validate.Allow, validate.RuleInside

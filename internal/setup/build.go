@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub"
 	"mcphub/hub/approval"
+	"mcphub/hub/catalog"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/rootsmgr"
@@ -71,7 +72,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,
-		Names:   hub.Names{Separator: file.Names.Separator, Max: file.Names.Max},
+		Names:   catalog.Names{Separator: file.Names.Separator, Max: file.Names.Max},
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},

@@ -75,9 +75,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	case spec.Share != children.ShareSession:
 		spec.IdleTimeout = sharedIdle
 	}
-	if profile, ok := validate.ProfileFor("", s.Command, s.Args); ok {
-		spec.Probe = profile.RootsProbe
-	}
+	spec.Probe = validate.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
 	return nil
 }

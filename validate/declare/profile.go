@@ -158,25 +158,6 @@ func (p *Profile) has(tool string) bool {
 	})
 }
 
-// ProfileInfo is what the rest of the program needs to know of a server's profile.
-type ProfileInfo struct {
-	Name       string
-	RootsProbe string // tool that lists the roots the server has applied, "" none
-}
-
-// ProfileFor finds the profile of a server by its package or command, else by the name it gave itself. ok is false
-// where none is known.
-func ProfileFor(serverName, command string, args []string) (info ProfileInfo, ok bool) {
-	p := ByCommand(command, args)
-	if p == nil {
-		p = ByServer(serverName)
-	}
-	if p == nil {
-		return ProfileInfo{}, false
-	}
-	return ProfileInfo{Name: p.Name, RootsProbe: p.RootsProbe}, true
-}
-
 // ByServer is the profile of a server by the name that it gives itself, nil where none is known.
 func ByServer(name string) *Profile {
 	if name == "" {

@@ -69,12 +69,18 @@ func TestProfileFor(t *testing.T) {
 		{"", "node", "/x/server.js mcp-server-memory", ""},
 		{"", "", "", ""},
 	} {
-		info, ok := ProfileFor(e.server, e.command, strings.Fields(e.args))
-		if info.Name != e.want || ok != (e.want != "") {
-			t.Errorf("%q %s %s: %q, want %q", e.server, e.command, e.args, info.Name, e.want)
+		p := ByCommand(e.command, strings.Fields(e.args))
+		if p == nil {
+			p = ByServer(e.server)
 		}
-		if (info.RootsProbe == "list_allowed_directories") != (e.want == "filesystem") {
-			t.Errorf("%s: probe %q", e.want, info.RootsProbe)
+		if p == nil {
+			p = &Profile{}
+		}
+		if p.Name != e.want {
+			t.Errorf("%q %s %s: %q, want %q", e.server, e.command, e.args, p.Name, e.want)
+		}
+		if (p.RootsProbe == "list_allowed_directories") != (e.want == "filesystem") {
+			t.Errorf("%s: probe %q", e.want, p.RootsProbe)
 		}
 	}
 }

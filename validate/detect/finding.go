@@ -48,10 +48,10 @@ type Finding struct {
 	Base    string // pointer of the argument it starts from, "" unless declared
 	BaseDir string // the value found there
 
-	Form       form
+	Form       Form
 	Alts       []string     // other spellings of the text: untrimmed, or where a scheme is ambiguous
-	Node       int32        // Node it was found in
-	Rewritable rewritable   // of the whole string, where it may have to be rewritten
+	Node       int32        // where it was found
+	Rewritable Rewritable   // of the whole string, where it may have to be rewritten
 	Context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
 	Written    bool         // it stands after a redirection
@@ -67,15 +67,15 @@ type Finding struct {
 }
 
 // Form is how a value has to be read.
-type form uint8
+type Form uint8
 
 const (
-	FormPath    form = iota
+	FormPath    Form = iota
 	FormURI          // a file: URI
 	FormWord         // a word: counts only where it leads outside and exists or could be created
 	FormLiteral      // a word of a longer string: counts only where it names something outside
 	FormText         // a file: URI in a longer string: likewise, and one component is enough
-	formLink         // a relative name: counts only where a symlink leads it outside
+	FormLink         // a relative name: counts only where a symlink leads it outside
 	FormName         // a name without a slash: counts only where it is such a symlink itself
 	FormGlob         // a pattern of a shell string: counts only where it matches such a symlink
 )
@@ -97,7 +97,7 @@ func (f *Finding) Does() string {
 func (f *Finding) Conditional() bool { return f.Form >= FormWord }
 
 // Relative reports a finding that counts only for the symlink on its way.
-func (f *Finding) Relative() bool { return f.Form >= formLink }
+func (f *Finding) Relative() bool { return f.Form >= FormLink }
 
 // Plausible reports whether the string may be something else than a path, so that a declaration is worth suggesting.
 func (f *Finding) Plausible() bool {
@@ -110,21 +110,21 @@ func (f *Finding) Plausible() bool {
 
 // Rewritable is a string that may have to be rewritten: a whole value that a declaration, a profile or its name makes a path,
 // and not inside JSON in a string. The zero value is none.
-type rewritable struct {
+type Rewritable struct {
 	Start, End int32 // bytes of the arguments, quotes included
 	Single     bool  // nothing else in it is a path: it is no list
 }
 
-func (d *detector) rewritableOf(id int32, how string, member bool) rewritable {
+func (d *detector) rewritableOf(id int32, how string, member bool) Rewritable {
 	if !d.tool.Rewrites || member || d.t.InString(id) {
-		return rewritable{}
+		return Rewritable{}
 	}
 	switch how {
 	case HowDeclared, HowProfile, HowKey:
 		start, end := d.t.Span(id)
-		return rewritable{Start: start, End: end}
+		return Rewritable{Start: start, End: end}
 	}
-	return rewritable{}
+	return Rewritable{}
 }
 
 // Single notes whether the finding at, which is a whole string, is all that was found in it.

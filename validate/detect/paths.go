@@ -378,7 +378,7 @@ func (d *detector) link(id int32, s string, p place, member bool) {
 		v = cleaned(v)
 	}
 	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
-		d.add(Finding{Value: v, How: HowLink, Form: formLink, Member: member, Node: id}, p)
+		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
 	}
 }
 

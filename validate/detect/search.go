@@ -160,8 +160,9 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 	return r, err
 }
 
-// Again searches the new text of a string the way the old one was, on the machine as the same call sees it.
-func (s *Searcher) Again(seen *machine.Machine, work *budget.Budget, t *Tool, f *Finding, to string) ([]Finding, error) {
+// Again searches the new text of a string, of which f was found, the way the old one was, on the machine as the same call
+// sees it.
+func (s *Searcher) Again(r *Result, seen *machine.Machine, work *budget.Budget, f *Finding, to string) ([]Finding, error) {
 	tr := strictjson.New(s.Depth)
 	defer tr.Free()
 	if err := tr.Parse(writeJSON(map[string]string{"": to}), s.Size); err != nil {
@@ -173,7 +174,7 @@ func (s *Searcher) Again(seen *machine.Machine, work *budget.Budget, t *Tool, f 
 	}
 	m := newMemory()
 	defer m.free()
-	d := detector{t: tr, s: s, m: seen, tool: t, roleKey: -1, work: work, keys: &m.keys}
+	d := detector{t: tr, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
 	d.asPath(tr.Nodes[0].First, to, place{key: -1}, how, false)
 	if err := d.overflow(); err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func (s *Searcher) Again(seen *machine.Machine, work *budget.Budget, t *Tool, f 
 	for i := range d.findings {
 		g := &d.findings[i]
 		g.Pointer, g.Raw, g.Role, g.Base, g.BaseDir = f.Pointer, f.Raw, f.Role, f.Base, f.BaseDir
-		g.Node, g.Context, g.Declare, g.Rewritable = f.Node, f.Context, f.Declare, rewritable{}
+		g.Node, g.Context, g.Declare, g.Rewritable = f.Node, f.Context, f.Declare, Rewritable{}
 	}
 	return d.findings, nil
 }

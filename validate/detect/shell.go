@@ -306,7 +306,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p place, how stri
 func (d *detector) wordNames(id int32, w string, at shell.Position, p place) {
 	if at == shell.Command {
 		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
-			d.add(Finding{Value: w, How: HowLink, Form: formLink, Runs: true, Node: id}, p)
+			d.add(Finding{Value: w, How: HowLink, Form: FormLink, Runs: true, Node: id}, p)
 		}
 		return
 	}

@@ -167,7 +167,7 @@ func (d *detector) missing() error {
 		return err
 	}
 	for _, f := range in.findings {
-		f.How, f.Rewritable = HowDefault, rewritable{}
+		f.How, f.Rewritable = HowDefault, Rewritable{}
 		d.findings = append(d.findings, f)
 	}
 	return nil

@@ -5,16 +5,16 @@ import (
 
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
+	"mcphub/validate/declare"
 	"mcphub/validate/names"
+	"mcphub/validate/strictjson"
 	"mcphub/validate/uri"
 )
 
-// A server without templates slices the URI that it is handed by hand. So what follows the scheme is searched as what such a
-// server would open.
-
 const maxEnds = 4 // components that a server may cut off the path of a URI
 
-// sliced searches what follows the scheme of a URI, from each of its slashes on. That a URI holds no path is the rule, so
+// sliced searches what follows the scheme of a URI as what a server without templates would open, which slices the URI by
+// hand: from each of its slashes on. That a URI holds no path is the rule, so
 // every slice counts only where something is there. The schemes of the web count only where the child itself says by a
 // template that it serves them.
 func (d *detector) sliced(id int32, spellings, templates []string) {
@@ -127,4 +127,38 @@ func (d *detector) urlLink(id int32, s string, p place, member bool) {
 	if i := strings.IndexAny(v, "?#"); i > 0 {
 		d.link(id, v[:i], p, member)
 	}
+}
+
+// resources finds the strings that may be URIs of a bound scheme. It walks the nodes as they lie, those of JSON in strings
+// among them: nothing here calls itself.
+func (d *detector) resources() (list []Finding, err error) {
+	if d.s.Resources == nil || d.tool.Mode == declare.ModeOff {
+		return nil, nil
+	}
+	formats := d.tool.schema.DeclaresURIs()
+	for id := range int32(len(d.t.Nodes)) {
+		n := &d.t.Nodes[id]
+		if n.Kind != strictjson.String || d.t.IsNested(int32(id)) {
+			continue
+		}
+		key := id
+		for key > 0 && !d.t.IsMember(key) {
+			key = d.t.Nodes[key].Parent // the element of a list stands under the list's name
+		}
+		if !(key > 0 && d.keys.NamesURI(d.t.Name(key))) && !(formats && d.tool.schema.UriAt(d.t, id)) {
+			continue
+		}
+		s := d.t.Str(id)
+		if !d.s.ClientResources && !d.s.Resources.Check(s).Bound {
+			continue
+		}
+		if !d.work.Spend(budget.FindSteps) {
+			return nil, &strictjson.Error{Code: strictjson.CodeTooLarge, Pointer: d.t.Pointer(id), Message: "more URIs in one call than are judged; split it"}
+		}
+		if key == 0 {
+			key = -1
+		}
+		list = append(list, Finding{Pointer: d.t.Pointer(id), Raw: chars.Clip(s, MaxRaw), Value: s, Role: d.role(key), How: HowResource, Node: id})
+	}
+	return list, nil
 }

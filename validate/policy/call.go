@@ -27,7 +27,7 @@ type Call struct {
 // kernel follows it, and cleaned before it is followed.
 type Candidate struct {
 	Place rootsmgr.Place
-	Known bool     // Place is: the path could be resolved
+	Known bool     // the path could be resolved
 	Hard  bool     // denied before any rule
 	Alone Decision // by the boundary
 }
@@ -45,6 +45,7 @@ type candidateKind struct {
 	hits    []bool // by rule of the ruling
 	alone   Decision
 	granted bool
+	asks    bool   // a rule escalates it, and no grant covers it
 	leads   string // where the first one leads
 }
 
@@ -106,13 +107,11 @@ type Outcome struct {
 	Leads    string
 	Granted  bool // By escalates, and grants cover all of it
 	TooMany  bool // there are more kinds of candidates than are kept
-
-	asks []bool // by kind
 }
 
-// Asks reports that a rule escalates a kind of candidates, and that a grant is missing for it.
-func (o *Outcome) Asks(kind int) bool {
-	return o.Decision == Escalate && kind >= 0 && kind < len(o.asks) && o.asks[kind]
+// Asks reports a kind of candidates that a rule escalates and for which a grant is missing, once they are decided.
+func (t *Candidates) Asks(kind int) bool {
+	return kind >= 0 && kind < len(t.kinds) && t.kinds[kind].asks
 }
 
 // Decide decides the candidates of a finding, none of which is hard.
@@ -120,10 +119,7 @@ func (c *Call) Decide(t *Candidates) Outcome {
 	if t.many {
 		return Outcome{Decision: Deny, TooMany: true}
 	}
-	asks := make([]bool, len(t.kinds))
-	out := c.decide(t.kinds, asks)
-	out.asks = asks
-	return out
+	return c.decide(t, t.kinds)
 }
 
 // decide takes the first rule that matches. One that denies or escalates matches where any candidate does, one that allows
@@ -131,7 +127,7 @@ func (c *Call) Decide(t *Candidates) Outcome {
 // they are denied, so is the whole: nobody is asked in vain, and no grant lifts a denial. What was asked about is open
 // where grants cover all of it; a rule about calls is open for the one call that was approved under it. asks is set for the
 // kinds of candidates that a grant is missing for.
-func (c *Call) decide(candidates []candidateKind, asks []bool) Outcome {
+func (c *Call) decide(of *Candidates, candidates []candidateKind) Outcome {
 	for i, at := range c.Ruling.rules {
 		r := c.Ruling.rule(at).Rule
 		first := slices.IndexFunc(candidates, func(u candidateKind) bool { return u.hits[i] })
@@ -155,13 +151,13 @@ func (c *Call) decide(candidates []candidateKind, asks []bool) Outcome {
 					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
 				case r.Paths != nil && !u.granted:
 					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
-					asks[u.id] = true
+					of.kinds[u.id].asks = true
 				}
 			}
 			if len(rest) == 0 {
 				return out
 			}
-			others := c.decide(rest, asks)
+			others := c.decide(of, rest)
 			if others.Decision == Deny || others.Decision == Escalate && out.Decision == Allow {
 				return others
 			}

@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file makes calls for a goroutine that waits for nothing but the answer: without
+// the contexts that those need who may have to wait for more. The child's read loop
+// copies the answer and wakes that goroutine.
+
+// quickFrame is the longest request, in bytes, that is made so: it is copied into
+// the child's pipe.
+const quickFrame = 16 << 10
+
+// A waiter takes the answer to a call for a goroutine that waits for it.
+type waiter struct {
+	end    *jsonrpc.Cancellation
+	spent  atomic.Bool
+	answer jsonrpc.Answer
+	done   chan struct{} // gets a token with the answer
+}
+
+// dones are channels that can be used again: each has had its token taken.
+type dones struct{ pool sync.Pool }
+
+func (d *dones) take() chan struct{} {
+	if c, ok := d.pool.Get().(chan struct{}); ok {
+		return c
+	}
+	return make(chan struct{}, 1)
+}
+
+// Answer takes the first answer.
+func (w *waiter) Answer(a jsonrpc.Answer) {
+	if w.spent.Swap(true) {
+		if a.Release != nil {
+			a.Release()
+		}
+		return
+	}
+	a.Own()
+	w.answer = a
+	w.done <- struct{}{}
+}
+
+// OnCancel has the end of the request end the call.
+func (w *waiter) OnCancel(stop jsonrpc.Stopper) { w.end.OnEnd(stop) }
+
+// Cause is why the request has ended, nil while it has not.
+func (w *waiter) Cause() error { return w.end.Cause() }
+
+// Batch is nil: each request comes by itself.
+func (w *waiter) Batch() *jsonrpc.Batch { return nil }
+
+// serveAndWait answers a request on a goroutine that waits for the answer.
+func (s *Session) serveAndWait(r Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+	c := &struct {
+		handshakeClient
+		waiter
+	}{handshakeClient{r, s}, waiter{end: end}}
+	if a, ok := s.callAndWait(&c.handshakeClient, &c.waiter, m); ok {
+		return a
+	}
+	return s.ServeRequest(withClient(end.Context(), &c.handshakeClient), m)
+}
+
+// answer has a request served; see jsonrpc.Guard.
+func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	if !jsonrpc.Guard(s.log, m, func() { a = serve() }) {
+		return jsonrpc.Panicked()
+	}
+	return a
+}
+
+// callAndWait answers a call that waits for nothing but its answer; false: nothing
+// was done for it.
+func (s *Session) callAndWait(from client, w *waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+	if len(m.Frame) > quickFrame {
+		return jsonrpc.Answer{}, false
+	}
+	s.begin()
+	w.done = s.dones.take()
+	ok := s.tryCall(m, from, w, false)
+	if ok {
+		<-w.done
+	}
+	s.dones.pool.Put(w.done)
+	return w.answer, ok
+}

@@ -1,0 +1,195 @@
+package catalog
+
+import (
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is about MCP Apps (the extension io.modelcontextprotocol/ui,
+// 2026-01-26): a tool names in _meta.ui the resource, ui://..., that shows its
+// results, and what that shows calls tools of its own server by their own names.
+
+// ExtensionUI is the key of the extension for apps.
+const ExtensionUI = "io.modelcontextprotocol/ui"
+
+// appOf reads what a definition of a tool says of its app: is tells that it has
+// one, or is there for one; uri is the resource, where it names one.
+func appOf(def []byte) (uri string, is bool) {
+	meta := jsonrpc.Get(def, "_meta")
+	for _, at := range resourceURIs(meta) {
+		if text, ok := jsonrpc.String(at); ok && isUI(text) {
+			return text, true
+		}
+	}
+	return "", jsonrpc.IsObject(jsonrpc.Get(meta, "ui"))
+}
+
+// resourceURIs are where a raw _meta names the resource of an app: the second
+// spelling is an older one.
+func resourceURIs(meta []byte) [][]byte {
+	return [][]byte{jsonrpc.Get(jsonrpc.Get(meta, "ui"), "resourceUri"), jsonrpc.Get(meta, "ui/resourceUri")}
+}
+
+// appURIs are the URIs of apps that one child names, each once: those of its
+// resources and templates, and those that its tools name.
+func (o *Offer) appURIs() (all []string) {
+	seen := map[string]bool{}
+	add := func(uri string) {
+		if isUI(uri) && !seen[uri] {
+			seen[uri] = true
+			all = append(all, uri)
+		}
+	}
+	for _, k := range []Kind{Resources, Templates} {
+		for _, it := range o.items[k] {
+			add(it.Remote)
+		}
+	}
+	for _, t := range o.Tools {
+		add(t.ui)
+	}
+	return all
+}
+
+// apps says how the URIs of apps are called towards the client.
+type apps struct {
+	names map[string]map[string]string // by child, by its own URI: only those that are called otherwise
+	whose map[string]appURI            // by the URI towards the client
+}
+
+// An appURI is a URI of an app, as its child has it.
+type appURI struct {
+	Source
+	by *Builder // that read it
+}
+
+// nameApps gives every URI of an app its name: the first child that names one
+// keeps it, a later one's gets the name of its server, and a mark where another has
+// taken that too.
+func (b *Builder) nameApps(offers []*Offer) apps {
+	a := apps{map[string]map[string]string{}, map[string]appURI{}}
+	var later []appURI
+	for _, offer := range offers {
+		if offer == nil {
+			continue
+		}
+		for _, uri := range offer.apps {
+			at := appURI{Source{offer.child, uri}, offer.by}
+			if _, taken := a.whose[uri]; taken {
+				later = append(later, at)
+			} else {
+				a.whose[uri] = at
+			}
+		}
+	}
+	for _, at := range later {
+		name := addressed(at.Child, at.URI)
+		size := markSize
+		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
+			name = addressed(at.Child+"-"+mark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
+			size++
+		}
+		a.whose[name] = at
+		if a.names[at.Child] == nil {
+			a.names[at.Child] = map[string]string{}
+		}
+		a.names[at.Child][at.URI] = name
+	}
+	for uri, at := range a.whose {
+		if at.by != b {
+			delete(a.whose, uri) // its server is being replaced: see dropReplaced
+		}
+	}
+	return a
+}
+
+// renames reports whether an app of a child is called otherwise towards the client.
+func (a *apps) renames(child string) bool { return a.names[child] != nil }
+
+// named returns an item with its URI towards the client.
+func (a *apps) named(k Kind, it *Item) *Item {
+	name := a.names[it.Child][it.Remote]
+	if name == "" {
+		return it
+	}
+	mine := *it
+	mine.Name, mine.Def = name, rekeyed(it.Def, kinds[k].key, name)
+	return &mine
+}
+
+// tool returns the definition of a tool that names its app as the client knows it.
+func (a *apps) tool(child string, def []byte) []byte {
+	if !a.renames(child) {
+		return def
+	}
+	return jsonrpc.Join(jsonrpc.Splice(def, a.inMeta(child, def)...))
+}
+
+// inMeta are the edits of what _meta of a raw object says of its app.
+func (a *apps) inMeta(child string, object []byte) (edits []jsonrpc.Edit) {
+	for _, at := range resourceURIs(jsonrpc.Get(object, "_meta")) {
+		edits = append(edits, a.edit(child, at)...)
+	}
+	return edits
+}
+
+// edit puts the name towards the client in the place of a raw URI.
+func (a *apps) edit(child string, at []byte) []jsonrpc.Edit {
+	uri, _ := jsonrpc.String(at)
+	if name := a.names[child][uri]; name != "" {
+		return []jsonrpc.Edit{{Old: at, With: jsonrpc.AppendString(nil, name)}}
+	}
+	return nil
+}
+
+// RenamesApps reports whether an app of a child is called otherwise towards the
+// client.
+func (c *Catalog) RenamesApps(child string) bool { return c.apps.renames(child) }
+
+// WithApps returns a child's answer with the names towards the client where it names
+// its apps: in _meta, and in the content of a tool's result.
+func (c *Catalog) WithApps(child string, said jsonrpc.Answer) jsonrpc.Answer {
+	a := &c.apps
+	if !a.renames(child) || said.Result == nil {
+		return said
+	}
+	edits := a.inMeta(child, said.Result)
+	_ = jsonrpc.Elements(jsonrpc.Get(said.Result, "content"), func(block []byte) bool {
+		edits = append(edits, a.edit(child, jsonrpc.Get(block, "uri"))...)
+		edits = append(edits, a.edit(child, jsonrpc.Get(jsonrpc.Get(block, "resource"), "uri"))...)
+		return true
+	})
+	if len(edits) == 0 {
+		return said
+	}
+	renamed := jsonrpc.ResultAnswer(jsonrpc.Join(jsonrpc.Splice(said.Result, edits...)))
+	if said.Release != nil {
+		said.Release()
+	}
+	return renamed
+}
+
+// AppTools finds tools by their children's own name for them, as an app calls them:
+// those of this name that are there for an app, else those of children that have any
+// such tools.
+func (c *Catalog) AppTools(name string) []*Tool {
+	var own, beside []*Tool
+	with := map[string]bool{}
+	for _, t := range c.tools {
+		if t.app {
+			with[t.Child] = true
+		}
+	}
+	for _, t := range c.tools {
+		switch {
+		case t.Remote != name || !with[t.Child]:
+		case t.app:
+			own = append(own, t)
+		default:
+			beside = append(beside, t)
+		}
+	}
+	if own == nil {
+		return beside
+	}
+	return own
+}

@@ -1,0 +1,89 @@
+package catalog
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"mcphub/validate"
+)
+
+// Config is what decides what is offered, and by which names.
+type Config struct {
+	Names    Names
+	Limit    int // bytes of what one child offers of each kind
+	Checker  *validate.Checker
+	Own      []Own
+	Children []Child // in the order in which they are listed
+}
+
+// A Child is one server whose offers are taken in.
+type Child struct {
+	Name     string
+	Prefix   string   // before each tool's name, separator included; "" = unprefixed
+	Include  []string // globs of tool names; empty: all
+	Exclude  []string // globs of tool names, after Include
+	Revision uint64   // of how it is run: of another revision it is another server
+}
+
+// Own is one of the hub's own tools.
+type Own struct {
+	Name string
+	Def  []byte // raw
+}
+
+// A Builder makes catalogues by one configuration. Its configuration is not
+// changed.
+type Builder struct {
+	cfg    Config
+	byName map[string]*Child
+	memo   memo
+}
+
+// NewBuilder makes a Builder.
+func NewBuilder(cfg Config) *Builder {
+	b := &Builder{cfg: cfg, byName: map[string]*Child{}}
+	for i := range cfg.Children {
+		b.byName[cfg.Children[i].Name] = &cfg.Children[i]
+	}
+	return b
+}
+
+// Owners returns the children to which an unknown name may belong, the longest
+// prefix first.
+func (b *Builder) Owners(name string) []string {
+	var out []string
+	for i := range b.cfg.Children {
+		c := &b.cfg.Children[i]
+		if strings.HasPrefix(name, c.Prefix) {
+			out = append(out, c.Name)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return len(b.byName[out[i]].Prefix) > len(b.byName[out[j]].Prefix) })
+	return out
+}
+
+// Wants reports whether the operator wants a tool offered. In a pattern "*" is
+// any text, a slash included: these are names and not paths. A pattern that
+// cannot be read matches nothing in include and everything in exclude.
+func (b *Builder) Wants(child, tool string) bool {
+	c := b.byName[child]
+	return c != nil && c.wants(tool)
+}
+
+func (c *Child) wants(tool string) bool {
+	flat := strings.NewReplacer("/", "\u2215").Replace
+	match := func(globs []string, broken bool) bool {
+		for _, g := range globs {
+			if ok, err := doublestar.Match(flat(g), flat(tool)); ok || err != nil && broken {
+				return true
+			}
+		}
+		return false
+	}
+	if len(c.Include) > 0 && !match(c.Include, false) {
+		return false
+	}
+	return !match(c.Exclude, true)
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"slices"
+	"sync"
+
+	"mcphub/hub/tasks"
+	"mcphub/internal/jsonrpc"
+)
+
+// A Catalog is one immutable view of everything that a session is offered.
+type Catalog struct {
+	by      *Builder
+	byName  map[string]*Tool // by the name towards the client
+	byChild map[string]map[string]*Tool
+	tools   []*Tool // in the order listed
+	pages   [Kinds]func() *Pages
+	omitted map[string][]Omission
+
+	items        [Kinds]map[string]*Item    // by the name towards the client; none of tools
+	templates    map[string][]string        // each child's, as the child has them
+	schemes      map[string]map[string]bool // of what each child lists
+	resourceful  map[string]bool            // children that have resources
+	subscribable map[string]bool            // and tell of changes
+	tasks        bool                       // some have the extension for tasks
+	extensions   Extensions
+	apps         apps
+}
+
+// Tool returns the tool of this name towards the client, nil for none.
+func (c *Catalog) Tool(name string) *Tool { return c.byName[name] }
+
+// ToolNamed is Tool of a name in bytes. It allocates nothing.
+func (c *Catalog) ToolNamed(name []byte) *Tool { return c.byName[string(name)] }
+
+// Tools returns all tools in the order listed. The list must not be changed.
+func (c *Catalog) Tools() []*Tool { return c.tools }
+
+// ToolOf returns the tool that a child calls so, nil for none.
+func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][remote] }
+
+// Item returns the prompt, resource or template of this name towards the client,
+// nil for none.
+func (c *Catalog) Item(k Kind, name string) *Item { return c.items[k][name] }
+
+// Pages returns the list of one kind.
+func (c *Catalog) Pages(k Kind) *Pages { return c.pages[k]() }
+
+// Omitted returns what a child defines and is not offered.
+func (c *Catalog) Omitted(child string) []Omission { return c.omitted[child] }
+
+// TemplatesOf returns the templates of a child, as the child has them.
+func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child] }
+
+// Subscribable reports whether a child tells of changes of its resources.
+func (c *Catalog) Subscribable(child string) bool { return c.subscribable[child] }
+
+// Tasks reports whether some child has the extension for tasks.
+func (c *Catalog) Tasks() bool { return c.tasks }
+
+// Extensions returns what the children offer beyond the protocol.
+func (c *Catalog) Extensions() Extensions { return c.extensions }
+
+// Catalog returns the view of the offers of one session's children, by their
+// names. Offers are looked at in the order of the configuration, so the same offers
+// give the same view: it is made once for all sessions that have them.
+func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
+	key := make([]*Offer, len(b.cfg.Children))
+	for i := range b.cfg.Children {
+		key[i] = offers[b.cfg.Children[i].Name]
+	}
+	return b.memo.of(key, func() *Catalog { return b.build(key) })
+}
+
+// build makes the view of offers in the order of the configuration, nil where a
+// child has none.
+func (b *Builder) build(offers []*Offer) *Catalog {
+	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}}
+	for _, own := range b.cfg.Own {
+		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
+		c.byName[t.Name] = t
+		c.tools = append(c.tools, t)
+	}
+	c.extensions, c.apps = joinExtensions(offers), b.nameApps(offers)
+	wanted := map[string]int{}
+	for _, offer := range offers {
+		if offer == nil {
+			continue
+		}
+		c.omitted[offer.child] = offer.Omitted
+		c.byChild[offer.child] = map[string]*Tool{}
+		for _, t := range offer.Tools {
+			mine := *t // its name may change in this catalogue
+			mine.Def = c.apps.tool(t.Child, t.Def)
+			c.byChild[offer.child][t.Remote] = &mine
+			c.tools = append(c.tools, &mine)
+			wanted[t.Name]++
+		}
+	}
+	b.nameTools(c, wanted)
+	all := c.tools // those too that are taken out below
+	c.pages[Tools] = sync.OnceValue(func() *Pages {
+		defs := make([][]byte, len(all))
+		for i, t := range all {
+			defs[i] = t.Def
+		}
+		return paginate(kinds[Tools].member, defs)
+	})
+	b.addItems(c, offers)
+	c.dropReplaced()
+	return c
+}
+
+// nameTools gives every tool its final name: where two want the same one, or one
+// of the hub's own, all of them are marked, so that none shadows another. A
+// mark that some other tool has for a name of its own grows until it is unique.
+func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
+	for _, t := range c.tools {
+		if _, own := c.byName[t.Name]; t.Child != "" && !own && wanted[t.Name] == 1 {
+			c.byName[t.Name] = t
+		}
+	}
+	for _, t := range c.tools {
+		if t.Child == "" || c.byName[t.Name] == t {
+			continue
+		}
+		for size := markSize; ; size++ {
+			name := b.cfg.Names.marked(t.Child, b.byName[t.Child].Prefix, t.Remote, size)
+			if c.byName[name] == nil {
+				t.Name = name
+				break
+			}
+		}
+		t.Def = renamed(t.Def, t.Name)
+		c.byName[t.Name] = t
+	}
+}
+
+// addItems adds what is no tool, and notes what tells whose a resource may be.
+func (b *Builder) addItems(c *Catalog, offers []*Offer) {
+	c.templates, c.schemes = map[string][]string{}, map[string]map[string]bool{}
+	c.resourceful, c.subscribable = map[string]bool{}, map[string]bool{}
+	var all [Kinds][][]*Item
+	for _, offer := range offers {
+		if offer == nil {
+			continue
+		}
+		name := offer.child
+		for k := Prompts; k < Kinds; k++ {
+			items := slices.Clone(offer.items[k])
+			for i, it := range items {
+				items[i] = c.apps.named(k, it)
+			}
+			all[k] = append(all[k], items)
+		}
+		resources := jsonrpc.Get(offer.Raw.Capabilities, "resources")
+		c.resourceful[name] = resources != nil && string(resources) != "null"
+		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), tasks.Extension) != nil
+		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
+		for _, k := range []Kind{Resources, Templates} {
+			for _, it := range offer.items[k] {
+				c.schemes[name][scheme(it.Remote)] = true
+			}
+		}
+	}
+	for k := Prompts; k < Kinds; k++ {
+		c.items[k], c.pages[k] = b.nameItems(k, all[k])
+	}
+}
+
+// dropReplaced takes the tools out of a catalogue that another Builder read: their
+// child is being replaced. They stay on the list of the client for that moment, but
+// a call must wait for what the new one offers.
+func (c *Catalog) dropReplaced() {
+	replaced := func(t *Tool) bool { return t.Child != "" && t.by != c.by }
+	if !slices.ContainsFunc(c.tools, replaced) {
+		return
+	}
+	tools := make([]*Tool, 0, len(c.tools)) // another one: the page is made of all
+	for _, t := range c.tools {
+		if !replaced(t) {
+			tools = append(tools, t)
+			continue
+		}
+		delete(c.byName, t.Name)
+		delete(c.byChild, t.Child)
+		delete(c.omitted, t.Child)
+	}
+	c.tools = tools
+}

@@ -1,0 +1,39 @@
+// Package catalog knows what is on offer: the tools, prompts, resources, resource
+// templates and extensions of all children, under the names that clients use.
+//
+// A [Builder] holds one configuration. It works in two steps, so that the costly
+// one is done once for each child and not once for each session. [Builder.Read]
+// makes an [Offer] of what one child listed: it compiles the schemas of tools,
+// cleans titles and descriptions, and leaves out what cannot be offered, with the
+// reason. [Builder.Catalog] joins the offers of the children of one session into a
+// [Catalog], where every [Tool] and [Item] has its name towards the client.
+//
+// # Names
+//
+// A tool or a prompt is called by the prefix of its child and its own name. Where
+// two want one name, both get a mark that depends on child and name alone, so
+// neither shadows the other. A resource keeps its URI. Where two children list one
+// URI, the first child of the configuration keeps it, and the URI of the other one
+// names its child (mcphub://CHILD/URI, or ui://CHILD/REST for an app). What a tool,
+// or its result, says of the app that it belongs to follows.
+//
+// # Children that are being replaced
+//
+// An offer that another Builder read stays on the lists for as long as its child is
+// being replaced. It is not found by its name: a call waits for the new child.
+//
+// # State
+//
+// Offers, tools, items and catalogues never change once they are made, and may be
+// used by any number of goroutines. Pages are made when somebody asks for them first,
+// and so is what all calls of a tool without paths have in common ([Tool.Plain]).
+// It stands here because it lives as long as the tool. A Builder remembers its last
+// catalogues behind a mutex of its own, so that sessions with the same offers share
+// one. [Redefinitions] have a mutex of their own as well.
+//
+// # What it refuses to do
+//
+// It starts no child, waits for nothing, and tells nobody of a change. It judges no
+// call. It never decodes a definition and encodes it again: what is not cleaned or
+// renamed goes to the client as the child sent it.
+package catalog

@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"fmt"
+	"sync"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// An Item is a prompt, a resource or a template as the client sees it.
+type Item struct {
+	Name   string // towards the client: a name, a URI, a URI template
+	Child  string
+	Remote string // the child's own
+	Def    []byte // definition towards the client
+
+	by *Builder // that read it
+}
+
+// readItems reads a child's list of one kind. An entry that is none is left
+// out, with the reason.
+func (b *Builder) readItems(k Kind, child *Child, entries [][]byte) (items []*Item, omitted []Omission) {
+	l := kinds[k]
+	seen := map[string]bool{}
+	size := 0
+	for i, raw := range entries {
+		remote, ok := jsonrpc.String(jsonrpc.Get(raw, l.key))
+		size += len(raw)
+		reason := ""
+		switch {
+		case !ok || remote == "":
+			reason = fmt.Sprintf("it is no %s with a %s", l.what, l.key)
+		case !unambiguous(raw):
+			reason = "its definition has a member twice"
+		case seen[remote]:
+			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.what, l.key)
+		case size > b.cfg.Limit:
+			reason = b.tooMuch(k)
+		}
+		if reason != "" {
+			label := fmt.Sprintf("%s %d", l.what, i+1)
+			if remote != "" {
+				label = l.what + " " + remote
+			}
+			omitted = append(omitted, Omission{label, reason})
+			continue
+		}
+		seen[remote] = true
+		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(raw), by: b}
+		if k == Prompts {
+			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
+			it.Def = rekeyed(it.Def, l.key, it.Name)
+		}
+		items = append(items, it)
+	}
+	return items, omitted
+}
+
+// rekeyed returns a definition that is known by another name.
+func rekeyed(def []byte, key, name string) []byte {
+	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: jsonrpc.Get(def, key), With: jsonrpc.AppendString(nil, name)}))
+}
+
+// renamed returns a definition with another name and nothing else changed.
+func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
+
+// nameItems gives the items of all children their final names, in the order of the
+// configuration, and returns them by these with the pages of their list. Prompts
+// that want the same name are all marked, like tools. A resource or template that an
+// earlier server has too keeps its content and gets a URI that names its server: what
+// a later server offers never stands before what was there.
+func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item, list func() *Pages) {
+	byName = map[string]*Item{}
+	wanted := map[string]int{}
+	for _, items := range offered {
+		for _, it := range items {
+			wanted[it.Name]++
+		}
+	}
+	var all, marked []*Item
+	for _, items := range offered {
+		for _, it := range items {
+			mine := *it
+			all = append(all, &mine)
+			if wanted[mine.Name] == 1 || k != Prompts && byName[mine.Name] == nil {
+				byName[mine.Name] = &mine
+			} else {
+				marked = append(marked, &mine)
+			}
+		}
+	}
+	for _, it := range marked {
+		it.Name = b.markedItem(k, byName, it)
+		it.Def = rekeyed(it.Def, kinds[k].key, it.Name)
+		byName[it.Name] = it
+	}
+	defs := make([][]byte, len(all))
+	for i, it := range all {
+		defs[i] = it.Def
+	}
+	for name, it := range byName {
+		if it.by != b {
+			delete(byName, name) // its server is being replaced: see dropReplaced
+		}
+	}
+	return byName, sync.OnceValue(func() *Pages { return paginate(kinds[k].member, defs) })
+}
+
+func (b *Builder) markedItem(k Kind, byName map[string]*Item, it *Item) string {
+	if k != Prompts {
+		return addressed(it.Child, it.Remote) // those of apps have their names already: see apps.go
+	}
+	for size := markSize; ; size++ {
+		if name := b.cfg.Names.marked(it.Child, b.byName[it.Child].Prefix, it.Remote, size); byName[name] == nil {
+			return name
+		}
+	}
+}

@@ -1,0 +1,18 @@
+package catalog
+
+import "testing"
+
+// TestMemoIsBounded: and the newest are the ones that are kept.
+func TestMemoIsBounded(t *testing.T) {
+	var m memo
+	built := 0
+	get := func(o *Offer) { m.of([]*Offer{o}, func() *Catalog { built++; return &Catalog{} }) }
+	first := &Offer{}
+	for range 3 * mostKept {
+		get(first)
+		get(&Offer{})
+	}
+	if built != 1+3*mostKept || len(m.kept) != mostKept {
+		t.Errorf("%d built, %d kept", built, len(m.kept))
+	}
+}

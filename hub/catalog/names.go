@@ -1,0 +1,74 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Names says how the tools of children are called towards the client.
+type Names struct {
+	Separator string // between child and tool, "__"
+	Max       int    // bytes of a whole name, 50: clients add a prefix of their own and cut at 60 to 64
+}
+
+// WithDefaults puts the defaults in the place of what is not set.
+func (n Names) WithDefaults() Names {
+	if n.Separator == "" {
+		n.Separator = "__"
+	}
+	if n.Max <= 0 {
+		n.Max = 50
+	}
+	return n
+}
+
+// acceptable reports whether every client takes name as it is.
+func acceptable(name string) bool {
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_-./", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return name != ""
+}
+
+// mark is what makes the name of one tool of one child its own. It depends on
+// nothing else, so a name stays the same whatever other children do, but for
+// the case that one of theirs looks like it.
+func mark(child, tool string, size int) string {
+	sum := sha256.Sum256([]byte(child + "\x00" + tool))
+	all := hex.EncodeToString(sum[:])
+	return all[:min(size, len(all))] + strings.Repeat("_", max(0, size-len(all)))
+}
+
+// markSize is how many hexadecimal digits a mark has, unless that is taken.
+const markSize = 8
+
+// exposed returns the name of a tool towards the client: prefix and tool, as
+// they are where they fit; else with odd characters replaced, cut to size and
+// marked.
+func (n Names) exposed(child, prefix, tool string) string {
+	full := prefix + tool
+	if acceptable(full) && len(full) <= n.Max {
+		return full
+	}
+	return n.marked(child, prefix, tool, markSize)
+}
+
+// marked returns the name with its mark, which no other tool has.
+func (n Names) marked(child, prefix, tool string, size int) string {
+	b := []byte(prefix + tool)
+	for i, c := range b {
+		if !acceptable(string(rune(c))) || c >= 0x80 {
+			b[i] = '_'
+		}
+	}
+	tail := "_" + mark(child, tool, size)
+	if size := max(n.Max-len(tail), 1); len(b) > size {
+		b = b[:size]
+	}
+	return string(b) + tail
+}

@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+)
+
+// An Offer is what one child offers, read: each tool with the name it would
+// have if no other wanted it. It never changes and may serve many catalogues.
+type Offer struct {
+	Raw     *children.Offer
+	Tools   []*Tool
+	Omitted []Omission
+
+	child      string
+	by         *Builder
+	items      [Kinds][]*Item // but for tools
+	extensions []extension
+	apps       []string // URIs of apps: see appURIs
+}
+
+// An Omission is a tool, or another thing, that a child defines and that is not
+// offered, and why.
+type Omission struct{ Name, Reason string }
+
+// Read reads what a child of the configuration listed. It compiles schemas, so it
+// may take a while.
+func (b *Builder) Read(name string, raw *children.Offer) *Offer {
+	child := b.byName[name]
+	out := &Offer{Raw: raw, child: name, by: b}
+	seen := map[string]bool{}
+	bytes := 0
+	for i, entry := range raw.Tools {
+		t, reason := b.tool(child, raw, entry)
+		if reason == hidden {
+			continue
+		}
+		bytes += len(entry)
+		switch {
+		case reason != "":
+		case seen[t.Remote]:
+			reason = "a second tool of this name; the first one counts"
+		case bytes > b.cfg.Limit:
+			reason = b.tooMuch(Tools)
+		}
+		if reason != "" {
+			label := fmt.Sprintf("entry %d", i+1)
+			if t != nil {
+				label = t.Remote
+			}
+			out.Omitted = append(out.Omitted, Omission{label, reason})
+			continue
+		}
+		seen[t.Remote] = true
+		out.Tools = append(out.Tools, t)
+	}
+	for k, entries := range [Kinds][][]byte{Prompts: raw.Prompts, Resources: raw.Resources, Templates: raw.Templates} {
+		items, omitted := b.readItems(Kind(k), child, entries)
+		out.items[k], out.Omitted = items, append(out.Omitted, omitted...)
+	}
+	var omitted []Omission
+	out.extensions, omitted = readExtensions(raw.Capabilities)
+	out.Omitted, out.apps = append(out.Omitted, omitted...), out.appURIs()
+	return out
+}
+
+// tooMuch is the reason of what is beyond the bound of one kind.
+func (b *Builder) tooMuch(k Kind) string {
+	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, kinds[k].what, b.cfg.Limit)
+}
+
+// By reports whether b read the offer.
+func (o *Offer) By(b *Builder) bool { return o.by == b }
+
+// NamesAlike reports whether b gives the tools of the offer the same names as the
+// Builder that read it.
+func (o *Offer) NamesAlike(b *Builder) bool {
+	was, now := o.by.byName[o.child], b.byName[o.child]
+	return was != nil && now != nil && was.Prefix == now.Prefix && b.cfg.Names == o.by.cfg.Names &&
+		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
+}
+
+// Child is the name of the child that made the offer.
+func (o *Offer) Child() string { return o.child }
+
+// Revision is that of the child which made the offer.
+func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
+
+// TemplatesOf returns all templates of an offer, those too that are not listed: the
+// child reads by them.
+func TemplatesOf(o *children.Offer) []string {
+	var all []string
+	for _, raw := range o.Templates {
+		if t, ok := jsonrpc.String(jsonrpc.Get(raw, kinds[Templates].key)); ok {
+			all = append(all, t)
+		}
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"mcphub/validate"
+)
+
+// A Source is one child that may have a resource, under the child's own URI.
+type Source struct{ Child, URI string }
+
+// Sources are what is known of whose a resource is: the children that may have it,
+// the likeliest first.
+type Sources struct {
+	Sure   bool     // Likely is one, and no other child can have it
+	Likely []Source // a template of theirs fits
+	Alike  []Source // they list something of the same scheme
+	Others []Source // they may know more than they list
+}
+
+// Sources tells whose a resource is: that of the child that lists it, or names it
+// as the app of a tool; of the one that the URI itself names; else of one of those
+// that have resources.
+func (c *Catalog) Sources(uri string) (w Sources) {
+	sure := func(child, remote string) Sources {
+		return Sources{Sure: true, Likely: []Source{{child, remote}}}
+	}
+	if it := c.items[Resources][uri]; it != nil {
+		return sure(it.Child, it.Remote)
+	}
+	if at, ok := c.apps.whose[uri]; ok {
+		return sure(at.Child, at.URI)
+	}
+	if child, rest, ok := addressee(uri); ok && c.by.byName[child] != nil {
+		if !isUI(uri) {
+			return sure(child, rest)
+		}
+		if c.apps.renames(child) { // or it is a resource that is really called so
+			w.Likely = append(w.Likely, Source{child, rest})
+		}
+	}
+	for i := range c.by.cfg.Children {
+		name := c.by.cfg.Children[i].Name
+		if !c.resourceful[name] {
+			continue
+		}
+		at := Source{name, uri}
+		switch {
+		case anyTemplate(c.templates[name], uri):
+			w.Likely = append(w.Likely, at)
+		case c.schemes[name][scheme(uri)]:
+			w.Alike = append(w.Alike, at)
+		default:
+			w.Others = append(w.Others, at)
+		}
+	}
+	return w
+}
+
+// OwnerOf returns the one child of these that a URI belongs to, with its own name
+// for it; false where that cannot be told.
+func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
+	from := c.Sources(uri)
+	if from.Sure {
+		return from.Likely[0], true
+	}
+	for _, rank := range [][]Source{from.Likely, from.Alike} {
+		rank = slices.DeleteFunc(rank, func(at Source) bool { return !slices.Contains(among, at.Child) })
+		if len(rank) == 1 {
+			return rank[0], true
+		}
+		if len(rank) > 1 {
+			break
+		}
+	}
+	return Source{}, false
+}
+
+// Reference finds what a completion is for: the template, or the resource, that the
+// client knows by uri; nil for none.
+func (c *Catalog) Reference(uri string) *Item {
+	if it := c.items[Templates][uri]; it != nil {
+		return it
+	}
+	return c.items[Resources][uri]
+}
+
+// Addressed returns what a URI stands for that names its server, although that does
+// not list it; nil for another URI.
+func (c *Catalog) Addressed(uri string) *Item {
+	if child, rest, ok := addressee(uri); ok && c.by.byName[child] != nil {
+		return &Item{Name: uri, Child: child, Remote: rest, by: c.by}
+	}
+	return nil
+}
+
+func anyTemplate(templates []string, uri string) bool {
+	for _, t := range templates {
+		if validate.MatchesTemplate(t, uri) {
+			return true
+		}
+	}
+	return false
+}
+
+// scheme is the scheme of a URI, in lower case.
+func scheme(uri string) string {
+	name, _, _ := strings.Cut(uri, ":")
+	return strings.ToLower(name)
+}

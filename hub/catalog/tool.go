@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"mcphub/children"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// A Tool is one tool as the client sees it.
+type Tool struct {
+	Name    string          // towards the client
+	Child   string          // "" for a tool of the hub itself
+	Remote  string          // the child's own name
+	Def     []byte          // definition towards the client
+	Offer   *children.Offer // that it is in
+	Checked *validate.Tool  // its definition, by which calls are judged
+	Costly  bool            // its schema may take time to check
+	Mirrors []mirror.Mark   // parameters that headers repeat
+
+	entry []byte   // definition as the child gave it
+	by    *Builder // that read it
+	app   bool     // it has an app, or is there for one
+	ui    string   // the child's URI of that app; "" where it names none
+	plain *Plain   // nil for a tool of the hub itself
+}
+
+// cheapDefinition is the longest definition, in bytes, that is cheap to check by.
+const cheapDefinition = 16 << 10
+
+// hidden is the reason of a tool that the operator does not want.
+const hidden = "excluded by hub.json"
+
+// tool makes a Tool of one entry of a child's list, or says why not.
+func (b *Builder) tool(child *Child, offer *children.Offer, raw []byte) (*Tool, string) {
+	remote, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+	if !ok || remote == "" {
+		return nil, "it is no tool definition with a name"
+	}
+	if !unambiguous(raw) {
+		return nil, "its definition has a member twice"
+	}
+	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw}
+	if !child.wants(remote) {
+		return t, hidden
+	}
+	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, raw)
+	if err != nil {
+		return t, err.Error()
+	}
+	t.Checked = checked
+	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
+	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
+	t.Def = renamed(cleaned(raw), t.Name)
+	t.ui, t.app = appOf(raw)
+	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
+	t.plain = &Plain{}
+	return t, ""
+}
+
+// unambiguous reports whether an object has no member twice: of two, this hub
+// would take one and a client perhaps the other.
+func unambiguous(raw []byte) bool {
+	seen := map[string]bool{}
+	ok := true
+	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
+		ok = ok && !seen[name]
+		seen[name] = true
+		return ok
+	})
+	return ok && err == nil
+}
+
+// SameDefinition reports whether a child defined both tools alike, byte for byte,
+// and calls itself the same.
+func (t *Tool) SameDefinition(other *Tool) bool {
+	return t.Offer.ServerName == other.Offer.ServerName && bytes.Equal(t.entry, other.entry)
+}
+
+// Description is what the tool says of itself, short and clean.
+func (t *Tool) Description() string {
+	var d struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(t.Def, &d) // an odd description is shown as none
+	return printable.Clip(printable.Clean(d.Description), 300)
+}
+
+// Plain is what all calls of a tool have in common in which there is nothing to
+// judge: the verdict, and the form of their audit line.
+type Plain struct {
+	Verdict *validate.Verdict
+	Form    audit.Form
+
+	once sync.Once
+}
+
+// Plain returns what holds for a call in which there is nothing to judge. The first
+// such call makes it, for all that follow. The tool must not be one of the hub's own.
+func (t *Tool) Plain(scan *validate.Scan) *Plain {
+	p := t.plain
+	p.once.Do(func() {
+		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.Where{}, rootsmgr.View{})
+		p.Form = audit.NewForm(&audit.Record{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule})
+	})
+	return p
+}

@@ -1,0 +1,25 @@
+package httpfront
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestPrefersEvents(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"":                                    false,
+		"application/json, text/event-stream": false,
+		"application/json,text/event-stream":  false,
+		"text/event-stream, application/json": true,
+		"text/event-stream":                   true,
+		"*/*":                                 false,
+		"application/json;q=0.5, text/event-stream":            true,
+		"text/event-stream;q=0.5, application/json":            false,
+		"text/event-stream;q=0, application/json":              false,
+		"text/html, TEXT/Event-Stream ; q=1, application/json": true,
+	} {
+		if got := prefersEvents(http.Header{"Accept": {accept}}); got != want {
+			t.Errorf("%q: %v", accept, got)
+		}
+	}
+}

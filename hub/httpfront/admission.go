@@ -1,0 +1,189 @@
+package httpfront
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
+	"mcphub/rootsmgr"
+)
+
+// An admission decides who may speak to the HTTP front at all: by the name the
+// request was sent to, by the page it comes from, by its token.
+type admission struct {
+	hosts   map[string]bool // lower case, as listed
+	origins map[string]bool
+	cross   *http.CrossOriginProtection
+	tokens  []digest
+	// ceilings of the tokens that have one, by name
+	ceilings map[string][]rootsmgr.Entry
+}
+
+type digest struct {
+	name string
+	sum  [sha256.Size]byte
+}
+
+func newAdmission(o Options) (*admission, error) {
+	g := &admission{hosts: map[string]bool{}, origins: map[string]bool{}, cross: http.NewCrossOriginProtection(), ceilings: map[string][]rootsmgr.Entry{}}
+	for _, h := range o.Hosts {
+		g.hosts[strings.ToLower(h)] = true
+	}
+	for _, origin := range o.Origins {
+		if err := g.cross.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("http.origins: %q: %w", origin, err)
+		}
+		g.origins[strings.ToLower(origin)] = true
+	}
+	for _, t := range o.Tokens {
+		if t.Secret == "" || t.Name == "" {
+			return nil, fmt.Errorf("http.tokens: the token of %q is empty, or nobody's", t.Name)
+		}
+		if t.Roots != nil {
+			g.ceilings[t.Name] = append([]rootsmgr.Entry{}, t.Roots...)
+		}
+		sum := sha256.Sum256([]byte(t.Secret))
+		for _, other := range g.tokens {
+			if other.sum == sum || other.name == t.Name {
+				return nil, fmt.Errorf("http.tokens: %q and %q have one name or one secret: whose a request is could not be told", other.name, t.Name)
+			}
+		}
+		g.tokens = append(g.tokens, digest{t.Name, sum})
+	}
+	return g, nil
+}
+
+// admit checks one request and names whose it is. Where it returns false the
+// request is answered.
+func (g *admission) admit(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+	if err := g.host(r); err != nil {
+		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		return "", false
+	}
+	if err := g.origin(r); err != nil {
+		refuse(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, err.Error())
+		return "", false
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && g.origins[strings.ToLower(origin)] {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Expose-Headers", headerSession+", "+headerProtocol)
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+			h.Set("Access-Control-Allow-Headers", strings.Join(allowedHeaders(r.Header), ", "))
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return "", false
+		}
+	}
+	if owner, ok = g.token(w, r); !ok {
+		return "", false
+	}
+	if key := twice(r.Header); key != "" {
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the header "+key+" is there more than once")
+		return "", false
+	}
+	return owner, true
+}
+
+// allowedHeaders are the headers that a listed page may send: those of the
+// protocol, and of the parameters of tools (Mcp-Param-) those that it asks for.
+func allowedHeaders(h http.Header) []string {
+	all := []string{"Authorization", "Content-Type", "Accept", headerSession, headerProtocol, headerLast, mcp.HeaderMethod, mcp.HeaderName}
+	for _, v := range h.Values("Access-Control-Request-Headers") {
+		for _, name := range strings.Split(v, ",") {
+			name = strings.TrimSpace(name)
+			prefix := len(mirror.Prefix)
+			if len(name) > prefix && strings.EqualFold(name[:prefix], mirror.Prefix) && mirror.Token(name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// token finds whose bearer token a request carries. All tokens are compared,
+// each in constant time, so that the time taken tells nothing.
+func (g *admission) token(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+	if len(g.tokens) == 0 {
+		return "", true
+	}
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(secret)))
+	for _, t := range g.tokens {
+		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
+			owner, ok = t.name, true
+		}
+	}
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
+		refuse(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "a bearer token is needed that this hub knows")
+		return "", false
+	}
+	return owner, true
+}
+
+// host refuses a name that the hub is not known by: a web page whose name was
+// pointed at this machine (DNS rebinding) comes with that name.
+func (g *admission) host(r *http.Request) error {
+	name := hostname(r.Host)
+	if g.hosts[strings.ToLower(r.Host)] || g.hosts[name] {
+		return nil
+	}
+	here, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	local := addrOf(here)
+	addr, err := netip.ParseAddr(name)
+	switch {
+	case err == nil && addr.Unmap() == local:
+		return nil
+	case local.IsLoopback() && (name == "localhost" || err == nil && addr.Unmap().IsLoopback()):
+		return nil
+	}
+	return fmt.Errorf("the host %q is not one that this hub serves; add it to http.hosts in hub.json if it is yours", printable.Escape(r.Host, 100))
+}
+
+var errOrigin = errors.New("the page that sent this request is not listed in http.origins of hub.json")
+
+// origin refuses web pages that are not listed, but for those that the hub's
+// own address served.
+func (g *admission) origin(r *http.Request) error {
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		same := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+		if !same && !g.origins[strings.ToLower(origin)] {
+			return errOrigin
+		}
+	}
+	if len(r.Header.Values("Origin")) > 1 || g.cross.Check(r) != nil {
+		return errOrigin
+	}
+	return nil
+}
+
+// hostname is the name of a Host header without its port, in lower case.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(host)
+}
+
+func addrOf(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

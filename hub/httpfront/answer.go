@@ -1,0 +1,104 @@
+package httpfront
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file writes answers that are no stream.
+
+const (
+	writeTimeout = 30 * time.Second // without the client taking anything
+	writeChunk   = 256 << 10        // written under one writeTimeout
+)
+
+// The fixed parts of a frame that answers a request.
+var (
+	partID     = []byte(`{"jsonrpc":"2.0","id":`)
+	partResult = []byte(`,"result":`)
+	partError  = []byte(`,"error":`)
+	partEnd    = []byte("}")
+)
+
+// answerParts are the parts of the frame that answers a request.
+func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
+	switch {
+	case a.Result != nil:
+		return [...][]byte{partID, id, partResult, a.Result, partEnd}
+	case a.Error != nil:
+		return [...][]byte{partID, id, partError, a.Error, partEnd}
+	}
+	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
+}
+
+// refuse answers with a status and a JSON-RPC error without an id.
+func refuse(w http.ResponseWriter, status int, code int64, text string) {
+	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))
+}
+
+func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	for _, p := range answerParts(id, a) {
+		_, _ = w.Write(p)
+	}
+}
+
+// refuseBusy asks a client to come again.
+func refuseBusy(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, jsonrpc.CodeInternal, text)
+}
+
+func writeEvents(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+}
+
+// jsonType is shared by all answers, and never changed.
+var jsonType = []string{"application/json"}
+
+// writePlain answers with a frame that is no stream.
+func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
+	parts := answerParts(id, a)
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	if size > 1<<10 { // else net/http tells the length by itself
+		h["Content-Length"] = []string{strconv.Itoa(size)}
+	}
+	if size <= 4<<10 {
+		for _, p := range parts {
+			_, _ = w.Write(p) // into the buffer of the connection
+		}
+		return
+	}
+	c := http.NewResponseController(w)
+	for _, p := range parts {
+		if !writeChunks(w, c, p) {
+			return
+		}
+	}
+}
+
+// writeChunks writes to a client that may be slow but must go on taking.
+func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bool {
+	for len(b) > 0 {
+		n := min(len(b), writeChunk)
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(b[:n]); err != nil {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+package httpfront
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file serves several messages that come in one POST, which 2025-03-26 has
+// (basic, Batching): each as if it had come by itself, side by side. What is to be
+// said before an answer goes on the session's own stream.
+
+// isBatch reports whether m is what message makes of a batch.
+func isBatch(m *jsonrpc.Message) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(m.Frame, " \t\r\n"), []byte("["))
+}
+
+// batch answers with an array, without a certain order.
+func (f *front) batch(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, plain bool) {
+	if !plain {
+		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json: a batch is answered with it")
+		return
+	}
+	all, err := jsonrpc.Messages(m.Frame)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, err.Error())
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	b := &batchAnswers{}
+	b.room.Store(int64(f.hub.Limits().Frame))
+	var serving sync.WaitGroup
+	for _, raw := range all {
+		one := &jsonrpc.Message{}
+		err := jsonrpc.Split(raw, true, one)
+		switch {
+		case err != nil:
+			b.refuse(nil, err.Error())
+		case one.LongID(f.hub.Limits().ID) != "":
+			b.refuse(one.ID, one.LongID(f.hub.Limits().ID))
+		case f.hub.Inline(one):
+			b.refuse(one.ID, "a batch is of 2025-03-26, and this message of another version")
+		case one.IsRequest() && one.Method == string(mcp.MethodInitialize): // its answer decides whether there may be batches
+			b.refuse(one.ID, one.Method+" must not be part of a batch")
+		case one.IsRequest():
+			k := b.next(one.ID)
+			serving.Go(func() { f.request(k, r, c, one, false, &holding{all: &f.bodies}) })
+		case !f.told(c, one):
+			b.refuse(one.ID, noMessage)
+		}
+	}
+	serving.Wait()
+	b.write(w)
+}
+
+// batchAnswers are the answers to one batch: together no longer than one message.
+type batchAnswers struct {
+	room atomic.Int64
+	all  []*batchAnswer
+}
+
+// next is the place of one more answer.
+func (b *batchAnswers) next(id []byte) *batchAnswer {
+	k := &batchAnswer{b: b, id: id, head: http.Header{}}
+	b.all = append(b.all, k)
+	return k
+}
+
+func (b *batchAnswers) refuse(id []byte, text string) {
+	if id == nil {
+		id = []byte("null")
+	}
+	writePlain(b.next(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+}
+
+// write answers the POST: 202 where nothing in it wanted an answer.
+func (b *batchAnswers) write(w http.ResponseWriter) {
+	if len(b.all) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header()["Content-Type"] = jsonType
+	to := http.NewResponseController(w)
+	between := []byte("[")
+	for _, k := range b.all {
+		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.Write(between); err != nil || !writeChunks(w, to, k.text()) {
+			return
+		}
+		between = []byte(",")
+	}
+	_, _ = w.Write([]byte("]"))
+}
+
+// A batchAnswer takes what would be the body of the answer to a request of its own.
+type batchAnswer struct {
+	b    *batchAnswers
+	id   []byte
+	head http.Header
+	body []byte
+	full bool
+}
+
+var _ http.ResponseWriter = (*batchAnswer)(nil)
+
+// Header is not sent: the batch has its own.
+func (k *batchAnswer) Header() http.Header { return k.head }
+
+// WriteHeader does nothing: what is wrong with one message says its body.
+func (k *batchAnswer) WriteHeader(int) {}
+
+// SetReadDeadline and SetWriteDeadline do nothing: the connection is the batch's.
+func (k *batchAnswer) SetReadDeadline(time.Time) error  { return nil }
+func (k *batchAnswer) SetWriteDeadline(time.Time) error { return nil }
+
+func (k *batchAnswer) Write(p []byte) (int, error) {
+	if k.full = k.full || k.b.room.Add(-int64(len(p))) < 0; k.full {
+		k.b.room.Add(int64(len(k.body)))
+		k.body = nil
+		return 0, errBatchFull
+	}
+	k.body = append(k.body, p...)
+	return len(p), nil
+}
+
+var errBatchFull = errors.New("the answers of this batch are longer than a message may be: send the request by itself")
+
+func (k *batchAnswer) text() []byte {
+	if k.full || k.body == nil {
+		parts := answerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
+		return bytes.Join(parts[:], nil)
+	}
+	return k.body
+}

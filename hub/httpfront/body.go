@@ -1,0 +1,119 @@
+package httpfront
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file reads the message of a POST.
+
+// greeting is the longest message, in bytes, of whoever is of no session.
+const greeting = 1 << 20
+
+// message reads the one message of a POST, bounded in size and time; c is nil
+// where there is no session yet. A batch, where the session has those, comes as it
+// is (isBatch). Where there is none the request is answered. What is held is given
+// back with release, when the request is over.
+func (f *front) message(w http.ResponseWriter, r *http.Request, c *Client) (*jsonrpc.Message, *holding) {
+	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
+		refuse(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
+		return nil, nil
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
+		refuse(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send the message as it is, without a Content-Encoding")
+		return nil, nil
+	}
+	limit := int64(f.hub.Limits().Frame)
+	if c == nil {
+		limit = min(limit, greeting)
+	}
+	if r.ContentLength > limit {
+		refuse(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
+		return nil, nil
+	}
+	in := &struct {
+		m    jsonrpc.Message
+		held holding
+	}{held: holding{r: r.Body, c: c, all: &f.bodies, frame: int64(f.hub.Limits().Frame)}}
+	if r.ContentLength < 0 { // else net/http reads no more than it says
+		in.held.r = http.MaxBytesReader(w, r.Body, limit)
+	}
+	body, err := readBody(&in.held, r.ContentLength)
+	if err == nil {
+		err = jsonrpc.Split(body, true, &in.m)
+	}
+	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.batches() {
+		in.m, err = jsonrpc.Message{Frame: body}, nil
+	}
+	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
+		in.held.release()
+		refuseRequest(w, http.StatusBadRequest, in.m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+		return nil, nil
+	}
+	if err == nil {
+		return &in.m, &in.held
+	}
+	in.held.release()
+	var long *http.MaxBytesError
+	var syntax *jsonrpc.SyntaxError
+	switch {
+	case errors.As(err, &long):
+		refuse(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", limit))
+	case errors.Is(err, errHeld):
+		refuseBusy(w, err.Error())
+	case errors.As(err, &syntax):
+		refuse(w, http.StatusBadRequest, syntax.Code, err.Error())
+	default:
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
+	}
+	return nil, nil
+}
+
+// isJSON reports whether a Content-Type is that of JSON, in UTF-8: there is no
+// other (RFC 8259, 8.1), and whoever stands before the hub may read it as it says.
+func isJSON(kind string) bool {
+	if kind == "application/json" {
+		return true
+	}
+	kind, params, err := mime.ParseMediaType(kind)
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset := strings.ToLower(params["charset"])
+	return charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
+}
+
+// readBody reads to the end. length is what the request says of itself, -1 for
+// nothing: memory is taken at once only for a short one, and for what has come
+// of a long one, which is put together when it is whole. A buffer that grows
+// would take three times as much.
+func readBody(r io.Reader, length int64) ([]byte, error) {
+	if length >= 0 && length <= smallBody {
+		b := make([]byte, length)
+		_, err := io.ReadFull(r, b)
+		return b, err
+	}
+	var parts [][]byte
+	for size := smallBody; ; size = min(2*size, 1<<20) {
+		part := make([]byte, 0, size)
+		for len(part) < size {
+			n, err := r.Read(part[len(part):size])
+			part = part[:len(part)+n]
+			if err == io.EOF {
+				return bytes.Join(append(parts, part), nil), nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, part)
+	}
+}

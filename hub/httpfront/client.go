@@ -1,0 +1,428 @@
+package httpfront
+
+import (
+	linked "container/list"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// Bounds of what a session keeps for a client that may come back.
+const (
+	finishedStreams = 8                // ended streams of requests, for a client whose connection broke
+	finishedBytes   = 16 << 20         // that they hold, all together
+	waitingPosts    = 4                // requests that wait for their turn, for each that is served
+	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
+)
+
+// A Client is a client that has a session, as the hub speaks to it outside of
+// requests. Where inline is set it stands for all clients of one token that have no
+// session (inline.go): it counts what they hold, and is told and asked nothing.
+type Client struct {
+	id      string        // Mcp-Session-Id
+	owner   string        // name of the token that it was made with; "" where none is asked for
+	session Session       // nil where inline is not
+	inline  InlineSession // nil where session is not
+	own     *stream       // what belongs to no request: the client's GET
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	slots   chan struct{}   // one token for each request being served
+	slow    *slowReplies    // of the front
+	idlers  *idleClients    // of the front; nil for what serves inline requests
+	idle    *linked.Element // in idlers, whose mutex guards it; nil while the session is used
+	held    atomic.Int64    // bytes of requests being read or served
+	unsent  atomic.Int64    // bytes that wait in all its streams
+	unread  atomic.Int64    // bytes of large answers being written
+
+	mu  sync.Mutex
+	tab clientTables
+}
+
+// clientTables is what Client.mu guards.
+type clientTables struct {
+	streams  map[string]*stream // of requests under way, by id
+	finished []*stream
+	lent     []*Reply
+	changed  chan struct{} // closed and replaced when there is another way to the client
+	asked    map[string]chan *jsonrpc.Response
+	serving  map[string]*underway
+	ended    bool      // no request is taken any more
+	lastID   uint64    // of the hub's own requests
+	lastFlow uint64    // of streams
+	open     int       // connections
+	listens  int       // of them that listen, inline
+	busy     bool      // there is a connection, a request or a listener
+	used     time.Time // when there was one last
+}
+
+func newClient(id, owner string, limit int, slow *slowReplies) *Client {
+	c := &Client{id: id, owner: owner, slow: slow, slots: make(chan struct{}, limit)}
+	c.own = newStream("0", &c.unsent)
+	c.own.lonely = streamAlone
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.tab = clientTables{
+		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
+		serving: map[string]*underway{}, used: time.Now(),
+	}
+	context.AfterFunc(c.ctx, c.endServing)
+	return c
+}
+
+// batches reports whether the client may send several messages in one array: only
+// 2025-03-26 has that (basic, Batching).
+func (c *Client) batches() bool {
+	return c.session != nil && c.session.Protocol() == mcp.ProtocolVersion20250326
+}
+
+// Serving counts the requests under way.
+func (c *Client) Serving() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.tab.serving)
+}
+
+// enter counts a connection of the client, leave ends it. There is room for
+// more than requests may wait: a client must be able to answer what they wait for.
+func (c *Client) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tab.open >= (waitingPosts+2)*cap(c.slots) {
+		return false
+	}
+	c.tab.open++
+	c.settle()
+	return true
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tab.open--
+	c.settle()
+}
+
+// rests tells since when the session has had no connection and no request; ok
+// is false while it has one.
+func (c *Client) rests() (since time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tab.used, !c.tab.busy
+}
+
+// settle notes whether the session is used, after each change of what uses it.
+// The caller holds mu.
+func (c *Client) settle() {
+	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
+	if busy == c.tab.busy {
+		return
+	}
+	c.tab.busy = busy
+	if !busy {
+		c.tab.used = time.Now()
+	}
+	switch {
+	case c.idlers == nil:
+	case busy:
+		c.idlers.remove(c)
+	default:
+		c.idlers.add(c, c.tab.used)
+	}
+}
+
+// TryNotify puts a notification on the client's own stream. Until the client
+// opens one it waits there, as far as there is room.
+func (c *Client) TryNotify(method string, params ...[]byte) bool {
+	return c.own.put(frameOf(nil, method, params), asNote)
+}
+
+// Notify is TryNotify for one that must arrive.
+func (c *Client) Notify(_ context.Context, method string, params ...[]byte) error {
+	if !c.own.put(frameOf(nil, method, params), asQuestion) {
+		return c.stuck()
+	}
+	return nil
+}
+
+// stuck is why nothing can be said.
+func (c *Client) stuck() error {
+	if c.ctx.Err() != nil {
+		return errSessionOver
+	}
+	return errNotReading
+}
+
+// TrySpare is TryNotify where half of the room of the client's own stream is free.
+func (c *Client) TrySpare(method string, params ...[]byte) bool {
+	return c.own.spare() && c.TryNotify(method, params...)
+}
+
+// Connected reports whether the client follows its own stream.
+func (c *Client) Connected() bool { return c.own.live() }
+
+// Ready waits until there is a stream that a question can go on.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.openStream(ctx)
+	return err
+}
+
+// Call asks the client on its own stream, or where it has none open, on one that
+// was lent. A stream that is not opened in time ends the question.
+func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	wait, cancel := context.WithTimeout(ctx, streamWait)
+	st, err := c.openStream(wait)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	return c.ask(ctx, st, method, params)
+}
+
+var (
+	errSessionOver = &jsonrpc.ClosedError{Reason: errors.New("the session has ended")}
+	errNoStream    = errors.New("the client has no stream open on which it could be asked")
+	errNotReading  = errors.New("the client does not read what it is sent")
+)
+
+// openStream waits for a stream that a question of the hub can go on.
+func (c *Client) openStream(ctx context.Context) (*stream, error) {
+	for {
+		c.mu.Lock()
+		changed := c.tab.changed
+		lent := append([]*Reply(nil), c.tab.lent...)
+		c.mu.Unlock()
+		if c.own.live() {
+			return c.own, nil
+		}
+		for _, x := range lent {
+			if st := x.flow(); st != nil {
+				return st, nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, errors.Join(errNoStream, context.Cause(ctx))
+		case <-c.ctx.Done():
+			return nil, errSessionOver
+		}
+	}
+}
+
+// news wakes who waits for a way to the client.
+func (c *Client) news() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.tab.changed)
+	c.tab.changed = make(chan struct{})
+}
+
+// ask puts a request on a stream and waits for the answer, which comes as a
+// POST of its own.
+func (c *Client) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+	answer := make(chan *jsonrpc.Response, 1)
+	c.mu.Lock()
+	c.tab.lastID++
+	id := strconv.FormatUint(c.tab.lastID, 10)
+	c.tab.asked[id] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.tab.asked, id)
+	}()
+	if !st.put(frameOf([]byte(id), method, params), asQuestion) {
+		return nil, c.stuck()
+	}
+	r, err := c.answerTo(ctx, answer)
+	if err != nil {
+		st.put(frameOf(nil, "notifications/cancelled", [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
+	}
+	return r, err
+}
+
+// answered hands over what the client answered. One that nobody waits for, late
+// or forged, is dropped.
+func (c *Client) answered(m *jsonrpc.Message) {
+	c.mu.Lock()
+	answer := c.tab.asked[string(m.ID)]
+	delete(c.tab.asked, string(m.ID))
+	c.mu.Unlock()
+	if answer != nil {
+		answer <- &jsonrpc.Response{Result: m.Result, Error: m.Error}
+	}
+}
+
+// A refusal is why a request is not taken.
+type refusal struct {
+	status int
+	text   string
+}
+
+// admit registers a request of the client, so that it can be ended.
+func (c *Client) admit(id string) (*underway, *refusal) {
+	u := &underway{id: id}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, twice := c.tab.serving[id]
+	switch {
+	case twice:
+		return nil, &refusal{http.StatusBadRequest, "a request with this id is still being served"}
+	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
+		return nil, &refusal{http.StatusTooManyRequests, "too many requests of this session wait for their turn; send it again later"}
+	case c.tab.ended:
+		u.End(errSessionOver)
+	}
+	c.tab.serving[id] = u
+	c.settle()
+	return u, nil
+}
+
+// endServing ends every request: the session has ended.
+func (c *Client) endServing() {
+	c.mu.Lock()
+	c.tab.ended = true
+	all := slices.Collect(maps.Values(c.tab.serving))
+	c.mu.Unlock()
+	for _, u := range all {
+		u.End(errSessionOver)
+	}
+}
+
+// turn waits until the request may be served; false: nobody wants it any more.
+func (c *Client) turn(ctx, conn context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-conn.Done():
+	}
+	return false
+}
+
+// served takes a request out: it is about to be answered.
+func (c *Client) served(u *underway) {
+	c.mu.Lock()
+	delete(c.tab.serving, u.id)
+	c.settle()
+	c.mu.Unlock()
+	u.Free()
+}
+
+// cancelled ends a request that the client no longer wants.
+func (c *Client) cancelled(m *jsonrpc.Message) {
+	id := m.Param("requestId")
+	reason, _ := jsonrpc.String(m.Param("reason"))
+	c.mu.Lock()
+	u := c.tab.serving[string(id)]
+	c.mu.Unlock()
+	if u != nil {
+		u.End(&jsonrpc.CancelledError{Reason: reason})
+	}
+}
+
+// flow makes a stream for one request.
+func (c *Client) flow() *stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tab.lastFlow++
+	st := newStream(strconv.FormatUint(c.tab.lastFlow, 10), &c.unsent)
+	c.tab.streams[st.id] = st
+	return st
+}
+
+// finish notes that a request's stream has ended. It is kept for a while, in
+// case the client's connection broke before it had everything.
+func (c *Client) finish(st *stream) {
+	c.mu.Lock()
+	all := append(c.tab.finished, st)
+	total := 0
+	for _, old := range all {
+		total += old.holds()
+	}
+	var gone []*stream
+	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
+		gone = append(gone, all[0])
+		total -= all[0].holds()
+		delete(c.tab.streams, all[0].id)
+		all = append(all[:0:0], all[1:]...)
+	}
+	c.tab.finished = all
+	c.mu.Unlock()
+	for _, old := range gone {
+		old.drop()
+	}
+}
+
+// stream finds a stream by its id within the session.
+func (c *Client) stream(id string) *stream {
+	if id == c.own.id {
+		return c.own
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tab.streams[id]
+}
+
+// close ends everything that the session still holds.
+func (c *Client) close() {
+	c.cancel(errSessionOver)
+	c.mu.Lock()
+	streams := c.tab.streams
+	c.tab.streams, c.tab.finished = map[string]*stream{}, nil
+	c.mu.Unlock()
+	c.own.end()
+	for _, st := range streams {
+		st.end()
+	}
+	c.news() // who waits for a way to the client waits in vain
+}
+
+// awayTime is how long a client that was asked something may follow no stream:
+// whoever answers has one, or comes back to go on with its stream.
+const awayTime = 5 * time.Minute
+
+var errAway = errors.New("the client has left its question without an answer, and follows no stream any more")
+
+// follows reports whether the client follows any stream. That a request of it
+// is being served tells nothing: its connection may have broken.
+func (c *Client) follows() bool {
+	c.mu.Lock()
+	streams := slices.Collect(maps.Values(c.tab.streams))
+	c.mu.Unlock()
+	return c.own.live() || slices.ContainsFunc(streams, (*stream).live)
+}
+
+// answerTo waits for the answer to a question of the hub, as long as ctx lasts
+// and the client is there.
+func (c *Client) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+	const looks = 5
+	watch := time.NewTicker(awayTime / looks)
+	defer watch.Stop()
+	for away := 0; ; {
+		select {
+		case r := <-answer:
+			return r, nil
+		case <-c.ctx.Done():
+			return nil, errSessionOver
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-watch.C:
+			if away++; c.follows() {
+				away = 0
+			}
+			if away == looks {
+				return nil, errAway
+			}
+		}
+	}
+}

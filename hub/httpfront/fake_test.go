@@ -1,0 +1,161 @@
+package httpfront
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+)
+
+// A fakeHub serves sessions whose tools do what the tests of the front need.
+type fakeHub struct {
+	limits Limits
+	inline InlineRequest // what every inline request is; nil: each is refused
+
+	mu      sync.Mutex
+	clients []*Client // whose sessions run
+}
+
+func newFakeHub() *fakeHub {
+	return &fakeHub{limits: Limits{Frame: 64 << 20, ID: 1 << 10, Calls: 256, Grace: 800 * time.Millisecond}}
+}
+
+func (h *fakeHub) Limits() Limits { return h.limits }
+
+func (h *fakeHub) Inline(m *jsonrpc.Message) bool {
+	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
+}
+
+func (h *fakeHub) Open(_ Caller, c *Client) Session { return &fakeSession{hub: h, c: c} }
+
+func (h *fakeHub) OpenInline(Caller, int) InlineSession { return fakeInline{h} }
+
+// open are the clients whose sessions run.
+func (h *fakeHub) open() []*Client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.clients)
+}
+
+type fakeSession struct {
+	hub *fakeHub
+	c   *Client
+
+	mu       sync.Mutex
+	protocol string
+}
+
+func (s *fakeSession) Run(ctx context.Context) {
+	s.hub.mu.Lock()
+	s.hub.clients = append(s.hub.clients, s.c)
+	s.hub.mu.Unlock()
+	<-ctx.Done()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.hub.clients = slices.DeleteFunc(s.hub.clients, func(c *Client) bool { return c == s.c })
+}
+
+func (s *fakeSession) Initialize(_ context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.protocol, _ = jsonrpc.String(m.Param("protocolVersion"))
+	return jsonrpc.ResultAnswer([]byte(`{"serverInfo":{}}`))
+}
+
+func (s *fakeSession) Protocol() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protocol
+}
+
+func (s *fakeSession) Notify(*jsonrpc.Message) {}
+
+func (s *fakeSession) Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+	switch m.Method {
+	case "ping":
+		return jsonrpc.ResultAnswer([]byte(`{}`))
+	case "tools/list":
+		return jsonrpc.ResultAnswer([]byte(`{"tools":[]}`))
+	}
+	args := m.Param("arguments")
+	switch name, _ := jsonrpc.String(m.Param("name")); name {
+	case "echo":
+		return jsonrpc.ResultAnswer(slices.Concat([]byte(`{"echo":`), args, []byte(`}`)))
+	case "large":
+		return jsonrpc.ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<20) + `"`))
+	case "sleep":
+		<-end.Context().Done()
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(end.Context()).Error())
+	case "ask":
+		resp, err := r.Call(end.Context(), "sampling/createMessage", []byte(`{"n":1}`))
+		if err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+		}
+		return resp.Answer()
+	case "progress":
+		return progress(r, end, m, args)
+	}
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no such tool")
+}
+
+// progress says so many steps, one every so many nanoseconds.
+func progress(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message, args []byte) jsonrpc.Answer {
+	var steps, every int
+	_, _ = fmt.Sscan(string(jsonrpc.Get(args, "steps")), &steps)
+	_, _ = fmt.Sscan(string(jsonrpc.Get(args, "every")), &every)
+	for n := range steps {
+		wait := time.NewTimer(time.Duration(every))
+		select {
+		case <-wait.C:
+		case <-end.Context().Done():
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "cancelled")
+		}
+		r.TryNotify("notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":%d}`, jsonrpc.Get(m.Param("_meta"), "progressToken"), n))
+	}
+	return jsonrpc.ResultAnswer([]byte(`{"done":true}`))
+}
+
+type fakeInline struct{ hub *fakeHub }
+
+func (fakeInline) Run(ctx context.Context) { <-ctx.Done() }
+func (s fakeInline) Read(*jsonrpc.Message) (InlineRequest, jsonrpc.Answer, bool) {
+	return s.hub.inline, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "fake"), s.hub.inline != nil
+}
+func (fakeInline) Notify(*jsonrpc.Message) {}
+func (fakeInline) Busy() bool              { return false }
+func (fakeInline) HangUp()                 {}
+
+// fakeRequest is an InlineRequest.
+type fakeRequest struct {
+	mirrors   []mirror.Mark
+	hasMethod bool
+	serve     func(ctx context.Context, r *InlineReply) jsonrpc.Answer
+}
+
+func (r fakeRequest) Mirrors() []mirror.Mark { return r.mirrors }
+func (r fakeRequest) HasMethod() bool        { return r.hasMethod }
+func (r fakeRequest) Serve(ctx context.Context, to *InlineReply) jsonrpc.Answer {
+	return r.serve(ctx, to)
+}
+
+// call is the params of a call of a tool.
+func call(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
+
+// hostile runs a test in a bubble, against a front of a fakeHub.
+func hostile(t *testing.T, o Options, test func(t *testing.T, h *fakeHub, w *web, m *memory)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		w, m, _ := bubbleWeb(t, h, o)
+		test(t, h, w, m)
+	})
+}

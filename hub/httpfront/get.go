@@ -1,0 +1,67 @@
+package httpfront
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// get opens the client's own stream, or goes on with one that broke.
+func (f *front) get(w http.ResponseWriter, r *http.Request, owner string) {
+	if _, events := accepts(r.Header); !events {
+		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
+		return
+	}
+	c := f.find(w, r, owner)
+	if c == nil {
+		return
+	}
+	st, from := c.own, uint64(0)
+	if last := r.Header.Get(headerLast); last != "" {
+		flow, number, _ := strings.Cut(last, "-")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if st = c.stream(flow); st == nil || err != nil || !st.knows(n) {
+			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "nothing is known of the event in "+headerLast+" any more; send the request again")
+			return
+		}
+		from = n + 1
+		if st.complete(from) { // else it would come again and again
+			w.WriteHeader(http.StatusNoContent) // HTML, Server-sent events: do not reconnect
+			return
+		}
+	} else {
+		from = c.own.unread()
+	}
+	if !c.enter() {
+		refuseBusy(w, "too many requests of this session are open at once")
+		return
+	}
+	defer c.leave()
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{})
+	writeEvents(w)
+	if control.Flush() != nil {
+		return
+	}
+	over, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if f.o.Poll > 0 && st != c.own && primes(c.session.Protocol()) {
+		defer time.AfterFunc(f.o.Poll, cancel).Stop()
+	}
+	defer context.AfterFunc(c.ctx, cancel)()
+	st.follow(over, w, from, primes(c.session.Protocol()), c.news)
+}
+
+// delete ends a session.
+func (f *front) delete(w http.ResponseWriter, r *http.Request, owner string) {
+	c := f.find(w, r, owner)
+	if c == nil {
+		return
+	}
+	c.cancel(errSessionOver)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,196 @@
+package httpfront
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+	"mcphub/internal/printable"
+)
+
+// This file compares the headers of a request with its body (2026-07-28,
+// Streamable HTTP, Server Validation): whoever stands before the hub may have
+// gone by the one, the hub goes by the other. All of it is pure. mcp-go has
+// such checks too, but folds the case of members, takes the first of two
+// headers, reads "0x2a" as 42 and lets pass what it cannot read.
+
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+	headerLast     = "Last-Event-ID"
+
+	// inlineVersion is the version of the era without a handshake.
+	inlineVersion = mcp.ProtocolVersion20260728
+)
+
+// handshakeVersions are those of the era of the handshake.
+var handshakeVersions = mcp.LegacyProtocolVersions()
+
+// Keys of http.Header: what is looked up in every request need not be spelled
+// anew each time.
+var (
+	keySession  = http.CanonicalHeaderKey(headerSession)
+	keyProtocol = http.CanonicalHeaderKey(headerProtocol)
+)
+
+// sessionNamed is the Mcp-Session-Id of a request, "" where it has none.
+func sessionNamed(h http.Header) string {
+	if v := h[keySession]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// onceKeys are headers that say whose a request is, and how it is to be read.
+// Whoever stands before the hub may have gone by another of two. The first three
+// count in both eras; of the others the one without a handshake has rules of its own.
+var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(headerLast)}
+
+// twice is the first header that may be there once and is there more often; ""
+// where none is.
+func twice(h http.Header) string {
+	for i, key := range onceKeys {
+		if len(h[key]) > 1 && (i < 3 || !headerInline(h)) {
+			return key
+		}
+	}
+	return ""
+}
+
+// A mismatchError says which header a request was refused for (-32020).
+type mismatchError struct{ header, reason string }
+
+func (e *mismatchError) Error() string {
+	return "header mismatch: " + e.header + " " + e.reason
+}
+
+func mismatch(header, reason string, args ...any) error {
+	return &mismatchError{header, fmt.Sprintf(reason, args...)}
+}
+
+// refuseMismatch is the answer to a request whose headers are not its body's.
+func refuseMismatch(err error) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
+}
+
+// headerInline reports whether the headers alone make a request one of the era
+// without a handshake: they name a version that no handshake agrees on, one that
+// is not served included.
+func headerInline(h http.Header) bool {
+	for _, v := range h[keyProtocol] {
+		if v != "" && !slices.Contains(handshakeVersions, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkVersion compares the version that the headers name with that of the body
+// of an inline request. A body that names none is left to whoever reads _meta:
+// what is missing there is no mismatch.
+func checkVersion(h http.Header, m *jsonrpc.Message) error {
+	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
+	said, err := single(h, headerProtocol)
+	switch {
+	case err != nil:
+		return err
+	case said == "":
+		return mismatch(headerProtocol, "is missing: it has to name the version that _meta names")
+	case named && said != version:
+		return mismatch(headerProtocol, "is %q and _meta names %q", printable.Escape(said, 40), printable.Escape(version, 40))
+	}
+	return nil
+}
+
+// checkMethod compares the headers that mirror the method of an inline request,
+// and what it is about.
+func checkMethod(h http.Header, m *jsonrpc.Message) error {
+	method, err := single(h, mcp.HeaderMethod)
+	switch {
+	case err != nil:
+		return err
+	case method == "":
+		return mismatch(mcp.HeaderMethod, "is missing: it has to be the method of the body")
+	case method != m.Method:
+		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", printable.Escape(method, 100), printable.Escape(m.Method, 100))
+	}
+	return checkName(h, m)
+}
+
+// checkName compares Mcp-Name. Where a method has no such header, one that is
+// there all the same says nothing.
+func checkName(h http.Header, m *jsonrpc.Message) error {
+	member := mirror.NameMember(m.Method)
+	if member == "" {
+		return nil
+	}
+	said, present, err := mirrored(h, mcp.HeaderName)
+	if err != nil {
+		return err
+	}
+	name, ok := jsonrpc.String(m.Param(member))
+	switch {
+	case !ok && present:
+		return mismatch(mcp.HeaderName, "is there, and the body has no string at /params/%s", member)
+	case !ok:
+		return nil // the request is refused for what it lacks
+	case !present:
+		return mismatch(mcp.HeaderName, "is missing: it has to be what stands at /params/%s", member)
+	case said != name:
+		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
+	}
+	return nil
+}
+
+// single is the value of a header that may be there once.
+func single(h http.Header, name string) (string, error) {
+	values := h.Values(name)
+	switch len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return values[0], nil
+	}
+	return "", mismatch(name, "is there %d times", len(values))
+}
+
+// mirrored is the decoded value of a header that mirrors a value of the body.
+func mirrored(h http.Header, name string) (value string, present bool, err error) {
+	raw, err := single(h, name)
+	if err != nil || len(h.Values(name)) == 0 {
+		return "", false, err
+	}
+	value, reason := mirror.Decode(raw)
+	if reason != "" {
+		return "", true, mismatch(name, "%s", reason)
+	}
+	return value, true, nil
+}
+
+// checkMirrors compares the headers that mirror parameters with the arguments
+// of a call.
+func checkMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
+	for _, p := range marks {
+		said, present, err := mirrored(h, p.Header)
+		if err != nil {
+			return err
+		}
+		value := p.Value(args)
+		where := "/params/arguments/" + strings.Join(p.Path, "/")
+		switch {
+		case value == nil && present:
+			return mismatch(p.Header, "is there, and the body has nothing at %s", printable.Escape(where, 200))
+		case value == nil:
+		case !present:
+			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", printable.Escape(where, 200))
+		case !mirror.Same(said, value):
+			return mismatch(p.Header, "is %q, which is not what stands at %s", printable.Escape(said, 100), printable.Escape(where, 200))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,393 @@
+package httpfront
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// raw opens a connection and writes to it, as far as it is read.
+func raw(t *testing.T, m *memory, text string) net.Conn {
+	t.Helper()
+	c, err := m.dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_, _ = io.WriteString(c, text)
+	return c
+}
+
+// until waits until the other side closes, and returns how long that took.
+func until(c net.Conn) time.Duration {
+	began := time.Now()
+	_, _ = io.Copy(io.Discard, c)
+	return time.Since(began)
+}
+
+const plainHead = "POST /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: application/json, text/event-stream\r\n"
+
+// TestHTTPSlowClientsAreLetGo: whoever takes his time with the head, the body
+// or the answer is waited for so long and no longer, whatever becomes of the
+// request; the others are served meanwhile.
+func TestHTTPSlowClientsAreLetGo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		head string
+		most time.Duration
+	}{
+		"no head":      {"", headerTime},
+		"half a head":  {plainHead, headerTime},
+		"body":         {plainHead + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{", bodyTime},
+		"refused kind": {plainHead + "Content-Type: text/plain\r\nContent-Length: 100\r\n\r\n{", bodyTime},
+		"refused host": {"POST /mcp HTTP/1.1\r\nHost: evil.test\r\nContent-Length: 100\r\n\r\n{", bodyTime},
+		"no session":   {plainHead + "Mcp-Session-Id: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", bodyTime},
+		"kept alive":   {"GET /healthz HTTP/1.1\r\nHost: hub.test\r\n\r\n", keepAlive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, m *memory) {
+				c := raw(t, m, tc.head)
+				done := make(chan time.Duration, 1)
+				go func() { done <- until(c) }()
+				s := w.initialize(`{}`).initialized()
+				if got := body(t, s.request("ping", `{}`)); !strings.Contains(got, `"result":{}`) {
+					t.Errorf("another client: %s", got)
+				}
+				if took := <-done; took > tc.most+time.Second {
+					t.Errorf("let go after %s, want %s", took, tc.most)
+				}
+			})
+		})
+	}
+}
+
+// TestHTTPAnswerThatNobodyReads: neither a small one nor a large one holds its
+// connection, and its place among the session's requests, for ever.
+func TestHTTPAnswerThatNobodyReads(t *testing.T) {
+	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
+				s := w.initialize(`{}`).initialized()
+				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
+				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+
+					fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
+				time.Sleep(2 * writeTimeout)
+				if took := until(c); took > 0 {
+					t.Errorf("the connection was open for %s more", took)
+				}
+				if n := clientOf(t, h, s).Serving(); n != 0 {
+					t.Errorf("%d calls are served", n)
+				}
+			})
+		})
+	}
+}
+
+// TestHTTPConnectionOutlivesALargeAnswer: the time allowed for writing one
+// answer is not held against a later one on the same connection.
+func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
+	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+		s := w.initialize(`{}`).initialized()
+		for range 3 {
+			m := s.frames(s.request("tools/call", call("echo", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)), nil)
+			if m == nil || len(m.Result) < 1<<20 {
+				t.Fatal("no answer")
+			}
+			time.Sleep(writeTimeout + 10*time.Second)
+			if got := body(t, s.request("ping", `{}`)); !strings.Contains(got, `"result":{}`) {
+				t.Fatalf("%s", got)
+			}
+		}
+	})
+}
+
+// TestHTTPLongCall: a call may take longer than any of the times that bound
+// reading and writing.
+func TestHTTPLongCall(t *testing.T) {
+	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
+		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *memory) {
+			s := w.initialize(`{}`).initialized()
+			m := s.frames(s.request("tools/call", `{"name":"progress","arguments":{"steps":5,"every":60000000000},"_meta":{"progressToken":1}}`, "Accept", accept), nil)
+			if m == nil || m.Result == nil {
+				t.Fatalf("%s: %+v", accept, m)
+			}
+		})
+	}
+}
+
+// TestHTTPStreamThatNobodyReads: what waits for a client that does not read its
+// own stream is bounded, the stream is given up, and the next one works.
+func TestHTTPStreamThatNobodyReads(t *testing.T) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *memory) {
+		s := w.initialize(`{}`).initialized()
+		c := clientOf(t, h, s)
+		note := []byte(`{"text":"` + strings.Repeat("x", 1<<16) + `"}`)
+		flood := func() (taken int) {
+			for range 1000 {
+				if !c.TryNotify("notifications/message", note) {
+					return taken
+				}
+				taken += len(note)
+			}
+			return taken
+		}
+		if n := flood(); n == 0 || n > streamAlone {
+			t.Errorf("without a stream %d bytes wait", n)
+		}
+		r := s.do("GET", "", headerSession, s.session) // read: what waited arrives
+		got := make(chan int, 1)
+		go func() {
+			n := 0
+			s.frames(r, func(*jsonrpc.Message, string) { n++ })
+			got <- n
+		}()
+		synctest.Wait()
+		deaf := bufio.NewReader(raw(t, m, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: text/event-stream\r\n"+headerSession+": "+s.session+"\r\n\r\n"))
+		for line := "x"; line != "\r\n"; line, _ = deaf.ReadString('\n') { // the head, and no more
+		}
+		if n := <-got; n == 0 {
+			t.Error("what waited did not arrive")
+		}
+		if n := flood(); n < streamAlone || n > streamWaiting {
+			t.Errorf("with a stream that nobody reads %d bytes wait", n)
+		}
+		if !c.own.live() {
+			t.Error("the stream is not there")
+		}
+		time.Sleep(writeTimeout + heartbeat)
+		if c.own.live() {
+			t.Error("a stream that nobody reads is kept")
+		}
+		if err := c.Notify(t.Context(), "notifications/x", note); err != nil {
+			t.Errorf("one that matters: %v", err)
+		}
+	})
+}
+
+// clientOf finds a session's own side.
+func clientOf(t *testing.T, h *fakeHub, s *webClient) *Client {
+	t.Helper()
+	for _, c := range h.open() {
+		if c.id == s.session {
+			return c
+		}
+	}
+	t.Fatal("there is no such session")
+	return nil
+}
+
+// TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
+// with questions for a client that does not read.
+func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
+	c := newClient("s", "", 1, &slowReplies{})
+	defer c.cancel(nil)
+	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+	for n := range 100 {
+		err := c.Notify(t.Context(), "notifications/x", big)
+		switch {
+		case err == nil && c.unsent.Load() > 2*streamWaiting+2<<20:
+			t.Fatalf("%d bytes wait", c.unsent.Load())
+		case errors.Is(err, errNotReading) && n > 2:
+			return
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	t.Error("everything was taken in")
+}
+
+// TestHTTPStreamIsTakenOver: a second stream of a session takes the place of
+// the first, which ends; nothing is said on both.
+func TestHTTPStreamIsTakenOver(t *testing.T) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
+		s := w.initialize(`{}`).initialized()
+		c := clientOf(t, h, s)
+		var mu sync.Mutex
+		seen := map[string][]int{}
+		var readers sync.WaitGroup
+		for i := range 5 {
+			r := s.do("GET", "", headerSession, s.session)
+			readers.Go(func() {
+				s.frames(r, func(m *jsonrpc.Message, _ string) {
+					mu.Lock()
+					defer mu.Unlock()
+					n := string(m.Param("n"))
+					seen[n] = append(seen[n], i)
+				})
+			})
+			synctest.Wait()
+			for n := range 10 {
+				if !c.TryNotify("notifications/n", fmt.Appendf(nil, `{"n":"%d-%d"}`, i, n)) {
+					t.Fatal("no room")
+				}
+			}
+			synctest.Wait()
+		}
+		if r := s.do("DELETE", "", headerSession, s.session); r.StatusCode != http.StatusNoContent {
+			t.Errorf("DELETE: %d", r.StatusCode)
+		}
+		readers.Wait()
+		if len(seen) != 50 {
+			t.Errorf("%d of 50 arrived", len(seen))
+		}
+		for n, by := range seen {
+			if len(by) != 1 || !strings.HasPrefix(n, fmt.Sprintf(`"%d-`, by[0])) {
+				t.Errorf("%s arrived at %v", n, by)
+			}
+		}
+	})
+}
+
+// TestHTTPEventsOfAnotherSession: an event id names nothing beyond its session.
+func TestHTTPEventsOfAnotherSession(t *testing.T) {
+	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *memory) {
+		mine, theirs := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
+		// A stream of mine that has ended, and something on my own stream.
+		r := mine.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":"secret"}}}`)
+		last := ""
+		mine.frames(r, func(_ *jsonrpc.Message, id string) { last = id })
+		clientOf(t, h, mine).TryNotify("notifications/secret")
+		for _, id := range []string{last, "1-0", "1-1", "0-1", "0-18446744073709551615", "0-7", "x", "-", "1-", "1--1", "1-x"} {
+			// The control: it is mine to read.
+			if r := mine.do("GET", "", headerSession, mine.session, headerLast, last); r.StatusCode != 200 || mine.frames(r, nil) == nil {
+				t.Fatalf("my own event %s: %d", last, r.StatusCode)
+			}
+			if r := theirs.do("GET", "", headerSession, theirs.session, headerLast, id); r.StatusCode != http.StatusBadRequest {
+				t.Errorf("event %s in another session: %d", id, r.StatusCode)
+			}
+		}
+		r = theirs.do("GET", "", headerSession, theirs.session, headerLast, "0-0") // its own stream, from the start
+		time.Sleep(heartbeat)
+		theirs.do("DELETE", "", headerSession, theirs.session)
+		if got := body(t, r); strings.Contains(got, "secret") || strings.Contains(got, "jsonrpc") {
+			t.Errorf("it heard %q", got)
+		}
+	})
+}
+
+// TestHTTPOpenRequestsAreBounded: so many wait for their turn, and the rest is
+// told to come again; what those wait for can still be answered.
+func TestHTTPOpenRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Calls = 4
+		w, _, _ := bubbleWeb(t, h, Options{})
+		s := w.initialize(`{}`).initialized()
+		var all sync.WaitGroup
+		codes := make(chan int, 100)
+		for range 30 {
+			all.Go(func() {
+				codes <- s.request("tools/call", `{"name":"progress","arguments":{"steps":1,"every":1000000000},"_meta":{"progressToken":1}}`, "Accept", "application/json").StatusCode
+			})
+		}
+		synctest.Wait()
+		if r := s.send(`{"jsonrpc":"2.0","id":77,"result":{}}`); r.StatusCode != http.StatusAccepted {
+			t.Errorf("an answer: %d", r.StatusCode)
+		}
+		if n := clientOf(t, h, s).Serving(); n != 4*(waitingPosts+1) {
+			t.Errorf("%d requests are taken", n)
+		}
+		other := w.initialize(`{}`).initialized()
+		if r := other.request("ping", `{}`); r.StatusCode != 200 {
+			t.Errorf("another session: %d", r.StatusCode)
+		}
+		all.Wait()
+		count := map[int]int{}
+		for range 30 {
+			count[<-codes]++
+		}
+		if count[200] != 4*(waitingPosts+1) || count[http.StatusTooManyRequests] != 30-count[200] {
+			t.Errorf("%v", count)
+		}
+		if r := s.request("ping", `{}`); r.StatusCode != 200 {
+			t.Errorf("afterwards: %d", r.StatusCode)
+		}
+	})
+}
+
+// TestHTTPBodiesAreBounded: the bodies of one session together, and each one of
+// nobody's.
+func TestHTTPBodiesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub()
+		h.limits.Frame = 2 << 20
+		w, m, _ := bubbleWeb(t, h, Options{})
+		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
+		head := plainHead + "Content-Type: application/json\r\n" + headerSession + ": " + s.session + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+		chunk := fmt.Sprintf("%x\r\n%s\r\n", 2<<20-10, strings.Repeat(" ", 2<<20-10))
+		for range heldBodies {
+			raw(t, m, head+chunk)
+		}
+		c := clientOf(t, h, s)
+		synctest.Wait()
+		if n := c.held.Load(); n < heldBodies*(2<<20-10) {
+			t.Fatalf("%d bytes are held", n)
+		}
+		for _, who := range []*webClient{s, other} {
+			want := http.StatusTooManyRequests
+			if who == other {
+				want = 200
+			}
+			if r := who.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}`); r.StatusCode != want {
+				t.Errorf("%d, want %d", r.StatusCode, want)
+			}
+		}
+		time.Sleep(bodyTime + time.Second)
+		if n := c.held.Load(); n != 0 {
+			t.Errorf("%d bytes are held afterwards", n)
+		}
+		if r := w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"x":"`+strings.Repeat("x", greeting)+`"}}`); r.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("a long greeting: %d", r.StatusCode)
+		}
+	})
+}
+
+// TestHTTPHalfOpenConnections: connections that say nothing, or half of it, do
+// not disturb those who do. MCPHUB_E2E_LONG makes them 5,000.
+func TestHTTPHalfOpenConnections(t *testing.T) {
+	many := 300
+	if os.Getenv("MCPHUB_E2E_LONG") != "" {
+		many = 5000
+	}
+	w := serveWeb(t, newFakeHub(), Options{})
+	s := w.initialize(`{}`).initialized()
+	s.frames(s.request("tools/list", `{}`), nil)
+	addr := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
+	for i := range many {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer func() { _ = c.Close() }()
+		if i%2 == 0 {
+			_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+addr+"\r\nContent-Le")
+		}
+	}
+	for i := range 200 {
+		m := s.frames(s.request("tools/call", call("echo", `{"n":`+strconv.Itoa(i)+`}`)), nil)
+		if m == nil || !strings.Contains(string(m.Result), `"n":`+strconv.Itoa(i)) {
+			t.Fatalf("call %d: %+v", i, m)
+		}
+	}
+	// The control: one of them is a connection like any other.
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")
+	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("%q %v", line, err)
+	}
+}

@@ -1,0 +1,81 @@
+package httpfront
+
+import (
+	"context"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+	"mcphub/rootsmgr"
+)
+
+// A Hub is what the front opens sessions of.
+type Hub interface {
+	// Limits are those in force now.
+	Limits() Limits
+	// Inline reports whether a message belongs to the era without a handshake.
+	Inline(m *jsonrpc.Message) bool
+	// Open returns a session for a client that is about to say initialize. It starts
+	// nothing.
+	Open(who Caller, c *Client) Session
+	// OpenInline returns what serves all requests without a handshake of one caller, and
+	// at most so many of its listeners at a time. It starts nothing.
+	OpenInline(who Caller, listeners int) InlineSession
+}
+
+// Limits bound what a client can make the hub hold. Each is more than zero.
+type Limits struct {
+	Frame int           // bytes of one message
+	ID    int           // bytes of the id of a request
+	Calls int           // requests of one client served at a time
+	Grace time.Duration // for calls under way when the front ends
+}
+
+// A Caller is whom a request belongs to.
+type Caller struct {
+	Name    string           // of the token; "" where none is asked for
+	Ceiling []rootsmgr.Entry // of everything that the caller may touch; nil: none
+}
+
+// A Session serves one client after its handshake. Its methods may be called by any
+// number of goroutines.
+type Session interface {
+	// Run keeps the session until ctx ends.
+	Run(ctx context.Context)
+	// Initialize answers the handshake.
+	Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
+	// Protocol is the version that the handshake agreed on, "" before it.
+	Protocol() string
+	// Serve answers a request. What has to be said before the answer goes to r. end ends
+	// the request early.
+	Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer
+	// Notify takes in a notification.
+	Notify(m *jsonrpc.Message)
+}
+
+// An InlineSession serves the requests of 2026-07-28 that come with one token. Its
+// methods may be called by any number of goroutines.
+type InlineSession interface {
+	// Run keeps the session until ctx ends.
+	Run(ctx context.Context)
+	// Read reads what a request says of its client; ok false: it is refused.
+	Read(m *jsonrpc.Message) (r InlineRequest, refusal jsonrpc.Answer, ok bool)
+	// Notify takes in a notification.
+	Notify(m *jsonrpc.Message)
+	// Busy reports whether work is under way that no request waits for.
+	Busy() bool
+	// HangUp ends all subscriptions/listen.
+	HangUp()
+}
+
+// An InlineRequest is one request of 2026-07-28 that was read.
+type InlineRequest interface {
+	// Mirrors are the parameters that headers repeat, of a call of a tool that is known
+	// already. A tool that is found later is compared by [InlineReply.Fits].
+	Mirrors() []mirror.Mark
+	// HasMethod reports whether the hub itself has such a method.
+	HasMethod() bool
+	// Serve answers the request. What has to be said before the answer goes to r. The
+	// end of ctx ends the request.
+	Serve(ctx context.Context, r *InlineReply) jsonrpc.Answer
+}

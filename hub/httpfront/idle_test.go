@@ -1,0 +1,80 @@
+package httpfront
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Where there is no room for another session, the one that has been idle longest
+// makes it, if that was for a minute; one token of several has three quarters of
+// the places, and only its own sessions make room for it then.
+func TestWhichSessionMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &front{
+			o:        Options{Sessions: 4, Idle: time.Hour, Tokens: []Token{{Name: "a"}, {Name: "b"}}},
+			sessions: map[string]*Client{}, owned: map[string]int{}, inline: map[string]*Client{},
+		}
+		open := func(id, owner string) *Client {
+			time.Sleep(time.Second)
+			c := newClient(id, owner, 4, &f.slow)
+			if !f.enter(c) {
+				return nil
+			}
+			return c
+		}
+		alive := func(want ...*Client) {
+			t.Helper()
+			for _, c := range want {
+				if c.ctx.Err() != nil || f.sessions[c.id] != c {
+					t.Errorf("session %s was ended", c.id)
+				}
+			}
+			if len(f.sessions) != len(want) {
+				t.Errorf("there are %d sessions, want %d", len(f.sessions), len(want))
+			}
+		}
+		a1, a2, a3 := open("a1", "a"), open("a2", "a"), open("a3", "a")
+		if open("a4", "a") != nil {
+			t.Error("one token took all places")
+		}
+		b1 := open("b1", "b")
+		if open("b2", "b") != nil {
+			t.Error("there were more sessions than may be")
+		}
+		a1.enter() // it is used now, and rests later than the others
+		time.Sleep(2 * time.Minute)
+		a1.leave()
+		time.Sleep(59 * time.Second)
+		b2 := open("b2", "b")
+		if b2 == nil || a2.ctx.Err() == nil {
+			t.Fatal("the session that was idle longest did not make room")
+		}
+		alive(a1, a3, b1, b2)
+		a3.enter() // used: nobody takes its place
+		b3 := open("b3", "b")
+		alive(a1, a3, b2, b3) // b1 was next
+		a5 := open("a5", "a")
+		alive(a3, b2, b3, a5) // and then a1, a minute after its last use
+		if open("b4", "b") != nil {
+			t.Error("a session that is used, or was a moment ago, made room")
+		}
+		a3.leave()
+		time.Sleep(59 * time.Minute)
+		b2.enter()
+		b2.leave()
+		time.Sleep(2 * time.Minute)
+		f.sweep()
+		alive(b2)
+		f.forget(b2)
+		f.forget(a3) // which was ended before
+		b2.enter()
+		b2.leave() // a connection that ends late
+		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.idle.of) != 0 {
+			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
+		}
+		for _, c := range []*Client{a1, a2, a3, a5, b1, b2, b3} {
+			c.close()
+		}
+	})
+}

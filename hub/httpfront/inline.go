@@ -1,0 +1,255 @@
+package httpfront
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+)
+
+// This file serves clients of 2026-07-28 on the endpoint that serves those of the
+// handshake. A request needs no session and makes none that the client could know
+// of: all requests of one token go through one InlineSession, which is made by the
+// first and ends when nobody uses it.
+
+const methodListen = "subscriptions/listen"
+
+// inlineClient finds what serves the inline requests of a token, and enters it;
+// nil where there is none and the front is closing, or no room in it.
+func (f *front) inlineClient(owner string) *Client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.inline[owner]
+	if c == nil || c.ctx.Err() != nil {
+		if f.closing {
+			return nil
+		}
+		c = newClient("", owner, f.hub.Limits().Calls, &f.slow)
+		c.inline = f.hub.OpenInline(f.caller(owner), f.o.Sessions)
+		f.inline[owner] = c
+		f.run(c)
+	}
+	if !c.enter() {
+		return nil
+	}
+	return c
+}
+
+// postInline takes one message of a client without a session.
+func (f *front) postInline(w http.ResponseWriter, r *http.Request, owner string, events bool) {
+	c := f.inlineClient(owner)
+	if c == nil {
+		refuseBusy(w, "too many requests of this token are open at once, or the hub is stopping")
+		return
+	}
+	left := false
+	leave := func() {
+		if !left {
+			left = true
+			c.leave()
+		}
+	}
+	defer leave()
+	m, held := f.message(w, r, c)
+	if m == nil {
+		return
+	}
+	defer held.release()
+	switch {
+	case m.IsRequest():
+	case m.IsNotification():
+		c.inline.Notify(m)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	default:
+		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "send requests only: what this hub asks is answered with inputResponses")
+		return
+	}
+	request, status, refusal := examine(r.Header, m, c.inline, events)
+	if status != http.StatusOK {
+		refuseRequest(w, status, m.ID, refusal)
+		return
+	}
+	if m.Method == methodListen {
+		if !c.listen(f.o.Sessions) {
+			w.Header().Set("Retry-After", "10")
+			refuseRequest(w, http.StatusTooManyRequests, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%d clients of this token listen already; try again later", f.o.Sessions)))
+			return
+		}
+		defer c.unlisten()
+		leave()
+	}
+	f.requestInline(w, r, c, m, request, events)
+}
+
+// examine looks at a request before anything is done for it: the headers against
+// the body, and what _meta has to hold. Anything but 200 is a refusal.
+func examine(h http.Header, m *jsonrpc.Message, s InlineSession, events bool) (InlineRequest, int, jsonrpc.Answer) {
+	if err := checkVersion(h, m); err != nil {
+		return nil, http.StatusBadRequest, refuseMismatch(err)
+	}
+	request, refusal, ok := s.Read(m)
+	if !ok {
+		return nil, http.StatusBadRequest, refusal
+	}
+	err := checkMethod(h, m)
+	if err == nil {
+		err = checkMirrors(h, request.Mirrors(), m.Param("arguments"))
+	}
+	switch {
+	case err != nil:
+		return nil, http.StatusBadRequest, refuseMismatch(err)
+	case m.Method == methodListen && !events:
+		return nil, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
+	}
+	return request, http.StatusOK, jsonrpc.Answer{}
+}
+
+// requestInline serves one request. The end of its connection is the end of it.
+func (f *front) requestInline(w http.ResponseWriter, r *http.Request, c *Client, m *jsonrpc.Message, request InlineRequest, events bool) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.Context(), func() {
+		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
+	})()
+	if m.Method != methodListen {
+		if !c.await(ctx, w) {
+			refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
+			return
+		}
+		defer func() { <-c.slots }()
+	}
+	x := &InlineReply{header: r.Header, reply: Reply{c: c, id: m.ID, events: events, unkept: true}}
+	x.reply.start(r.Context(), w, inlineVersion)
+	a := request.Serve(ctx, x)
+	over := ctx.Err() != nil
+	if refusal := x.refused(); !over && refusal.Error != nil {
+		a = refusal // as it is: of a child nobody would believe it
+	}
+	if !over && a.Error == nil && prefersEvents(r.Header) {
+		x.reply.flow() // not before: an error has its status
+	}
+	n := f.keep(c, &a)
+	if !x.reply.finish(a, over) {
+		plainInline(w, &x.reply, a, statusOf(request, a), over)
+	}
+	f.drop(c, n)
+}
+
+// await waits for the turn of a request.
+func (c *Client) await(ctx context.Context, w http.ResponseWriter) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	default:
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return c.turn(ctx, ctx)
+}
+
+// plainInline answers a request before whose answer nothing had to be said.
+func plainInline(w http.ResponseWriter, x *Reply, a jsonrpc.Answer, status int, over bool) {
+	x.extendWrite(w)
+	if a.Release != nil {
+		defer a.Release()
+	}
+	switch {
+	case over:
+		refuseRequest(w, http.StatusServiceUnavailable, x.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errSessionOver.Error()))
+	case status != http.StatusOK:
+		refuseRequest(w, status, x.id, a)
+	default:
+		writePlain(w, x.id, a)
+	}
+}
+
+// statusOf is the status of an answer that is no stream: that of the errors
+// which the specification gives one.
+func statusOf(request InlineRequest, a jsonrpc.Answer) int {
+	if a.Error == nil {
+		return http.StatusOK
+	}
+	switch jsonrpc.ParseError(a.Error).Code {
+	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
+		return http.StatusBadRequest
+	case jsonrpc.CodeMethodNotFound:
+		if !request.HasMethod() {
+			return http.StatusNotFound
+		}
+	}
+	return http.StatusOK
+}
+
+// An InlineReply is what a client without a session is told on account of one
+// request before its answer: its response becomes a stream when the first thing is
+// said on it. The client is asked nothing but by the answer.
+type InlineReply struct {
+	reply   Reply
+	header  http.Header
+	refusal jsonrpc.Answer // of a call that its headers do not fit; reply.mu guards it
+}
+
+// Notify tells the client before the answer, or nobody.
+func (x *InlineReply) Notify(_ context.Context, method string, params ...[]byte) error {
+	if st := x.reply.flow(); st != nil && !st.put(frameOf(nil, method, params), asQuestion) {
+		return errNotReading
+	}
+	return nil
+}
+
+// TryNotify is Notify where there is room.
+func (x *InlineReply) TryNotify(method string, params ...[]byte) bool {
+	st := x.reply.flow()
+	return st != nil && st.put(frameOf(nil, method, params), asNote)
+}
+
+// TrySpare is TryNotify where half of the room is free.
+func (x *InlineReply) TrySpare(method string, params ...[]byte) bool {
+	st := x.reply.flow()
+	return st != nil && st.spare() && st.put(frameOf(nil, method, params), asNote)
+}
+
+// Fits compares the headers of a call with its arguments, where the tool became
+// known only while the call was served. ok false: refusal is the answer.
+func (x *InlineReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
+	err := checkMirrors(x.header, mirrors, args)
+	if err == nil {
+		return jsonrpc.Answer{}, true
+	}
+	refusal = refuseMismatch(err)
+	x.reply.mu.Lock()
+	x.refusal = refusal
+	x.reply.mu.Unlock()
+	return refusal, false
+}
+
+// refused is what Fits has refused the call with.
+func (x *InlineReply) refused() jsonrpc.Answer {
+	x.reply.mu.Lock()
+	defer x.reply.mu.Unlock()
+	return x.refusal
+}
+
+// listen counts a client that listens, where fewer than most do.
+func (c *Client) listen(most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tab.listens >= most {
+		return false
+	}
+	c.tab.listens++
+	c.settle()
+	return true
+}
+
+func (c *Client) unlisten() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tab.listens--
+	c.settle()
+}

@@ -1,0 +1,95 @@
+package httpfront
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/mirror"
+)
+
+// inlineHeaders fit inlineCall.
+var inlineHeaders = []string{headerProtocol, inlineVersion, "Mcp-Method", "tools/call", "Mcp-Name", "t"}
+
+const inlineCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+
+// TestInlineRequestIsServedWithoutASession: as JSON, or as a stream from the first
+// thing that is said before the answer. The control is the same request as a client
+// after its handshake would send it.
+func TestInlineRequestIsServedWithoutASession(t *testing.T) {
+	h := newFakeHub()
+	says := ""
+	h.inline = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *InlineReply) jsonrpc.Answer {
+		if says != "" {
+			r.TryNotify("notifications/x", []byte(says))
+		}
+		return jsonrpc.ResultAnswer([]byte(`{"served":true}`))
+	}}
+	w := serveWeb(t, h, Options{})
+	r := w.do("POST", inlineCall, inlineHeaders...)
+	if got := body(t, r); r.StatusCode != 200 || got != `{"jsonrpc":"2.0","id":1,"result":{"served":true}}` || r.Header.Get(headerSession) != "" {
+		t.Errorf("%d %s", r.StatusCode, got)
+	}
+	says = `{"n":1}`
+	r = w.do("POST", inlineCall, inlineHeaders...)
+	if got := body(t, r); r.Header.Get("Content-Type") != "text/event-stream" || strings.Index(got, says) > strings.Index(got, "served") || strings.Contains(got, "id: ") {
+		t.Errorf("%s", got)
+	}
+	if r := w.do("POST", strings.Replace(inlineCall, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "", 1)); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("control: %d", r.StatusCode)
+	}
+}
+
+// TestInlineStatus: which errors have a status of their own, and that only a method
+// which the hub itself lacks is not found.
+func TestInlineStatus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code      int64
+		hasMethod bool
+		want      int
+	}{
+		"another version":        {-32022, true, http.StatusBadRequest},
+		"a missing capability":   {-32021, true, http.StatusBadRequest},
+		"no such method":         {jsonrpc.CodeMethodNotFound, false, http.StatusNotFound},
+		"a child lacks a method": {jsonrpc.CodeMethodNotFound, true, http.StatusOK},
+		"any other":              {jsonrpc.CodeInternal, true, http.StatusOK},
+	} {
+		h := newFakeHub()
+		h.inline = fakeRequest{hasMethod: tc.hasMethod, serve: func(context.Context, *InlineReply) jsonrpc.Answer {
+			return jsonrpc.ErrorAnswer(tc.code, "x")
+		}}
+		if r := serveWeb(t, h, Options{}).do("POST", inlineCall, inlineHeaders...); r.StatusCode != tc.want {
+			t.Errorf("%s: %d, want %d", name, r.StatusCode, tc.want)
+		}
+	}
+}
+
+// TestInlineHeadersOfAToolThatIsFoundLate: they are compared as those of a tool that
+// is known, and what the work makes of the refusal is not sent.
+func TestInlineHeadersOfAToolThatIsFoundLate(t *testing.T) {
+	marks := []mirror.Mark{{Header: "Mcp-Param-A", Path: []string{"a"}}}
+	for _, late := range []bool{false, true} {
+		h := newFakeHub()
+		request := fakeRequest{hasMethod: true, mirrors: marks}
+		request.serve = func(_ context.Context, r *InlineReply) jsonrpc.Answer {
+			if _, ok := r.Fits(marks, []byte(`{"a":"x"}`)); !ok {
+				return jsonrpc.ResultAnswer([]byte(`{"altered":true}`))
+			}
+			return jsonrpc.ResultAnswer([]byte(`{"served":true}`))
+		}
+		if late {
+			request.mirrors = nil
+		}
+		h.inline = request
+		w := serveWeb(t, h, Options{})
+		if r := w.do("POST", inlineCall, append([]string{"Mcp-Param-A", "x"}, inlineHeaders...)...); r.StatusCode != 200 || !strings.Contains(body(t, r), "served") {
+			t.Errorf("late %v, control: %d", late, r.StatusCode)
+		}
+		r := w.do("POST", inlineCall, append([]string{"Mcp-Param-A", "y"}, inlineHeaders...)...)
+		if got := body(t, r); r.StatusCode != http.StatusBadRequest || !strings.Contains(got, "header mismatch: Mcp-Param-A") {
+			t.Errorf("late %v: %d %s", late, r.StatusCode, got)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package httpfront
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/rootsmgr"
+)
+
+// Options shape the front. The zero value serves loopback names without a token,
+// with the default bounds.
+type Options struct {
+	Hosts    []string      // more names by which clients may call, with or without a port
+	Origins  []string      // web pages that may call
+	Tokens   []Token       // who may call; none: whoever reaches the address
+	Sessions int           // at a time; 0: 1000
+	StateKey []byte        // what the hub seals requestState with, 32 bytes or more, so that several hubs may serve one client; nil: a random one
+	Idle     time.Duration // a session without connection and request ends after it; 0: 30 min
+	Poll     time.Duration // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request
+	Log      zerolog.Logger
+}
+
+// A Token admits one client. Its Secret is what the client sends as a bearer
+// token (RFC 6750). Roots, where not nil, is the ceiling of everything that the
+// client may touch: absolute paths, and patterns of them.
+type Token struct {
+	Name   string
+	Secret string
+	Roots  []rootsmgr.Entry
+}

@@ -1,0 +1,224 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// Settings say how decisions are recorded.
+type Settings struct {
+	To        *audit.Recorder // nil: they are not
+	Required  bool            // what cannot be recorded is denied
+	Arguments bool            // arguments are recorded, and not only the paths in them
+}
+
+// Status is how the record of decisions stands.
+type Status struct {
+	audit.State
+	Required  bool `json:"required"`  // what cannot be recorded is denied
+	Arguments bool `json:"arguments"` // arguments are recorded too
+}
+
+// Status is how the record stands by these settings.
+func (s *Settings) Status() Status {
+	st := Status{Required: s.Required, Arguments: s.Arguments}
+	if s.To != nil {
+		st.State = s.To.State()
+	}
+	return st
+}
+
+// may says why nothing may be sent, where err is why it was not recorded; nil: it
+// may, for the record is not required.
+func (s *Settings) may(err error) error {
+	switch {
+	case err == audit.ErrGroup:
+		return err
+	case err != nil && s.Required:
+		return &UnrecordedError{err}
+	}
+	return nil
+}
+
+// errNoLog: a reload asks for a record where the hub was started without one.
+var errNoLog = errors.New("no audit log is kept, and audit.dir takes effect after a restart")
+
+// An UnrecordedError is a call that was not made because it cannot be recorded.
+type UnrecordedError struct{ err error }
+
+func (e *UnrecordedError) Error() string {
+	return fmt.Sprintf("the call was not made: it cannot be recorded, and hub.json requires that (audit.required): %s; make room or let the hub write to its folder, and call again (mcphub status shows how it stands)", e.err)
+}
+
+func (e *UnrecordedError) Unwrap() error { return e.err }
+
+// A Recorder records what is decided in one session.
+type Recorder struct {
+	session string
+	now     func() *Settings
+	group   group
+}
+
+// group are calls that wait for nothing but their line. What is sent once that is
+// written leaves together.
+type group struct {
+	audit.Group
+	batch jsonrpc.Batch // of who writes
+}
+
+// Leave has those recorded that came in one read of a client.
+func (g *group) Leave(*jsonrpc.Batch) { g.Flush() }
+
+// New makes the Recorder of a session. now returns the settings in force, whose To
+// is always the same.
+func New(session string, now func() *Settings, log zerolog.Logger) *Recorder {
+	r := &Recorder{session: session, now: now}
+	g := &r.group
+	g.To, g.Session = now().To, session
+	g.Together = func(tell func()) { g.batch.Together(func(*jsonrpc.Batch) { tell() }) }
+	g.Panicked = func(p any) {
+		log.Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("recording calls panicked")
+	}
+	return r
+}
+
+// Kept reports whether decisions are recorded.
+func (r *Recorder) Kept() bool { return r.now().To != nil }
+
+// Missing says why nothing may be sent: the record is required, and none is kept.
+func (r *Recorder) Missing() error {
+	if r.Kept() {
+		return nil
+	}
+	return r.now().may(errNoLog)
+}
+
+// May says whether a call may be sent of which a line was written, or could not be
+// and err says why. If not, the record says so, and there is no ticket.
+func (r *Recorder) May(t audit.Ticket, err error) (audit.Ticket, error) {
+	if err = r.now().may(err); err != nil {
+		t.Outcome(audit.ResultNotSent)
+		return audit.Ticket{}, err
+	}
+	return t, nil
+}
+
+// Plain records a call in which there is nothing to judge, with those that come at
+// the same time: those of one batch when it ends. m is told when that is done, on
+// whichever goroutine writes, and asks May. size is what m holds until then, in bytes.
+func (r *Recorder) Plain(line audit.Call, m audit.Member, batch *jsonrpc.Batch, size int) {
+	if !r.now().Arguments {
+		line.Arguments = nil
+	}
+	if r.group.Add(line, m); batch == nil {
+		r.group.Flush()
+	} else {
+		batch.Defer(&r.group, size)
+	}
+}
+
+// Batch is for what is sent by those that Plain tells, while they are told.
+func (r *Recorder) Batch() *jsonrpc.Batch { return &r.group.batch }
+
+// Waiting is how many calls wait to be recorded together.
+func (r *Recorder) Waiting() int { return r.group.Waiting() }
+
+// A Decision is what was decided of a request.
+type Decision struct {
+	Verdict  *validate.Verdict
+	View     *rootsmgr.View // that it was decided by
+	Declined bool           // a person did not approve it, or was not asked
+	By       string         // who approved it; "" for nobody
+}
+
+// Allowed reports whether the request may be sent.
+func (d Decision) Allowed() bool { return d.Verdict.Decision == validate.Allow && !d.Declined }
+
+// approver says what person's approval lets a request through: of this one, by
+// whoever was asked, or an earlier one that is still open.
+func (d Decision) approver() string {
+	if d.By != "" {
+		return d.By
+	}
+	for i := range d.Verdict.Findings {
+		if d.Verdict.Findings[i].Code == validate.CodeGranted {
+			return byGrant
+		}
+	}
+	return ""
+}
+
+// Decide writes the line of a request that was judged. Where there is an error,
+// nothing may be sent.
+func (r *Recorder) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
+	set, v := r.now(), d.Verdict
+	if set.To == nil {
+		if !d.Allowed() {
+			return audit.Ticket{}, nil
+		}
+		return r.May(audit.Ticket{}, errNoLog)
+	}
+	rec := r.line(ctx, set, what)
+	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
+	rec.Boundary = boundaryOf(v, d.View)
+	rec.Findings, rec.Unnamed = findingsOf(v, what.At)
+	switch {
+	case d.Allowed():
+		rec.Took, rec.By = 0, d.approver()
+	case v.Decision == validate.Allow:
+		rec.Decision, rec.Code = validate.Deny.String(), codeApproval
+	default:
+		if rec.Code = v.Rule; v.First != nil && v.First.Code != "" {
+			rec.Code = v.First.Code
+		}
+	}
+	t, err := set.To.Append(ctx, &rec)
+	if err != nil && ctx.Err() != nil {
+		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
+		return audit.Ticket{}, context.Cause(ctx)
+	}
+	return r.May(t, err)
+}
+
+// Refused writes the line of a request that did not come to a judgement.
+func (r *Recorder) Refused(ctx context.Context, what Subject, code string) {
+	set := r.now()
+	if set.To == nil {
+		return
+	}
+	rec := r.line(ctx, set, what)
+	rec.Decision, rec.Code = refused, code
+	// Whether it can be written or not, nothing is sent.
+	_, _ = set.To.Append(context.WithoutCancel(ctx), &rec)
+}
+
+// A Question is what a person is asked about a request, or what became of that.
+type Question struct {
+	What    string // asked, or the answer
+	Why, By string
+	Granted []audit.Grant
+}
+
+// Question writes the line of a question. That one is not recorded stops nobody:
+// what is then sent has a line of its own.
+func (r *Recorder) Question(ctx context.Context, what Subject, d Decision, q Question) {
+	set := r.now()
+	if set.To == nil {
+		return
+	}
+	rec := r.line(ctx, set, what)
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Took = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
+	rec.Granted = q.Granted
+	rec.Boundary = boundaryOf(d.Verdict, d.View)
+	rec.Findings, rec.Unnamed = findingsOf(d.Verdict, "")
+	_ = set.To.Question(ctx, &rec)
+}

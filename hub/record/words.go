@@ -1,0 +1,136 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"mcphub/children"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// refused is the decision about a request that could not be judged, or not be made.
+const refused = "refuse"
+
+// Codes of refusals, beside those of package validate.
+const (
+	CodeArguments   = "arguments"   // they have two readings, or none
+	CodeSchema      = "schema"      // they do not fit the tool's own schema
+	CodeDefinition  = "definition"  // the tool is defined otherwise by now, or gone
+	CodeUnavailable = "unavailable" // the server is not there
+	CodeCancelled   = "cancelled"   // before it could be judged
+	CodeRoots       = "roots"       // the session ended while its roots were waited for
+	CodeUnjudged    = "not judged"  // another failure before the judgement
+	codeRequest     = "request"     // it names nothing that there is, or is malformed
+	codeNotServed   = "not served"  // by the server that it names
+	codeApproval    = "approval"    // it does not hold for this call
+)
+
+// byGrant says that an earlier approval lets a call through: a question line
+// further up tells who gave it.
+const byGrant = "grant"
+
+// boundaryOf tells what a verdict was reached by. A call without a path needs
+// no roots.
+func boundaryOf(v *validate.Verdict, view *rootsmgr.View) audit.Boundary {
+	if view.Snapshot == nil {
+		return audit.Boundary{}
+	}
+	return audit.Boundary{Origin: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
+}
+
+// maxFindings is how many findings of a call are recorded by name.
+const maxFindings = 64
+
+// findingsOf lists what was judged, the one that decided among them.
+func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed int) {
+	if len(v.Findings) == 0 {
+		return nil, 0
+	}
+	add := func(f *validate.Judged) {
+		path := f.Leads
+		if path == "" && len(f.Readings) > 0 {
+			path = f.Readings[0].Path // it could not be found out where that leads
+		}
+		list = append(list, audit.Finding{Pointer: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
+	}
+	if v.First != nil {
+		add(v.First)
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		switch {
+		case v.First != nil && f.Pointer == v.First.Pointer && f.Value == v.First.Value:
+		case len(list) == maxFindings:
+			unnamed++
+		default:
+			add(f)
+		}
+	}
+	return list, unnamed
+}
+
+// waysOf counts the places that a path may stand for, where it is not plain that
+// there is but one: rules look at each, and the record names one.
+func waysOf(f *validate.Judged, path string) int {
+	plain, linked := true, false
+	for i := range f.Readings {
+		r := &f.Readings[i]
+		plain = plain && r.Path == path && (r.Leads == path || r.Leads == "")
+		linked = linked || r.Linked
+	}
+	if plain && !linked {
+		return 0
+	}
+	places := []string{path}
+	for i := range f.Readings {
+		for _, p := range []string{filepath.Clean(f.Readings[i].Path), f.Readings[i].Leads} {
+			if p != "" && p != "." && !slices.Contains(places, p) {
+				places = append(places, p)
+			}
+		}
+	}
+	if linked {
+		return max(len(places), 2) // of the reading that decided, the one that led out is named alone
+	}
+	return len(places)
+}
+
+// Failure is the record's word for a request that no answer came to.
+func Failure(err error) string {
+	var silent *children.TimeoutError
+	var gone *jsonrpc.CancelledError
+	var down *children.UnavailableError
+	switch {
+	case errors.As(err, &silent):
+		return audit.ResultTimeout
+	case errors.As(err, &down):
+		return audit.ResultUnavailable
+	case errors.As(err, &gone), errors.Is(err, context.Canceled), errors.Is(err, jsonrpc.ErrClosed):
+		return audit.ResultCancelled
+	}
+	return audit.ResultError
+}
+
+// maxSearched is the longest result that is searched for isError.
+const maxSearched = 64 << 10
+
+var isError = []byte(`"isError"`)
+
+// Result is the record's word for an answer.
+func Result(result, fault []byte) string {
+	switch {
+	case fault != nil || result == nil:
+		return audit.ResultError
+	case len(result) > maxSearched:
+		return audit.ResultAnswered
+	case bytes.Contains(result, isError) && string(jsonrpc.Get(result, "isError")) == "true":
+		return audit.ResultToolError
+	}
+	return audit.ResultOK
+}

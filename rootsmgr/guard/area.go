@@ -1,0 +1,185 @@
+package guard
+
+import (
+	"errors"
+	"slices"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// Area is a directory that paths are compared with, and that opens nothing by
+// itself. Unlike a root it need not be there.
+type Area struct {
+	Given  string // absolute, cleaned, before symlinks were resolved
+	Path   string // where it leads; Given where that could not be looked up
+	Exists bool
+	Number int // its bit in the sets of Compare; that of an earlier one for the same directory
+}
+
+// Areas are directories that paths are compared with as a [Guard] compares them
+// with roots: by component, as text and through symlinks, asking the filesystem
+// about case. The cost does not depend on their number. Immutable.
+type Areas struct {
+	disk  Disk
+	index *Index
+	count int
+}
+
+// NewAreas looks at directories as the filesystem is now. There is one Area and
+// one error for each: an error says in plain words why it can be none, and an
+// Area whose directory may not be looked at is compared as text alone.
+func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
+	a := &Areas{disk: NewDisk(fsys), index: NewIndex()}
+	list, errs := make([]Area, len(dirs)), make([]error, len(dirs))
+	home := a.disk.HomeFolder()
+	for i, dir := range dirs {
+		if list[i], errs[i] = a.disk.area(dir); errs[i] != nil {
+			continue
+		}
+		area, p := &list[i], a.disk.Platform
+		area.Number = a.known(area.Path)
+		if area.Number < 0 {
+			area.Number = a.count
+			a.count++
+			a.index.Add(p, area.Path, int32(area.Number), true)
+			for _, alias := range a.disk.Aliases(area.Path, home) {
+				a.index.Add(p, alias, int32(area.Number), false)
+			}
+		}
+		a.index.Add(p, area.Given, int32(area.Number), false)
+	}
+	return a, list, errs
+}
+
+// known is the number of the area that is the directory path already, or -1.
+func (a *Areas) known(path string) int {
+	at, ok := a.index.Find(a.disk.Platform, path, true)
+	if !ok || at.End != len(path) {
+		at, ok = a.index.FindFolded(&a.disk, path, true)
+	}
+	if !ok || at.End != len(path) {
+		return -1
+	}
+	return at.Root
+}
+
+// area is canonical for a directory that need not exist, and that this process
+// need not be allowed to read.
+func (d *Disk) area(raw string) (Area, error) {
+	p := d.Platform
+	f, err := d.Canonical(raw)
+	switch {
+	case err == nil && f.File:
+		return Area{}, ErrNoDir
+	case err == nil:
+		return Area{Given: f.Given, Path: f.Path, Exists: true}, nil
+	}
+	slashed := p.Slashed(p.FromMSYS(raw))
+	place, why := d.resolve(slashed)
+	var stuck *UnresolvableError
+	switch {
+	case errors.As(why, &stuck) && stuck.Cause == platform.CausePermission && !platform.HasControl(slashed):
+		clean := p.Clean(slashed)
+		return Area{Given: clean, Path: clean}, nil
+	case why != nil, platform.HasControl(slashed), platform.HasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:
+		return Area{}, err
+	case place.Exists && !place.Dir:
+		return Area{}, ErrNoDir
+	}
+	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists}, nil
+}
+
+// Words is the length of the sets that Compare fills.
+func (a *Areas) Words() int { return (a.count + 63) / 64 }
+
+// AreaSets are sets of areas, bit n for the Area with Number n.
+type AreaSets struct {
+	// Of each reading by itself, generously: an area in any spelling, and in any
+	// letter case where the system ignores it. For what must not be missed.
+	Lexical, Physical, Cleaned []uint64
+	// Of all readings at once, exactly as a Guard decides. For what may be opened.
+	Every []uint64
+}
+
+// NewSets makes sets for Compare to fill.
+func (a *Areas) NewSets() *AreaSets {
+	n := a.Words()
+	all := make([]uint64, 4*n)
+	return &AreaSets{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]}
+}
+
+// Compare says in which areas the readings lie.
+func (a *Areas) Compare(r *Readings, out *AreaSets) {
+	a.mark(r.Lexical, false, true, out.Lexical)
+	copy(out.Physical, out.Lexical)
+	if r.Physical != r.Lexical {
+		a.mark(r.Physical, false, true, out.Physical)
+	}
+	copy(out.Cleaned, out.Physical)
+	if r.Cleaned != r.Physical {
+		a.mark(r.Cleaned, false, true, out.Cleaned)
+	}
+	a.mark(r.Physical, true, false, out.Every)
+	if !slices.ContainsFunc(out.Every, func(w uint64) bool { return w != 0 }) {
+		return
+	}
+	set := make([]uint64, len(out.Every))
+	a.mark(r.Lexical, false, false, set)
+	intersect(out.Every, set)
+	if r.Cleaned != r.Physical {
+		a.mark(r.Cleaned, true, false, set)
+		intersect(out.Every, set)
+	}
+}
+
+func intersect(a, b []uint64) {
+	for i := range a {
+		a[i] &= b[i]
+	}
+}
+
+// mark sets the bits of the areas at or above a clean path.
+func (a *Areas) mark(path string, physical, generous bool, set []uint64) {
+	clear(set)
+	p := a.disk.Platform
+	generous = generous && p != platform.Linux
+	hit := func(i int32) {
+		if i != noRoot {
+			set[i/64] |= 1 << (i % 64)
+		}
+	}
+	a.index.prefixes(p, path, func(end int) {
+		if at, ok := a.index.byText[path[:end]]; ok {
+			hit(at.physical)
+			if !physical {
+				hit(at.text)
+			}
+		}
+		if a.disk.same == nil && !generous {
+			return
+		}
+		for _, f := range a.index.byFold[foldKey(path[:end])] {
+			if f.spelling == path[:end] || physical && !f.physical {
+				continue
+			}
+			if generous || a.disk.SameDir(path[:end], f.spelling) {
+				hit(f.root)
+			}
+		}
+	})
+}
+
+// Inside says which of the readings lie inside a root. The zero and the nil
+// Guard contain nothing.
+func (g *Guard) Inside(r *Readings) (lexical, physical, cleaned bool) {
+	if g.Empty() {
+		return false, false, false
+	}
+	_, _, lexical = g.find(r.Lexical, false)
+	_, _, physical = g.find(r.Physical, true)
+	cleaned = physical
+	if r.Cleaned != r.Physical {
+		_, _, cleaned = g.find(r.Cleaned, true)
+	}
+	return lexical, physical, cleaned
+}

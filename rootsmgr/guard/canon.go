@@ -1,0 +1,139 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// Found is what is to be a root, as the filesystem is now.
+type Found struct {
+	Given string   // absolute, cleaned as text; "" where that cannot be said
+	Path  string   // every symlink resolved, spelled as the filesystem has it; "" where that cannot be said
+	File  bool     // a regular file, and no directory
+	Links []string // every symlink followed on the way, each in a directory without links
+}
+
+// Why something can be no root.
+var (
+	ErrMissing = errors.New("it does not exist")
+	ErrNoDir   = errors.New("it is not a directory")
+)
+
+// Canonical looks at a directory or file that is to be a root. The error says in
+// plain words why it can be none, and is ErrMissing where there is nothing: what
+// was found tells then where it would be.
+func (d *Disk) Canonical(raw string) (Found, error) {
+	p := d.Platform
+	raw = p.Slashed(p.FromMSYS(raw))
+	if platform.HasControl(raw) {
+		return Found{}, errors.New("its path holds a control character")
+	}
+	var f Found
+	look := *d
+	look.links = &f.Links
+	if p.CheckPath(raw) == platform.CauseNone {
+		f.Given = p.Clean(raw)
+	}
+	place, err := look.resolve(raw)
+	if err != nil {
+		return f, plain(err)
+	}
+	r := place.Readings
+	f.File = place.File
+	switch {
+	case r.Cleaned != r.Physical:
+		return f, fmt.Errorf("it has a .. after a symlink: it is %s or %s, depending on who reads it",
+			platform.Quote(r.Physical), platform.Quote(r.Cleaned))
+	case !place.Exists, !d.reaches(raw):
+		f.Path = place.Path
+		return f, ErrMissing
+	case !place.Dir && !place.File:
+		return f, errors.New("it is neither a directory nor a regular file")
+	}
+	f.Path = place.Path
+	if t, ok := d.FS.(trueCaser); ok {
+		path, err := t.TrueCase(f.Path)
+		if err != nil {
+			return f, fmt.Errorf("its real name cannot be found: %w", err)
+		}
+		if path = p.Clean(path); path != f.Path && d.same != nil && !d.SameDir(path, f.Path) {
+			return f, errors.New("it changed while it was looked at")
+		}
+		f.Path = path
+	}
+	if platform.HasControl(f.Path) {
+		return f, errors.New("its path holds a control character once links are resolved")
+	}
+	if fsys, ok := d.FS.(reader); ok {
+		if err := fsys.Readable(f.Path); err != nil {
+			if cause := errors.Unwrap(err); cause != nil {
+				err = cause // the line names the path already
+			}
+			return f, fmt.Errorf("it cannot be read: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// HomeFolder is the user's home folder; the zero found where there is none.
+func (d *Disk) HomeFolder() Found {
+	if home := HomeOf(d.FS); home != "" {
+		if f, err := d.Canonical(home); err == nil {
+			return f
+		}
+	}
+	return Found{}
+}
+
+// reaches reports whether the spelling itself exists: one that enters what does
+// not exist and climbs out again names nothing, whatever is left once it is
+// cleaned.
+func (d *Disk) reaches(raw string) bool {
+	end, why := d.walk(raw)
+	return why == nil && !end.void
+}
+
+// plain shortens an error of resolve for a line that names the path already.
+func plain(err error) error {
+	var u *UnresolvableError
+	if !errors.As(err, &u) {
+		return err
+	}
+	if u.Err != nil && !errors.Is(u.Err, fs.ErrNotExist) {
+		return fmt.Errorf("it cannot be resolved: %s (%w)", u.Cause, u.Err)
+	}
+	return fmt.Errorf("it cannot be resolved: %s", u.Cause)
+}
+
+// Aliases returns further spellings of a canonical root that the system itself
+// makes: /tmp of macOS is a link to /private/tmp, and a home folder may be
+// reached by a link (/home to /var/home). A client that asked the kernel for
+// its directory and a user who wrote the short form mean the same one. Only the
+// reading as text is widened by these: the physical ones still decide.
+func (d *Disk) Aliases(path string, home Found) []string {
+	var out []string
+	p := d.Platform
+	if p == platform.Darwin {
+		for _, dir := range []string{"/private/tmp", "/private/var", "/private/etc"} {
+			if path == dir || strings.HasPrefix(path, dir+"/") {
+				out = append(out, strings.TrimPrefix(path, "/private"))
+			}
+		}
+	}
+	if home.Path != "" && home.Given != home.Path {
+		if rest, ok := strings.CutPrefix(path, home.Path); ok && (rest == "" || rest[0] == p.Sep()) {
+			out = append(out, home.Given+rest)
+		}
+	}
+	return out
+}
+
+// Nothing reports that there is no such path, or can be none.
+func (d *Disk) Nothing(raw string) bool {
+	end, why := d.walk(raw)
+	return why == nil && (end.missing > 0 || end.void) || why != nil && why.cause == platform.CauseTooLong
+}

@@ -1,0 +1,140 @@
+package guard
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// FS is all that resolving a path needs of a filesystem. Names are absolute. An
+// error that is not fs.ErrNotExist makes a path unresolvable, which denies.
+//
+// An FS may offer more, each by an interface of its own: Mode, Magic, Readable,
+// Shared, TrueCase, SameFile, ReadDir, Home and Platform. [OS] has all that the
+// system can tell.
+type FS interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Readlink(name string) (string, error)
+}
+
+type (
+	// moder is Lstat without the allocation.
+	moder interface {
+		Mode(name string) (fs.FileMode, error)
+	}
+	// magician reports a symlink whose target each process sees differently.
+	// Asked for every link on the way.
+	magician interface {
+		Magic(link string) (bool, error)
+	}
+	// reader says whether a directory may be listed and entered, or a file read.
+	reader interface{ Readable(path string) error }
+	// trueCaser spells an existing path as its directories do.
+	trueCaser interface {
+		TrueCase(path string) (string, error)
+	}
+	// sameFiler compares two results of Lstat. Without it spellings that differ
+	// in case or Unicode form are different files.
+	sameFiler interface {
+		SameFile(a, b fs.FileInfo) bool
+	}
+	homer      interface{ Home() string }
+	platformer interface{ Platform() platform.Platform }
+)
+
+// OS is the FS of this machine.
+type OS struct{}
+
+// Lstat implements [FS].
+func (OS) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+
+// Readlink implements [FS].
+func (OS) Readlink(name string) (string, error) { return os.Readlink(name) }
+
+// SameFile reports whether two results of Lstat describe one file.
+func (OS) SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }
+
+// Home is the user's home folder, "" where there is none.
+func (OS) Home() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
+// Platform is that of this process.
+func (OS) Platform() platform.Platform { return platform.Host() }
+
+// Disk is an FS with its optional abilities looked up once.
+type Disk struct {
+	FS
+	Platform platform.Platform
+	moder    moder
+	magician magician
+	same     sameFiler
+	links    *[]string // where set, every symlink that is followed is noted here
+}
+
+// NewDisk looks up what an FS is able to do; nil is one that has nothing.
+func NewDisk(fsys FS) Disk {
+	if fsys == nil {
+		fsys = noFS{}
+	}
+	d := Disk{FS: fsys, Platform: PlatformOf(fsys)}
+	d.moder, _ = fsys.(moder)
+	d.magician, _ = fsys.(magician)
+	d.same, _ = fsys.(sameFiler)
+	return d
+}
+
+// PlatformOf is the platform whose rules an FS follows.
+func PlatformOf(fsys FS) platform.Platform {
+	if f, ok := fsys.(platformer); ok {
+		return f.Platform()
+	}
+	return platform.Host()
+}
+
+// HomeOf is the home folder that an FS tells, "" for none.
+func HomeOf(fsys FS) string {
+	if f, ok := fsys.(homer); ok {
+		return f.Home()
+	}
+	return ""
+}
+
+// Mode is the type of what name is, links not followed.
+func (d *Disk) Mode(name string) (fs.FileMode, error) {
+	if d.moder != nil {
+		return d.moder.Mode(name)
+	}
+	info, err := d.Lstat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+// noFS has nothing and knows nothing: what is asked of it is refused.
+type noFS struct{}
+
+func (noFS) Lstat(string) (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+func (noFS) Readlink(string) (string, error)   { return "", fs.ErrInvalid }
+
+// ReadDir lists at most n entries of dir.
+func (OS) ReadDir(dir string, n int) (list []fs.DirEntry, more bool, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	list, err = f.ReadDir(n + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	return list[:min(n, len(list))], len(list) > n, nil
+}

@@ -1,0 +1,148 @@
+package guard
+
+// Guard decides where a path leads under one set of roots. It is a check before
+// dispatch, not confinement: see the package documentation for what it cannot
+// promise. It is immutable and keeps no verdicts, so each Check looks at the
+// disk as it is now. The zero Guard and the nil Guard deny everything.
+type Guard struct {
+	disk Disk
+	sets []*Index
+}
+
+// New returns the Guard of the roots in x; with nil it only resolves paths.
+func New(d Disk, x *Index) *Guard {
+	g := &Guard{disk: d}
+	if x != nil {
+		g.sets = []*Index{x}
+	}
+	return g
+}
+
+// Disk is the file system that g looks at. It has no FS where g is zero.
+func (g *Guard) Disk() Disk { return g.disk }
+
+// Roots are those that g guards.
+func (g *Guard) Roots() []Root {
+	var all []Root
+	for _, set := range g.sets {
+		all = append(all, set.Roots...)
+	}
+	return all
+}
+
+// Above is the innermost root that is a clean path, or lies above it: by every
+// spelling, or by canonical paths only. It resolves nothing.
+func (g *Guard) Above(path string, physical bool) (Root, bool) {
+	set, at, ok := g.find(path, physical)
+	if !ok {
+		return Root{}, false
+	}
+	return set.Roots[at.Root], true
+}
+
+// Check says where path leads and whether every reading of it lies inside a
+// root. path must be absolute, as the child would be handed it.
+//
+// The error is an *EscapeError for a path outside, and the Place then holds the
+// readings all the same, without a Root; or an *UnresolvableError, with an
+// empty Place. Any error denies. The cost does not depend on the number of
+// roots: one look at the disk for each component, two where the path holds "..".
+func (g *Guard) Check(path string) (Place, error) {
+	if g == nil || g.disk.FS == nil {
+		return Place{}, &EscapeError{Path: path}
+	}
+	place, err := g.disk.resolve(path)
+	if err != nil {
+		return Place{}, err
+	}
+	r := &place.Readings
+	if g.empty() {
+		return place, &EscapeError{Path: path, Resolved: r.Physical}
+	}
+	if _, _, ok := g.find(r.Lexical, false); !ok {
+		return place, &EscapeError{Path: path, Resolved: r.Lexical, Reading: ReadingLexical}
+	}
+	set, at, ok := g.find(r.Physical, true)
+	if !ok {
+		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
+	}
+	if r.Cleaned != r.Physical {
+		if _, _, ok := g.find(r.Cleaned, true); !ok {
+			return place, &EscapeError{Path: path, Resolved: r.Cleaned, Reading: ReadingCleaned}
+		}
+	}
+	if set.Roots[at.Root].File && place.Dir {
+		// A directory has taken the place of the file.
+		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
+	}
+	place.Root = set.Roots[at.Root]
+	place.Rel = "."
+	rel := r.Physical[at.End:]
+	for rel != "" && rel[0] == g.disk.Platform.Sep() {
+		rel = rel[1:]
+	}
+	if rel != "" {
+		place.Rel = rel
+	}
+	return place, nil
+}
+
+// Empty reports whether no root is open, so that every Check fails.
+func (g *Guard) Empty() bool { return g == nil || g.disk.FS == nil || g.empty() }
+
+func (g *Guard) empty() bool {
+	for _, x := range g.sets {
+		if len(x.Roots) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// find looks in every set for the innermost root above path; text is tried
+// before the filesystem is asked about case and Unicode form.
+func (g *Guard) find(path string, physical bool) (*Index, Hit, bool) {
+	var in *Index
+	var best Hit
+	for _, x := range g.sets {
+		if at, ok := x.Find(g.disk.Platform, path, physical); ok && (in == nil || at.End > best.End) {
+			in, best = x, at
+		}
+	}
+	if in != nil {
+		return in, best, true
+	}
+	for _, x := range g.sets {
+		if at, ok := x.FindFolded(&g.disk, path, physical); ok && (in == nil || at.End > best.End) {
+			in, best = x, at
+		}
+	}
+	return in, best, in != nil
+}
+
+// Union is the Guard of all roots of several Guards together: what is in one
+// reading inside a root of the first, in another inside one of the second, is
+// inside. Nil and zero Guards add nothing. All must look at the same FS; the
+// first one's is used.
+func Union(guards ...*Guard) *Guard {
+	u := &Guard{}
+	for _, g := range guards {
+		if g == nil || g.disk.FS == nil {
+			continue
+		}
+		if u.disk.FS == nil {
+			u.disk = g.disk
+		}
+		u.sets = append(u.sets, g.sets...)
+	}
+	return u
+}
+
+// Through is g that looks at the disk through another FS of the same machine,
+// one that counts or remembers what it is asked. The roots stay as they are.
+func (g *Guard) Through(fsys FS) *Guard {
+	if g == nil || g.disk.FS == nil || fsys == nil {
+		return g
+	}
+	return &Guard{disk: NewDisk(fsys), sets: g.sets}
+}

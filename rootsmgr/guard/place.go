@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"fmt"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// Place is where a path really leads. One made by [Resolve], and one returned
+// beside an [EscapeError], has no Root.
+type Place struct {
+	Path     string   // resolved physically: absolute, clean, no symlink on the way
+	Root     Root     // the innermost root that contains Path
+	Rel      string   // Path below Root.Path; "." for the root itself
+	Exists   bool     // something is there now
+	Dir      bool     // and it is a directory
+	File     bool     // and it is a regular file
+	Readings Readings // every way to take the path
+}
+
+// Readings are the three ways in which a child or the kernel may take one path.
+type Readings struct {
+	Lexical  string // cleaned as text
+	Physical string // resolved component by component, as the kernel does
+	Cleaned  string // cleaned as text first, then resolved, as Node does
+}
+
+// Reading names one of the [Readings].
+type Reading uint8
+
+const (
+	ReadingNone Reading = iota // there is no boundary at all
+	ReadingLexical
+	ReadingPhysical
+	ReadingCleaned
+)
+
+func (r Reading) String() string {
+	switch r {
+	case ReadingLexical:
+		return "as written"
+	case ReadingPhysical:
+		return "through symlinks"
+	case ReadingCleaned:
+		return "through symlinks after removing \"..\""
+	}
+	return "none"
+}
+
+// EscapeError is a path that leads outside every root in at least one reading.
+type EscapeError struct {
+	Path     string  // as it was given
+	Resolved string  // where the offending reading leads; "" where nothing was resolved
+	Reading  Reading // the first reading that leaves the roots
+}
+
+func (e *EscapeError) Error() string {
+	switch e.Reading {
+	case ReadingNone:
+		return fmt.Sprintf("path %s: no root is open", platform.Quote(e.Path))
+	case ReadingLexical:
+		return fmt.Sprintf("path %s is outside every root", platform.Quote(e.Path))
+	}
+	return fmt.Sprintf("path %s leads to %s %s, outside every root", platform.Quote(e.Path), platform.Quote(e.Resolved), e.Reading)
+}
+
+// UnresolvableError is a path of which nobody can say where it leads. It is
+// refused whatever the roots.
+type UnresolvableError struct {
+	Path  string // as it was given
+	At    string // how far it was followed; "" where nothing was looked up
+	Cause platform.Cause
+	Err   error // of the filesystem, or nil
+}
+
+func (e *UnresolvableError) Error() string {
+	s := fmt.Sprintf("path %s cannot be resolved: %s", platform.Quote(e.Path), e.Cause)
+	if e.At != "" && e.At != e.Path {
+		s += " at " + platform.Quote(e.At)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *UnresolvableError) Unwrap() error { return e.Err }
+
+// Root is one open directory, or one open file: the name the user knows and the
+// place the filesystem knows.
+type Root struct {
+	URI       string // canonical, of Path: lower-case file://, percent-encoded
+	Name      string // as given, may be ""
+	Path      string // absolute, symlinks resolved, spelled as the filesystem has it
+	Given     string // absolute, cleaned, before symlinks were resolved
+	File      bool   // a single file: nothing below it, and no working directory
+	Redundant bool   // lies below another root
+	Flag      string // "", or why it is perhaps more than was meant
+}

@@ -1,0 +1,279 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// maxLinks is the number of symlinks that Linux follows in one path.
+const maxLinks = 40
+
+// Resolve follows path in every reading without judging it. The Place has no
+// Root. The error is an *UnresolvableError. A path must be absolute and is
+// taken literally: nothing is decoded or expanded.
+func Resolve(fsys FS, path string) (Place, error) {
+	if fsys == nil {
+		return Place{}, &UnresolvableError{Path: path, Cause: platform.CauseIO}
+	}
+	e := NewDisk(fsys)
+	return e.resolve(path)
+}
+
+func (d *Disk) resolve(given string) (Place, error) {
+	p := d.Platform
+	path := p.Slashed(given)
+	if cause := p.CheckPath(path); cause != platform.CauseNone {
+		return Place{}, &UnresolvableError{Path: given, Cause: cause}
+	}
+	lexical := p.Clean(path)
+	end, err := d.walk(path)
+	if err != nil {
+		return Place{}, err.of(given)
+	}
+	place := Place{
+		Path:   end.path,
+		Exists: end.missing == 0,
+		Dir:    end.missing == 0 && end.mode.IsDir(),
+		File:   end.missing == 0 && end.mode.IsRegular(),
+		Readings: Readings{
+			Lexical:  lexical,
+			Physical: end.path,
+			Cleaned:  end.path,
+		},
+	}
+	// Without ".." both orders of cleaning and resolving are the same walk.
+	if p.HasDotDot(path) {
+		cleaned, err := d.walk(lexical)
+		if err != nil {
+			return Place{}, err.of(given)
+		}
+		place.Readings.Cleaned = cleaned.path
+	}
+	return place, nil
+}
+
+// trail is how far a walk has come.
+type trail struct {
+	path    string      // resolved so far, clean
+	tail    []byte      // missing components below path, which no look at the disk needs as a string
+	mode    fs.FileMode // of the last component that exists
+	missing int         // components of path and tail beyond that one
+	links   int         // symlinks followed
+	void    bool        // ".." left what is no directory, or not there: to the kernel the path names nothing
+}
+
+// magicDepth is more components than isMagic ever looks at.
+const magicDepth = 8
+
+// refusal is why a walk ended early.
+type refusal struct {
+	at    string
+	cause platform.Cause
+	err   error
+}
+
+func (r *refusal) of(path string) *UnresolvableError {
+	return &UnresolvableError{Path: path, At: r.at, Cause: r.cause, Err: r.err}
+}
+
+// walk resolves an absolute path as the kernel does, one component at a time.
+// It differs in what does not exist: a missing component, and one below a
+// regular file, is kept as text, and ".." after it takes it away again, from
+// where the walk looks at the disk once more.
+func (d *Disk) walk(path string) (trail, *refusal) {
+	p, sep := d.Platform, d.Platform.Sep()
+	n := p.RootLen(path)
+	t := trail{path: p.Clean(path[:n]), mode: fs.ModeDir}
+	rest := path[n:]
+	// As long as nothing was left out or followed, what is resolved is a prefix
+	// of path, and no string need be built.
+	prefix := t.path == path[:n]
+	for {
+		for rest != "" && rest[0] == sep {
+			rest = rest[1:]
+		}
+		if rest == "" {
+			t.settle()
+			return t, nil
+		}
+		name := rest
+		if i := strings.IndexByte(rest, sep); i >= 0 {
+			name, rest = rest[:i], rest[i:]
+		} else {
+			rest = ""
+		}
+		switch name {
+		case ".":
+			continue
+		case "..":
+			t.up(p)
+			continue
+		}
+		if cause := p.CheckName(name); cause != platform.CauseNone {
+			t.settle()
+			return t, &refusal{at: p.Join(t.path, name), cause: cause}
+		}
+		var next string
+		switch end := len(path) - len(rest); {
+		case prefix && t.joined(p, name) == end:
+			next = path[:end]
+		case t.missing >= magicDepth:
+			// Nothing will be looked up below here, and building every prefix of a
+			// long tail would cost its square.
+			prefix = false
+			t.extend(p, name)
+			continue
+		default:
+			prefix, next = false, p.Join(t.path, name)
+		}
+		target, why := d.enter(&t, next)
+		if why != nil {
+			return t, why
+		}
+		if target == "" {
+			continue
+		}
+		if target, why = d.aim(&t, next, target); why != nil {
+			return t, why
+		}
+		prefix, rest = false, target+string(sep)+rest
+	}
+}
+
+// extend adds a component that is missing, since those above it are.
+func (t *trail) extend(p platform.Platform, name string) {
+	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.Sep() {
+		t.tail = append(t.tail, p.Sep())
+	}
+	t.tail = append(t.tail, name...)
+	t.missing++
+}
+
+// settle makes one string of path and tail.
+func (t *trail) settle() {
+	t.path += string(t.tail)
+	t.tail = nil
+}
+
+// joined is the length that path would have with name below it.
+func (t *trail) joined(p platform.Platform, name string) int {
+	n := len(t.path) + len(name)
+	if t.path[len(t.path)-1] != p.Sep() {
+		n++
+	}
+	return n
+}
+
+// up takes one component away: a missing one, or an existing one, which then
+// leaves a directory.
+func (t *trail) up(p platform.Platform) {
+	t.void = t.void || t.missing > 0 || !t.mode.IsDir()
+	if len(t.tail) > 0 {
+		t.tail = t.tail[:max(0, bytes.LastIndexByte(t.tail, p.Sep()))]
+	} else {
+		t.path = p.Parent(t.path)
+	}
+	if t.missing > 0 {
+		t.missing--
+		return
+	}
+	t.mode = fs.ModeDir
+}
+
+// enter looks at next, which is one component below t. It moves t there, or
+// returns the target of the link found there.
+func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
+	if d.Platform.IsMagic(next) {
+		return "", &refusal{at: next, cause: platform.CauseMagic}
+	}
+	if t.missing > 0 || !t.mode.IsDir() {
+		t.path = next
+		t.missing++
+		return "", nil
+	}
+	mode, err := d.Mode(next)
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrNotExist):
+		t.path = next
+		t.missing = 1
+		return "", nil
+	default:
+		return "", refusalOf(next, err)
+	}
+	// Windows reports junctions as irregular, and other reparse points too: one
+	// that cannot be read as a link is refused below.
+	link := mode&fs.ModeSymlink != 0 || d.Platform == platform.Windows && mode&fs.ModeIrregular != 0
+	if !link {
+		t.path, t.mode = next, mode
+		return "", nil
+	}
+	if t.links++; t.links > maxLinks {
+		return "", &refusal{at: next, cause: platform.CauseLoop}
+	}
+	if d.links != nil {
+		*d.links = append(*d.links, next)
+	}
+	if d.magician != nil {
+		magic, err := d.magician.Magic(next)
+		if err != nil {
+			return "", refusalOf(next, err)
+		}
+		if magic {
+			return "", &refusal{at: next, cause: platform.CauseMagic}
+		}
+	}
+	target, err = d.Readlink(next)
+	if err != nil || target == "" {
+		return "", &refusal{at: next, cause: platform.CauseLink, err: err}
+	}
+	return target, nil
+}
+
+// aim puts t where the target of the link at next starts from, and returns what
+// is left to walk from there.
+func (d *Disk) aim(t *trail, next, target string) (string, *refusal) {
+	p := d.Platform
+	target = p.Slashed(target)
+	if p == platform.Windows {
+		// A target may be stored in the extended form of an ordinary path.
+		for _, form := range []string{`\\?\`, `\??\`} {
+			if plain := strings.TrimPrefix(target, form); plain != target && platform.IsDrive(plain) {
+				target = plain
+			}
+		}
+	}
+	if strings.IndexByte(target, 0) >= 0 || p == platform.Windows && platform.IsDevice(target) {
+		return "", &refusal{at: next, cause: platform.CauseLink}
+	}
+	if n := p.RootLen(target); n > 0 {
+		t.path, t.mode = p.Clean(target[:n]), fs.ModeDir
+		return target[n:], nil
+	}
+	if p == platform.Windows {
+		if platform.IsDrive(target) || strings.HasPrefix(target, `\\`) {
+			return "", &refusal{at: next, cause: platform.CauseLink} // C:x, or half a UNC path
+		}
+		if target[0] == '\\' {
+			t.path, t.mode = t.path[:p.RootLen(t.path)], fs.ModeDir
+		}
+	}
+	return target, nil
+}
+
+func refusalOf(at string, err error) *refusal {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &refusal{at: at, cause: platform.CausePermission, err: err}
+	case isTooLong(err):
+		return &refusal{at: at, cause: platform.CauseTooLong, err: err}
+	}
+	return &refusal{at: at, cause: platform.CauseIO, err: err}
+}
+
+// isTooLong reports ENAMETOOLONG, which resolved links can lead to.
+func isTooLong(err error) bool { return errors.Is(err, errTooLong) }
