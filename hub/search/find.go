@@ -14,10 +14,17 @@ const (
 
 // What a word counts that stands for the one that was asked for.
 const (
-	asSynonym   = 0.6
-	asMisspelt  = 0.7
+	asSynonym   = 0.75
+	asMisspelt  = 0.6
 	asBeginning = 0.7
 )
+
+// ofFirst is how much of the weight of a word comes of how rare its first variant is,
+// which is the word itself where tools have it. The rest comes of all its variants.
+const ofFirst = 0.3
+
+// asUnknown is how much a word that finds nothing counts against all answers.
+const asUnknown = 0.5
 
 // Cut-offs: an answer explains at least this share of the question, and has at least
 // this share of the best answer's score.
@@ -29,26 +36,35 @@ const (
 // Find returns the tools that fit a question, the best first, at most limit.
 func (x *Index) Find(question string, limit int) []Hit {
 	asked := x.ask(question)
-	if len(asked) == 0 || limit <= 0 {
+	if x.tools == 0 || len(asked) == 0 || limit <= 0 {
 		return nil
 	}
-	scores, best, all := make([]float32, x.tools), make([]float32, x.tools), 0.0
-	for _, word := range asked {
-		all += word.weight
+	scores, best, all := make([]float64, x.tools), make([]float64, x.tools), 0.0
+	for _, variants := range asked {
+		if len(variants) == 0 {
+			all += asUnknown * rarity(x.tools, 0)
+			continue
+		}
 		clear(best)
-		for _, v := range word.variants {
+		having := 0
+		for _, v := range variants {
 			for _, p := range x.terms[v.term] {
+				if best[p.tool] == 0 {
+					having++
+				}
 				best[p.tool] = max(best[p.tool], p.weight*v.weight)
 			}
 		}
+		rare := (1-ofFirst)*rarity(x.tools, having) + ofFirst*rarity(x.tools, len(x.terms[variants[0].term]))
+		all += rare
 		for i, b := range best {
-			scores[i] += b
+			scores[i] += rare * b
 		}
 	}
 	top := slices.Max(scores)
 	var hits []Hit
 	for i, s := range scores {
-		if share := float64(s) / all; s > 0 && share >= leastShare && s >= top*leastOfBest {
+		if share := s / all; s > 0 && share >= leastShare && s >= top*leastOfBest {
 			hits = append(hits, Hit{i, share})
 		}
 	}
@@ -56,25 +72,20 @@ func (x *Index) Find(question string, limit int) []Hit {
 	return hits[:min(limit, len(hits))]
 }
 
-// A word of a question, and the terms that it may be found by.
-type word struct {
-	variants []variant
-	weight   float64 // what it counts where it is found in the best of places
-}
-
+// A variant is a term that a word of a question may be found by.
 type variant struct {
 	term   string
-	weight float32
+	weight float64
 }
 
-// ask reads a question.
-func (x *Index) ask(question string) []word {
+// ask reads a question: for each of its words, the terms that it may be found by.
+func (x *Index) ask(question string) [][]variant {
 	if len(question) > longestQuestion {
 		question = question[:longestQuestion]
 	}
 	var plain []string
 	words(question, func(w string) { plain = append(plain, w) })
-	var asked []word
+	var asked [][]variant
 	seen := map[string]bool{}
 	for i := 0; i < len(plain) && len(asked) < mostWords; i++ {
 		w := plain[i]
@@ -82,7 +93,7 @@ func (x *Index) ask(question string) []word {
 			pair := stem(w) + " " + stem(plain[i+1])
 			if others := synonyms[pair]; others != nil && !seen[pair] {
 				seen[pair] = true
-				asked = append(asked, x.word("", others))
+				asked = append(asked, x.variants("", others))
 			}
 		}
 		s := stem(w)
@@ -94,18 +105,16 @@ func (x *Index) ask(question string) []word {
 		if stopWords[w] {
 			continue
 		}
-		asked = append(asked, x.word(s, others))
+		asked = append(asked, x.variants(s, others))
 	}
 	return asked
 }
 
-// word looks for the terms that a word may be found by.
-func (x *Index) word(s string, others []string) word {
-	var w word
-	add := func(term string, weight float32) {
-		if list := x.terms[term]; list != nil {
-			w.variants = append(w.variants, variant{term, weight})
-			w.weight = max(w.weight, rarity(x.tools, len(list)))
+// variants looks for the terms that a word may be found by.
+func (x *Index) variants(s string, others []string) (found []variant) {
+	add := func(term string, weight float64) {
+		if x.terms[term] != nil {
+			found = append(found, variant{term, weight})
 		}
 	}
 	if s != "" {
@@ -114,18 +123,16 @@ func (x *Index) word(s string, others []string) word {
 	for _, o := range others {
 		add(o, asSynonym)
 	}
-	if len(w.variants) == 0 && len(s) >= 4 {
-		for _, term := range x.known {
-			switch {
-			case len(term) > len(s) && strings.HasPrefix(term, s):
-				add(term, asBeginning)
-			case len(term) >= 4 && near(s, term):
-				add(term, asMisspelt)
-			}
+	if len(found) > 0 || len(s) < 4 {
+		return found
+	}
+	for _, term := range x.known {
+		switch {
+		case len(term) > len(s) && strings.HasPrefix(term, s):
+			add(term, asBeginning)
+		case len(term) >= 4 && near(s, term):
+			add(term, asMisspelt)
 		}
 	}
-	if len(w.variants) == 0 {
-		w.weight = x.rare
-	}
-	return w
+	return found
 }

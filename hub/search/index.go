@@ -2,8 +2,9 @@ package search
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -27,13 +28,12 @@ type Index struct {
 	tools int
 	terms map[string][]posting
 	known []string // the terms, sorted: misspelt words are looked for in them
-	rare  float64  // weight of a word that no tool has
 }
 
 // A posting says how much a term counts for a tool.
 type posting struct {
-	tool   int32
-	weight float32
+	tool   int
+	weight float64 // between 0 and 1, without regard to how rare the term is
 }
 
 // Bounds of what is read.
@@ -41,6 +41,7 @@ const (
 	longestText   = 8 << 10
 	longestSchema = 256 << 10
 	deepestSchema = 8
+	mostTerms     = 4096 // of one tool, each time it occurs
 	longestWord   = 40
 )
 
@@ -58,8 +59,8 @@ const (
 
 // How much a word counts in each field, and how much a long field is held against it.
 var (
-	boost  = [fields]float64{fieldName: 5, fieldTitle: 2, fieldServer: 2.5, fieldSummary: 2, fieldRest: 0.6, fieldArgs: 0.8, fieldArgText: 0.4}
-	length = [fields]float64{fieldName: 0.5, fieldTitle: 0.5, fieldServer: 0, fieldSummary: 0.5, fieldRest: 0.7, fieldArgs: 0.7, fieldArgText: 0.7}
+	boost  = [fields]float64{fieldName: 5, fieldTitle: 1.5, fieldServer: 2.5, fieldSummary: 2, fieldRest: 0.8, fieldArgs: 0.5, fieldArgText: 0.2}
+	length = [fields]float64{fieldName: 0.7, fieldTitle: 0.5, fieldServer: 0, fieldSummary: 0.4, fieldRest: 0.7, fieldArgs: 0.7, fieldArgText: 0.7}
 )
 
 // saturation is how soon it no longer matters how often a word occurs.
@@ -94,18 +95,13 @@ func New(tools []Tool) *Index {
 					sum += boost[f] * n / (1 - length[f] + length[f]*sizes[i][f]/mean[f])
 				}
 			}
-			x.terms[term] = append(x.terms[term], posting{int32(i), float32(sum / (saturation + sum))})
+			x.terms[term] = append(x.terms[term], posting{i, sum / (saturation + sum)})
 		}
 	}
-	x.rare = rarity(len(tools), 0)
-	for term, list := range x.terms {
+	for term := range x.terms {
 		x.known = append(x.known, term)
-		r := float32(rarity(len(tools), len(list)))
-		for i := range list {
-			list[i].weight *= r
-		}
 	}
-	sort.Strings(x.known)
+	slices.Sort(x.known)
 	return x
 }
 
@@ -116,12 +112,14 @@ func rarity(all, having int) float64 {
 
 // read calls yield with every term of a tool.
 func (t *Tool) read(yield func(field int, term string)) {
+	left := mostTerms
 	put := func(field int, text string) {
 		if len(text) > longestText {
 			text = text[:longestText]
 		}
 		stems(text, func(w string) {
-			if len(w) <= longestWord {
+			if len(w) <= longestWord && left > 0 {
+				left--
 				yield(field, w)
 			}
 		})
@@ -172,9 +170,9 @@ func arguments(schema any, depth int, put func(field int, text string)) {
 		put(fieldArgs, s)
 	}
 	if properties, ok := m["properties"].(map[string]any); ok {
-		for name, sub := range properties {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			put(fieldArgs, name)
-			arguments(sub, depth+1, put)
+			arguments(properties[name], depth+1, put)
 		}
 	}
 	arguments(m["items"], depth+1, put)

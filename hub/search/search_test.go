@@ -113,18 +113,19 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// floors are the figures of docs/search.md.
 var floors = map[string][3]float64{
-	"model seen":    {},
-	"model unseen":  {},
-	"person seen":   {},
-	"person unseen": {},
+	"model seen":    {0.90, 1.00, 1.00},
+	"model unseen":  {0.86, 0.96, 0.98},
+	"person seen":   {0.62, 0.86, 0.90},
+	"person unseen": {0.64, 0.76, 0.82},
 }
 
 // TestNothingFits holds that a question that no tool fits has few answers or none.
 func TestNothingFits(t *testing.T) {
 	tools, names := realTools(t)
 	x := New(tools)
-	for _, half := range []string{"seen", "unseen"} {
+	for half, most := range map[string]float64{"seen": 1.3, "unseen": 2.5} {
 		questions, answers, none := 0, 0, 0
 		for _, q := range lines(t, "testdata/nothing.tsv") {
 			if q[0] != half {
@@ -140,5 +141,98 @@ func TestNothingFits(t *testing.T) {
 			}
 		}
 		t.Logf("%s: of %d questions %d without an answer, %.1f answers each", half, questions, none, float64(answers)/float64(questions))
+		if questions != 10 || none < 7 || float64(answers)/float64(questions) > most {
+			t.Errorf("%s: %d of %d questions without an answer, was 7; %d answers", half, none, questions, answers)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"readTextFile":           "read text file",
+		"API-get-block_children": "api get block children",
+		"HTTPServer":             "http server",
+		"open PRs, URLs":         "open prs urls",
+		"Füße!":                  "füße",
+		"":                       "",
+	} {
+		var got []string
+		words(text, func(w string) { got = append(got, w) })
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%q: %q, want %q", text, s, want)
+		}
+	}
+}
+
+func TestStem(t *testing.T) {
+	for _, alike := range [][]string{
+		{"list", "lists", "listed", "listing"},
+		{"run", "runs", "running"},
+		{"navigate", "navigates", "navigation", "navigating"},
+		{"directory", "directories"},
+		{"pr", "prs"},
+	} {
+		for _, w := range alike {
+			if stem(w) != stem(alike[0]) {
+				t.Errorf("%s becomes %s, and %s %s", w, stem(w), alike[0], stem(alike[0]))
+			}
+		}
+	}
+	for _, w := range []string{"status", "process", "css", "this", "dns", "és", "é"} {
+		if stem(w) == "" {
+			t.Errorf("%s becomes nothing", w)
+		}
+	}
+}
+
+func TestMisspelt(t *testing.T) {
+	x := New([]Tool{{Server: "a", Name: "take_screenshot"}, {Server: "a", Name: "list_repositories"}, {Server: "b", Name: "send"}})
+	for question, want := range map[string]int{"screenshto": 0, "sreenshot": 0, "repositries": 1, "repos": 1, "SEND": 2} {
+		if hits := x.Find(question, 5); len(hits) != 1 || hits[0].Tool != want {
+			t.Errorf("%q: %v, want tool %d", question, hits, want)
+		}
+	}
+}
+
+// TestOdd holds that nothing a server or a client says breaks the search.
+func TestOdd(t *testing.T) {
+	if hits := New(nil).Find("read file", 5); len(hits) != 0 {
+		t.Errorf("an empty index: %v", hits)
+	}
+	deep := strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat(`}`, 500)
+	x := New([]Tool{
+		{Server: "a", Name: "read", Schema: []byte(deep)},
+		{Server: "a", Name: "write", Schema: []byte(`{"properties":[],"enum":{},"anyOf":true,"items":false}`)},
+		{Server: "a", Name: "", Description: strings.Repeat("word ", 1<<16), Schema: []byte("{")},
+	})
+	for _, question := range []string{"", " ", "the", "\xff\xfe", strings.Repeat("read ", 1<<16), strings.Repeat("x", 1<<16)} {
+		x.Find(question, 5)
+	}
+	if hits := x.Find("read", 0); hits != nil {
+		t.Errorf("limit 0: %v", hits)
+	}
+	if hits := x.Find("read", 5); len(hits) != 1 || hits[0].Tool != 0 {
+		t.Errorf("read: %v", hits)
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	tools, _ := realTools(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		New(tools)
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	tools, _ := realTools(b)
+	x := New(tools)
+	for name, question := range map[string]string{"known": "create github issue", "misspelt": "retreive the documnet form the brwoser"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				x.Find(question, 5)
+			}
+		})
 	}
 }

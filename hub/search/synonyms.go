@@ -147,4 +147,15 @@ config, setting, preference: config setting
 env: environment
 auth, login: authentication account
 password, secret: secret
+disk, drive: file filesystem
+clone, checkout: clone checkout
+download: clone
+copy: fork
+fresh, initialize, initialise, start: init
+localhost, tunnel: port forward local
+green, pass, passing: status check
+how many, count, number of: query sql count
+youtube: video
+automatic, automatically, rule, always: filter
+react to: reaction
 `
