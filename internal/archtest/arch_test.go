@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"hub/tasks":             {"children", "internal/jsonrpc", "internal/printable"},
 	"hub/subscribe":         {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker"},
 	"hub/httpfront":         {"rootsmgr", "internal/jsonrpc", "internal/mirror", "internal/printable"},
-	"hub/catalog":           {"children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
+	"hub/catalog":           {"hub/declaration", "children", "hub/tasks", "rootsmgr", "validate", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable"},
 	"hub/record":            {"children", "internal/audit", "internal/jsonrpc", "internal/printable", "internal/redact", "rootsmgr", "validate"},
 	"hub/declaration":       {"children", "hub/tasks", "internal/jsonrpc", "internal/printable", "rootsmgr"},
 	"hub/inline":            {"children", "hub/declaration", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "validate"},
