@@ -43,13 +43,18 @@ type secretKeeper struct {
 	store *secrets.Store
 }
 
+// unlockTime is how long a person has to unlock the keyring.
+const unlockTime = time.Minute
+
 func newSecretKeeper(src *setup.Source) (*secretKeeper, error) {
 	file, err := src.Load(io.Discard) // what else is wrong with it, validate says
 	if err != nil {
 		return nil, err
 	}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
-	return &secretKeeper{file, setup.Secrets(file, home, nil)}, nil
+	kept := setup.Secrets(file, home)
+	kept.Wait = unlockTime
+	return &secretKeeper{file, secrets.New(kept)}, nil
 }
 
 func secretSetCommand() *cobra.Command {
