@@ -69,9 +69,14 @@ func prepareNode() node {
 }
 
 // more gives the servers of e2e/servers, which only long tests need.
-func (n node) more(t testing.TB) node {
+func (n node) more(t testing.TB) node { return n.of(t, "servers") }
+
+// agents gives the clients of e2e/agents, which only long tests need.
+func (n node) agents(t testing.TB) node { return n.of(t, "agents") }
+
+func (n node) of(t testing.TB, folder string) node {
 	t.Helper()
-	here, err := filepath.Abs("servers")
+	here, err := filepath.Abs(folder)
 	must(t, err)
 	n.modules, err = install(here)
 	must(t, err)

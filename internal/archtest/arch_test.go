@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"internal/client":       {"hub", "rootsmgr", "internal/service", "internal/exit", "internal/jsonrpc"},
 	"internal/clients/edit": {"internal/nesting"},
 	"internal/clients":      {"internal/clients/edit", "internal/config", "internal/redact"},
-	"cmd/mcphub":            {"hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio"},
+	"cmd/mcphub":            {"hub", "hub/approval", "validate", "children", "rootsmgr", "internal/setup", "internal/service", "internal/client", "internal/replay", "internal/admin", "internal/audit", "internal/clients", "internal/config", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit"},
 	"rootsmgr/rootstest":    {"rootsmgr"},
 	"children/childtest":    {"children", "rootsmgr", "internal/jsonrpc"},
 	"hub/inflight":          {"children", "internal/jsonrpc"},

@@ -21,6 +21,8 @@ type Import struct {
 	Plain  []string // keys that hold a secret as plain text
 	Notes  []string
 	Err    string // why the hub cannot serve it as it is
+
+	secrets []secret // for Keep
 }
 
 // ReadFile lists the servers in a file of any client. The file's name and what
@@ -134,8 +136,9 @@ func formatOf(path string, data []byte) edit.Format {
 // is there already is not added again; one with the name of another server gets
 // the name of its client behind its own. env looks up variables.
 //
-// secrets may be nil; plain secrets then stay where they are.
-func Merge(file string, text []byte, servers []Server, inputs []edit.Table, secrets Secrets, env func(string) (string, bool)) ([]byte, []Import, error) {
+// With move, references stand in the text for plain secrets, which [Keep] keeps;
+// otherwise they stay where they are.
+func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move bool, env func(string) (string, bool)) ([]byte, []Import, error) {
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
@@ -164,8 +167,13 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, secr
 		im.Name = freeName(taken, s)
 		taken = append(taken, edit.Member{Name: im.Name, Value: s.Entry})
 		entry := s.Entry
-		if entry, im.Moved, im.Plain, err = moveSecrets(im.Name, entry, secrets); err != nil {
-			return nil, nil, fmt.Errorf("keeping a secret of %q: %w", im.Name, err)
+		if with, found, keys := moveSecrets(im.Name, entry); move {
+			entry, im.secrets, im.Moved = with, found, keys
+		} else {
+			im.Plain = keys
+		}
+		if secretURL(entry) {
+			im.Plain = append(im.Plain, "url")
 		}
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
@@ -216,20 +224,20 @@ func sameAs(taken edit.Table, entry edit.Table) string {
 		if edit.Equal(core(t), core(entry)) {
 			return m.Name
 		}
-		if moved, _, _, err := moveSecrets(m.Name, entry, pretend{}); err == nil && edit.Equal(core(t), core(moved)) {
+		if moved, _, _ := moveSecrets(m.Name, entry); edit.Equal(core(t), core(moved)) {
 			return m.Name
 		}
 	}
 	return ""
 }
 
-// core is what makes a server what it is: stdio is said by some clients and
-// meant by all.
+// core is what makes a server what it is. Its usual transport is said by some
+// clients and meant by all, and several write a time-out that nobody asked for.
 func core(t edit.Table) edit.Table {
-	if t.Get("type") == "stdio" && t.Has("command") {
+	if kind := t.Get("type"); kind == "stdio" && t.Has("command") || kind == "http" && t.Has("url") {
 		t = t.Without("type")
 	}
-	return t
+	return t.Without("timeout")
 }
 
 func enabledElsewhere(all []Server, s Server) bool {
@@ -286,6 +294,8 @@ func check(file string, text []byte, imports []Import, env func(string) (string,
 		switch {
 		case s == nil:
 			return errors.New("hub.json would not hold the server " + im.Name + "; nothing was written")
+		case im.Same != "" && s.Disabled && !im.Server.Disabled:
+			im.Err = "it is disabled in hub.json"
 		case s.Err != nil:
 			im.Err = s.Err.Text
 			if s.Err.Hint != "" {

@@ -217,3 +217,17 @@ func sum(data []byte) string {
 }
 
 func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) }
+
+// Snippet is what to put where, for somebody who edits the file by hand: the file
+// as it would be if there were nothing else in it.
+func Snippet(c *Client, e Env, h Hub) (file, text string, err error) {
+	at := c.target(e)
+	where := at.Where
+	if data, err := readFile(at.File); err == nil {
+		if whole, err := edit.Decode(at.Format, data); err == nil {
+			where = c.layout(whole, at)[0].where
+		}
+	}
+	out, _, err := edit.Make(at.Format, nil, where, edit.Change{Kind: edit.Put, Name: HubName, Value: c.Entry(h, at)})
+	return at.File, string(out), err
+}

@@ -46,6 +46,7 @@ type Found struct {
 	Skipped    []Skipped
 	Registered string       // the name under which the hub is in it
 	Inputs     []edit.Table // questions of VS Code that entries refer to
+	Err        error        // why it could not be read, where several are read
 }
 
 // Installed reports whether a client seems to be on this machine: a file of it is

@@ -152,7 +152,7 @@ func golden(t testing.TB, found Found) []byte {
 // variables that are not set.
 func isHubJSON(t *testing.T, found Found) {
 	t.Helper()
-	text, imports, err := Merge("hub.json", nil, found.Servers, found.Inputs, nil, func(string) (string, bool) { return "set", true })
+	text, imports, err := Merge("hub.json", nil, found.Servers, found.Inputs, false, func(string) (string, bool) { return "set", true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package clients
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"mcphub/internal/clients/edit"
@@ -13,30 +16,41 @@ type Secrets interface {
 	Delete(name string) error
 }
 
-// pretend keeps nothing.
-type pretend struct{}
+// Keep puts the secrets that [Merge] took out of entries where they are kept. If
+// one cannot be, none is. Call it before hub.json is written.
+func Keep(imports []Import, secrets Secrets) error {
+	var done []string
+	for i := range imports {
+		for _, s := range imports[i].secrets {
+			if err := secrets.Set(s.name, s.value); err != nil {
+				err = fmt.Errorf("a secret of %q cannot be kept: %w", imports[i].Name, err)
+				for _, name := range done {
+					err = errors.Join(err, secrets.Delete(name))
+				}
+				return err
+			}
+			done = append(done, s.name)
+		}
+	}
+	return nil
+}
 
-func (pretend) Set(string, string) error { return nil }
-func (pretend) Delete(string) error      { return nil }
+// secret is one that is to be kept.
+type secret struct{ name, value string }
 
-// moveSecrets puts references in the place of plain secrets. moved and plain name
-// the keys, never the values.
-func moveSecrets(server string, entry edit.Table, secrets Secrets) (out edit.Table, moved, plain []string, err error) {
+// moveSecrets puts references in the place of plain secrets.
+func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret, keys []string) {
 	out = entry
 	swap := func(key, name, value string) string {
 		at := secretAt(value)
-		if err != nil || at < 0 {
-			return value
-		}
-		if secrets == nil {
-			plain = append(plain, key)
+		if at < 0 {
 			return value
 		}
 		ref := server + "/" + name
-		if err = secrets.Set(ref, value[at:]); err != nil {
-			return value
+		for n := 2; slices.ContainsFunc(all, func(s secret) bool { return s.name == ref }); n++ {
+			ref = fmt.Sprintf("%s/%s-%d", server, name, n)
 		}
-		moved = append(moved, key)
+		all, keys = append(all, secret{ref, value[at:]}), append(keys, key)
 		return value[:at] + "${keyring:" + ref + "}"
 	}
 	for _, box := range []string{"env", "headers"} {
@@ -56,10 +70,13 @@ func moveSecrets(server string, entry edit.Table, secrets Secrets) (out edit.Tab
 	if args, ok := entry.Get("args").([]any); ok {
 		out = out.With("args", moveArgs(args, swap))
 	}
-	if url, ok := entry.Get("url").(string); ok && redact.Text(url) != url && !strings.Contains(url, "${") {
-		plain = append(plain, "url") // a reference cannot stand for an address
-	}
-	return out, moved, plain, err
+	return out, all, keys
+}
+
+// secretURL reports an address that holds a secret. A reference cannot stand for one.
+func secretURL(entry edit.Table) bool {
+	url, _ := entry.Get("url").(string)
+	return redact.Text(url) != url && !strings.Contains(url, "${")
 }
 
 func moveArgs(args []any, swap func(key, name, value string) string) []any {

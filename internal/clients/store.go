@@ -324,6 +324,31 @@ func replace(path string, data []byte) error {
 	return write(path, data, mode)
 }
 
+// WriteHub writes hub.json, unless it has changed since it was read. before is
+// nil where there was none. Where private is set, only its owner may read it.
+func WriteHub(path string, before, after []byte, private bool) error {
+	now, err := readFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && before == nil:
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		return write(path, after, 0o600)
+	case err == nil && before != nil && sameBytes(now, before):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		return fmt.Errorf("%s: the file was changed in the meantime; run the command again", path)
+	}
+	if private {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		return write(path, after, 0o600)
+	}
+	return replace(path, after)
+}
+
 // write makes a file in one step, as far as others see it.
 func write(path string, data []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".mcphub-*")

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ type Roots string
 const (
 	GivesRoots Roots = "gives" // by the protocol
 	StartsIn   Roots = "cwd"   // it gives none, but starts servers in the folder it works in
+	ListsRoots Roots = "lists" // by the protocol, and they stand in its configuration
 	NoRoots    Roots = "none"  // neither, as far as is known
 )
 
@@ -86,6 +88,19 @@ type Client struct {
 type Hub struct {
 	Command string
 	Args    []string
+	Roots   []string // folders, for a client that lists them itself
+}
+
+// In is how the client starts the hub in these folders.
+func (c *Client) In(h Hub, roots []string) Hub {
+	switch {
+	case len(roots) == 0:
+	case c.Roots == ListsRoots:
+		h.Roots = roots
+	default:
+		h.Args = append(slices.Clone(h.Args), "--roots", strings.Join(roots, ","))
+	}
+	return h
 }
 
 // Places are the files of a client, the first where a new one would be.
@@ -235,9 +250,20 @@ var All = []Client{
 			dir := filepath.Join(e.Home, ".mcporter")
 			return []Place{asJSON(filepath.Join(dir, "mcporter.json")), asJSON(filepath.Join(dir, "mcporter.jsonc"))}
 		}},
-	{Name: "inspector", Title: "MCP Inspector", Roots: NoRoots, dialect: dialect{vars: varsNone, millis: true},
+	{Name: "inspector", Title: "MCP Inspector", Roots: ListsRoots, dialect: dialect{vars: varsNone, millis: true},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".mcp-inspector", "mcp.json"))} },
-		entry:  typed("stdio")},
+		entry: func(h Hub, at Place) edit.Table {
+			out := typed("stdio")(h, at)
+			if len(h.Roots) > 0 {
+				roots := []any{}
+				for _, dir := range h.Roots {
+					u := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(dir), "/")}
+					roots = append(roots, edit.Table{{Name: "uri", Value: u.String()}, {Name: "name", Value: filepath.Base(dir)}})
+				}
+				out = append(out, edit.Member{Name: "roots", Value: roots})
+			}
+			return out
+		}},
 }
 
 // HubName is what the hub is called in a client. It has no underscore: some

@@ -44,6 +44,15 @@ func stateFolder(env func(string) string) string {
 	return ""
 }
 
+// ClientFolder is where copies of clients' configurations are kept, and what was
+// put into them; "" where the user has no state folder.
+func ClientFolder(env func(string) string) string {
+	if dir := stateFolder(env); dir != "" {
+		return filepath.Join(dir, "clients")
+	}
+	return ""
+}
+
 // SocketFolders is where the sockets of running hubs may lie.
 func SocketFolders(env func(string) string) []string {
 	p := admin.Places{State: stateFolder(env), Temp: os.TempDir()}

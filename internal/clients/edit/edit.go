@@ -136,7 +136,10 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 			return nil, c, ErrNoEntry
 		}
 		c.Had = have.Has(c.Key)
-		c.HadTrue, _ = have.Get(c.Key).(bool)
+		was, isBool := have.Get(c.Key).(bool)
+		if c.HadTrue = was; c.Had && !isBool {
+			return nil, c, fmt.Errorf("%q of %q is neither true nor false", c.Key, c.Name)
+		}
 	}
 	head := 0
 	if bytes.HasPrefix(data, bom) {

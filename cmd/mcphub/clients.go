@@ -1,0 +1,351 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/clients"
+	"mcphub/internal/clients/edit"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/redact"
+	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
+)
+
+// clientWork is what init, import, install and uninstall have in common.
+type clientWork struct {
+	config string // --config
+	yes    bool
+	asJSON bool
+
+	env     clients.Env
+	store   *clients.Store
+	secrets clients.Secrets // nil: secrets stay where they are
+	out     io.Writer       // the result
+	say     io.Writer       // what comes before it
+	in      *bufio.Reader   // nil where nobody can be asked
+}
+
+func (w *clientWork) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&w.config, "config", "c", "", "hub.json to use (default: $MCPHUB_CONFIG, then mcphub/hub.json in the user's configuration folder)")
+	cmd.Flags().BoolVarP(&w.yes, "yes", "y", false, "agree to everything that would be asked")
+	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON, and ask nothing")
+}
+
+// start looks at the system. Nothing is asked where the result is JSON, or where
+// standard input or output is no terminal.
+func (w *clientWork) start(cmd *cobra.Command) error {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
+	}
+	w.env = clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}
+	dir := setup.ClientFolder(os.Getenv)
+	if dir == "" {
+		return exit.Errorf(exit.Failure, "there is no folder for copies of what is changed: set HOME")
+	}
+	w.store = &clients.Store{Dir: dir}
+	w.out = printable.Writer(cmd.OutOrStdout())
+	w.say = w.out
+	if w.asJSON {
+		w.say = io.Discard
+	}
+	if !w.asJSON && !w.yes && stdio.IsTerminal(os.Stdin) && stdio.IsTerminal(os.Stdout) {
+		w.in = bufio.NewReader(os.Stdin)
+	}
+	return nil
+}
+
+// agreed asks a question whose answer is yes where nothing else is said.
+func (w *clientWork) agreed(question string) (bool, error) {
+	if w.yes {
+		return true, nil
+	}
+	answer, err := w.ask(question + " [Y/n] ")
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(answer) {
+	case "", "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+func (w *clientWork) ask(question string) (string, error) {
+	if w.in == nil {
+		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
+	}
+	fmt.Fprint(w.say, question)
+	line, err := w.in.ReadString('\n')
+	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
+		return "", exit.Errorf(exit.Failure, "no answer; nothing was changed")
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// chosen asks which of several things are meant, by number. All are where
+// nothing is said.
+func (w *clientWork) chosen(question string, n int) ([]bool, error) {
+	out := make([]bool, n)
+	for i := range out {
+		out[i] = true
+	}
+	if w.yes || n == 0 {
+		return out, nil
+	}
+	for {
+		answer, err := w.ask(question + " [all, none, or numbers such as 1,3] ")
+		if err != nil {
+			return nil, err
+		}
+		if answer == "" || strings.EqualFold(answer, "all") {
+			return out, nil
+		}
+		picked := make([]bool, n)
+		if strings.EqualFold(answer, "none") {
+			return picked, nil
+		}
+		good := true
+		for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' }) {
+			i, err := strconv.Atoi(word)
+			if good = good && err == nil && i >= 1 && i <= n; good {
+				picked[i-1] = true
+			}
+		}
+		if good {
+			return picked, nil
+		}
+		fmt.Fprintf(w.say, "%q is none of that.\n", answer)
+	}
+}
+
+// hubFile is hub.json: the one that serve would read, else the one that it would find.
+func (w *clientWork) hubFile() (path string, text []byte, err error) {
+	path, _ = config.Find(w.config, os.LookupEnv, isThere)
+	if path == "" {
+		path = config.DefaultPath(os.LookupEnv)
+	}
+	if path == "" {
+		return "", nil, exit.Errorf(exit.Failure, "there is no folder for hub.json: set HOME, or name a file with --config")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", nil, exit.Failed(err)
+	}
+	text, err = os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil, nil
+	}
+	return path, text, exit.Failed(err)
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// hub is how clients start this program. It is named by its whole path, since
+// programs with windows have a PATH of their own. So is hub.json, if there is one
+// or will be, and serve would not find it by itself.
+func (w *clientWork) hub(will bool) (clients.Hub, error) {
+	command, err := ownPath()
+	if err != nil {
+		return clients.Hub{}, exit.Failed(err)
+	}
+	h := clients.Hub{Command: command, Args: []string{"serve"}}
+	path, text, err := w.hubFile()
+	if err != nil {
+		return h, err
+	}
+	if (will || text != nil || w.config != "") && !foundWithoutHelp(path) {
+		h.Args = append(h.Args, "--config", path)
+	}
+	return h, nil
+}
+
+// foundWithoutHelp reports whether serve finds a file where nothing names it. Not
+// every client passes on the variables that this process has.
+func foundWithoutHelp(path string) bool {
+	env := func(name string) (string, bool) {
+		if name == "MCPHUB_CONFIG" || name == "XDG_CONFIG_HOME" {
+			return "", false
+		}
+		return os.LookupEnv(name)
+	}
+	found, _ := config.Find("", env, func(p string) bool { return p == path || isThere(p) })
+	return found == path
+}
+
+// ownPath is the path of this program, as PATH has it: where a package manager
+// installs versions side by side, that stays the same.
+func ownPath() (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(own)
+	if err != nil {
+		return own, nil //nolint:nilerr // what was started is good enough
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		p := filepath.Join(dir, filepath.Base(own))
+		if to, err := filepath.EvalSymlinks(p); err == nil && filepath.IsAbs(dir) && to == real {
+			return p, nil
+		}
+	}
+	return own, nil
+}
+
+// rootsFor are the folders that a client which gives no roots is registered
+// with: what was given, else what is asked for. why says what a person should
+// know of it.
+func (w *clientWork) rootsFor(c *clients.Client, given []string) (roots []string, why string, err error) {
+	switch {
+	case c.Roots == clients.GivesRoots:
+		return nil, "", nil
+	case len(given) > 0:
+		return given, "works in " + strings.Join(given, ", "), nil
+	case c.Roots == clients.StartsIn:
+		return []string{"."}, "works in the folder that " + c.Title + " is started in", nil
+	}
+	project, bad := projectFolder(w.env.Home)
+	if w.in != nil {
+		question := c.Title + " does not tell the hub which folders are open. Which may it work in? "
+		if bad == "" {
+			question += "[" + project + "] "
+		}
+		answer, err := w.ask(question)
+		if err != nil {
+			return nil, "", err
+		}
+		if answer != "" {
+			roots, err := absolute(strings.Split(answer, ","))
+			return roots, "works in " + strings.Join(roots, ", "), err
+		}
+	}
+	if bad != "" {
+		return nil, fmt.Sprintf("%s does not tell which folders are open, and %s: without folders no boundary holds; name them with `mcphub install %s --roots DIR`", c.Title, bad, c.Name), nil
+	}
+	return []string{project}, "works in " + project, nil
+}
+
+// projectFolder is the working directory, if it can be anybody's project.
+func projectFolder(home string) (dir, bad string) {
+	dir, err := os.Getwd()
+	switch {
+	case err != nil:
+		return "", "the working directory is not known"
+	case dir == filepath.Dir(dir):
+		return dir, "this is the root of the file system"
+	}
+	if real, err := filepath.EvalSymlinks(home); dir == home || err == nil && dir == real {
+		return dir, "this is the home folder"
+	}
+	if strings.ContainsAny(dir, ",{}*?[") {
+		return dir, "the name of this folder holds signs that --roots takes for patterns"
+	}
+	return dir, ""
+}
+
+// absolute makes folders absolute and holds that they are there.
+func absolute(dirs []string) ([]string, error) {
+	out := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		d = strings.TrimSpace(d)
+		if d == "" {
+			return nil, exit.Errorf(exit.Usage, "a folder's name is empty")
+		}
+		if home, err := os.UserHomeDir(); err == nil && (d == "~" || strings.HasPrefix(d, "~/")) {
+			d = filepath.Join(home, d[1:])
+		}
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return nil, exit.Failed(err)
+		}
+		if !strings.ContainsAny(abs, "*?{[") && !isThere(abs) {
+			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
+		}
+		out = append(out, abs)
+	}
+	return out, nil
+}
+
+// clientNamed finds a client, or says which there are.
+func clientNamed(name string) (*clients.Client, error) {
+	if c := clients.Find(name); c != nil {
+		return c, nil
+	}
+	names := make([]string, len(clients.All))
+	for i := range clients.All {
+		names[i] = clients.All[i].Name
+	}
+	if best := config.Suggest(name, names); best != "" {
+		return nil, exit.Errorf(exit.NotFound, "there is no client %q; did you mean %q?", name, best)
+	}
+	return nil, exit.Errorf(exit.NotFound, "there is no client %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// installedClients are those that seem to be on this machine.
+func (w *clientWork) installedClients() []*clients.Client {
+	var out []*clients.Client
+	for i := range clients.All {
+		if c := &clients.All[i]; c.Installed(w.env) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// short shows a path as a person writes it.
+func (w *clientWork) short(path string) string {
+	if rest, ok := strings.CutPrefix(path, w.env.Home+string(filepath.Separator)); ok {
+		return filepath.Join("~", rest)
+	}
+	return path
+}
+
+// summary says what an entry starts or where it connects, without secrets.
+func summary(t edit.Table) string {
+	if s, ok := t.Get("url").(string); ok {
+		u, err := url.Parse(s)
+		if err != nil || strings.Contains(s, "${") {
+			return "a url"
+		}
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		return u.String()
+	}
+	var words []string
+	args, _ := t.Get("args").([]any)
+	for _, a := range args {
+		s, _ := a.(string)
+		words = append(words, s)
+	}
+	command, _ := t.Get("command").(string)
+	if builtin, _ := t.Get("builtin").(string); builtin != "" {
+		return "builtin " + builtin
+	}
+	return printable.Clip(strings.Join(append([]string{filepath.Base(command)}, redact.Args(words, os.Environ())...), " "), 60)
+}
+
+// table writes rows under a two-blank indentation.
+func (w *clientWork) table(rows [][]string) {
+	t := layout.Table(w.say)
+	for _, r := range rows {
+		layout.Row(t, append([]string{"  " + r[0]}, r[1:]...)...)
+	}
+	_ = t.Flush()
+}

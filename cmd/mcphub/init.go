@@ -1,0 +1,242 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/clients"
+	"mcphub/internal/exit"
+)
+
+func initCommand() *cobra.Command {
+	var w clientWork
+	var roots []string
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Find the clients on this machine, and put the hub between them and their servers",
+		Long: "Finds the clients on this machine and the servers that they have, and does after asking:\n" +
+			"it copies the servers into hub.json, registers the hub in the clients, and switches off in\n" +
+			"each client what the hub now serves, so that no tool is there twice, once past the hub.\n" +
+			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
+			"a copy is kept. `mcphub uninstall --all` gives every file back as it was.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := w.start(cmd); err != nil {
+				return err
+			}
+			given, err := absolute(roots)
+			if err != nil {
+				return err
+			}
+			return w.init(given)
+		},
+	}
+	w.flags(cmd)
+	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	return cmd
+}
+
+// errNothingChosen ends init before it has changed anything.
+var errNothingChosen = exit.Errorf(exit.Failure, "nothing was changed")
+
+func (w *clientWork) init(given []string) error {
+	found := w.readAll()
+	w.tellUnread(found)
+	found = slices.DeleteFunc(found, func(f clients.Found) bool { return f.Err != nil })
+	w.overview(found)
+	m, err := w.chooseServers(found)
+	if err != nil {
+		return err
+	}
+	chosen, off, err := w.chooseClients(found, m)
+	if err != nil {
+		return err
+	}
+	h, err := w.hub(true)
+	if err != nil {
+		return err
+	}
+	var all []planned
+	for _, f := range chosen {
+		p, err := w.plan(f.Client, h, given)
+		if err != nil {
+			return err
+		}
+		if off {
+			w.switchOff(&p, m)
+		}
+		w.preview(&p)
+		all = append(all, p)
+	}
+	if m.added() > 0 || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
+		if yes, err := w.agreed("Write all of this?"); err != nil {
+			return err
+		} else if !yes {
+			return errNothingChosen
+		}
+	}
+	// hub.json first: what is switched off in a client must be somewhere.
+	if m.added() > 0 || m.before == nil {
+		if err := m.write(w.secrets); err != nil {
+			return err
+		}
+	}
+	failed := w.apply(all)
+	const next = "call get-roots and tell me which folders are in scope"
+	if w.asJSON {
+		err = writeJSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next})
+	} else {
+		again := ""
+		if n := len(m.imports) - m.added(); n > 0 {
+			again = fmt.Sprintf(", %d were there already", n)
+		}
+		fmt.Fprintf(w.out, "%s: %s imported%s\n", w.short(m.path), several(m.added(), "server"), again)
+		w.tell(all)
+		if len(all) > 0 {
+			fmt.Fprintf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
+		} else {
+			fmt.Fprintln(w.out, "No client has the hub yet: `mcphub install CLIENT` registers it.")
+		}
+	}
+	if failed > 0 && err == nil {
+		err = exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
+	}
+	return err
+}
+
+// overview shows the clients and what they have.
+func (w *clientWork) overview(found []clients.Found) {
+	var rows [][]string
+	for _, f := range found {
+		names := []string{}
+		for i := range f.Servers {
+			names = append(names, f.Servers[i].Name)
+		}
+		what := strings.Join(names, ", ")
+		if what == "" {
+			what = "no servers"
+		}
+		if f.Registered != "" {
+			what += "; the hub, as " + f.Registered
+		}
+		rows = append(rows, []string{f.Client.Title, what})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(w.say, "No client was found on this machine.")
+		return
+	}
+	fmt.Fprintln(w.say, "On this machine:")
+	w.table(rows)
+	for _, f := range found {
+		for _, s := range f.Skipped {
+			fmt.Fprintf(w.say, "%s of %s stays where it is: %s\n", s.Name, f.Client.Title, s.Why)
+		}
+	}
+}
+
+// chooseServers asks which servers the hub is to have.
+func (w *clientWork) chooseServers(found []clients.Found) (*merged, error) {
+	m, err := w.merge(found)
+	if err != nil || m.added() == 0 {
+		return m, err
+	}
+	if !w.yes {
+		fmt.Fprintf(w.say, "\nTo import into %s:\n", w.short(m.path))
+	}
+	m.show(w)
+	picked, err := w.chosen("Import which?", m.added())
+	if err != nil || !slices.Contains(picked, false) {
+		return m, err
+	}
+	// Without those that are not wanted, and what is the same as they are.
+	unwanted := map[string]bool{}
+	n := 0
+	for i := range m.imports {
+		if m.imports[i].Same == "" {
+			unwanted[m.imports[i].Name] = !picked[n]
+			n++
+		}
+	}
+	wanted := slices.Clone(found)
+	for i := range wanted {
+		wanted[i].Servers = nil
+	}
+	for i := range m.imports {
+		im := &m.imports[i]
+		if unwanted[im.Name] {
+			continue
+		}
+		for j := range wanted {
+			if wanted[j].Client == im.Server.Client {
+				wanted[j].Servers = append(wanted[j].Servers, im.Server)
+			}
+		}
+	}
+	return w.merge(wanted)
+}
+
+// chooseClients asks which clients get the hub, and whether what it serves is
+// switched off in them.
+func (w *clientWork) chooseClients(found []clients.Found, m *merged) (chosen []clients.Found, off bool, err error) {
+	if len(found) > 0 && !w.yes {
+		var rows [][]string
+		for i, f := range found {
+			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.short(f.Client.Places(w.env)[0].File)})
+		}
+		fmt.Fprintln(w.say)
+		w.table(rows)
+	}
+	picked, err := w.chosen("Register the hub in which?", len(found))
+	if err != nil {
+		return nil, false, err
+	}
+	for i, f := range found {
+		if picked[i] {
+			chosen = append(chosen, f)
+		}
+	}
+	if len(chosen) == 0 || len(m.imports) == 0 {
+		return chosen, false, nil
+	}
+	off, err = w.agreed("Switch off in these clients what the hub serves from now on?")
+	return chosen, off, err
+}
+
+// switchOff plans that a client no longer runs what the hub serves. What the hub
+// cannot serve, and what is off already, stays as it is.
+func (w *clientWork) switchOff(p *planned, m *merged) {
+	if p.plan == nil {
+		return
+	}
+	for i := range m.imports {
+		im := &m.imports[i]
+		s := im.Server
+		if s.Client != p.plan.Client || s.Disabled {
+			continue
+		}
+		if im.Err != "" {
+			p.note(s.Name + " stays on there, because the hub cannot serve it yet")
+			continue
+		}
+		how, err := p.plan.SwitchOff(s)
+		switch {
+		case err != nil:
+			p.note(s.Name + " stays on there: " + err.Error())
+		case how == "removed":
+			p.report.Removed = append(p.report.Removed, s.Name)
+		default:
+			p.report.Disabled = append(p.report.Disabled, s.Name)
+		}
+	}
+}
+
+func (p *planned) note(text string) {
+	if p.report.Note != "" {
+		text = p.report.Note + "; " + text
+	}
+	p.report.Note = text
+}

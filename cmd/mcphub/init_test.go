@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"mcphub/internal/clients"
+)
+
+// dialogue runs a command of clientWork in a scratch home with two clients,
+// with these answers typed.
+func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home, said string, err error) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("NOT PROVED HERE: the places are those of Linux")
+	}
+	home = t.TempDir()
+	for _, name := range []string{"MCPHUB_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", home)
+	project := filepath.Join(home, "project")
+	for name, text := range map[string]string{
+		".cursor/mcp.json":   `{"mcpServers": {"one": {"command": "sh"}, "two": {"command": "sh", "args": ["-c", "two"], "env": {"TOKEN": "plain-1"}}}}`,
+		".lmstudio/mcp.json": `{"mcpServers": {"three": {"command": "sh", "args": ["-c", "three"]}}}`,
+		"project/x":          "",
+	} {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(project)
+	var out bytes.Buffer
+	w := &clientWork{
+		env:   clients.Env{OS: "linux", Home: home, Get: func(string) string { return "" }},
+		store: &clients.Store{Dir: filepath.Join(home, "state")},
+		out:   &out, say: &out, in: bufio.NewReader(strings.NewReader(answers)),
+	}
+	err = run(w)
+	return home, out.String(), err
+}
+
+func initHere(w *clientWork) error { return w.init(nil) }
+
+func fileText(t *testing.T, parts ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestInitAsks(t *testing.T) {
+	// Two of the three servers, both clients, off, the folder of LM Studio, write.
+	home, said, err := dialogue(t, "1,9\n1,3\nall\ny\n\ny\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	hub := fileText(t, home, ".config/mcphub/hub.json")
+	if !strings.Contains(hub, `"one"`) || strings.Contains(hub, `"two"`) || !strings.Contains(hub, `"three"`) {
+		t.Errorf("got %s", hub)
+	}
+	cursor := fileText(t, home, ".cursor/mcp.json")
+	if strings.Contains(cursor, `"one"`) || !strings.Contains(cursor, `"two"`) || !strings.Contains(cursor, "serve") {
+		t.Errorf("got %s", cursor)
+	}
+	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, `"--roots", "`+filepath.Join(home, "project")+`"`) || strings.Contains(lm, "three") {
+		t.Errorf("got %s", lm)
+	}
+	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret stays in hub.json as plain text (env.TOKEN)", "- one (kept in the backup)"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing in:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "plain-1") {
+		t.Error("a secret is shown")
+	}
+}
+
+// TestInitTakesNo: a no, or no more answers, changes nothing.
+func TestInitTakesNo(t *testing.T) {
+	for name, answers := range map[string]string{"no": "all\nall\ny\n\nn\n", "end": "all\n", "nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			home, said, err := dialogue(t, answers, initHere)
+			if err == nil {
+				t.Error("no error", said)
+			}
+			if hub := fileText(t, home, ".config/mcphub/hub.json"); hub != "" {
+				t.Errorf("got %s", hub)
+			}
+			if cursor := fileText(t, home, ".cursor/mcp.json"); strings.Contains(cursor, "serve") || !strings.Contains(cursor, "two") {
+				t.Errorf("got %s", cursor)
+			}
+		})
+	}
+}
+
+// TestInitLeavesServersOn: a client that does not get the hub keeps its servers.
+func TestInitLeavesServersOn(t *testing.T) {
+	home, said, err := dialogue(t, "all\n1\ny\ny\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, "three") || strings.Contains(lm, "serve") {
+		t.Errorf("got %s", lm)
+	}
+	home, said, err = dialogue(t, "all\nall\nn\n\ny\n", initHere)
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	if cursor := fileText(t, home, ".cursor/mcp.json"); !strings.Contains(cursor, "two") || !strings.Contains(cursor, "serve") {
+		t.Errorf("got %s", cursor)
+	}
+}
+
+// TestInitBrokenClient: a file that cannot be read is named and left alone, and the others are done.
+func TestInitBrokenClient(t *testing.T) {
+	home, said, err := dialogue(t, "", func(w *clientWork) error {
+		w.yes, w.in = true, nil
+		if err := os.WriteFile(filepath.Join(w.env.Home, ".cursor/mcp.json"), []byte(`{"mcpServers": {"x": {"env": {"T": "plain-1"`), 0o600); err != nil {
+			return err
+		}
+		return w.init(nil)
+	})
+	if err != nil || !strings.Contains(said, "Cursor is left alone") || strings.Contains(said, "plain-1") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, "serve") {
+		t.Errorf("got %s", lm)
+	}
+}
+
+// TestRootsForNobody: the home folder is nobody's project.
+func TestRootsForNobody(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(home)
+	if _, bad := projectFolder(home); !strings.Contains(bad, "home folder") {
+		t.Errorf("got %q", bad)
+	}
+	t.Chdir("/")
+	if _, bad := projectFolder(home); !strings.Contains(bad, "root of the file system") {
+		t.Errorf("got %q", bad)
+	}
+}

@@ -1,0 +1,404 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/clients"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+)
+
+func lookup(name string) (string, bool) { return os.LookupEnv(name) }
+
+func writeJSON(out io.Writer, v any) error { return layout.JSON(out, v) }
+
+func installCommand() *cobra.Command {
+	var w clientWork
+	var all, show bool
+	var roots []string
+	cmd := &cobra.Command{
+		Use:   "install [CLIENT...]",
+		Short: "Register the hub in a client",
+		Long: "Puts the hub into the configuration of a client, or of every client on this machine\n" +
+			"(--all). Shows what it will change, asks, keeps a copy, and leaves comments, order and\n" +
+			"line ends as they are; `mcphub uninstall` takes it back. With --print it changes nothing\n" +
+			"and prints what to put where.\n\n" +
+			"A client that does not tell which folders are open is registered with --roots: those\n" +
+			"that are given, else the folder in which it starts servers, else the working directory.\n\n" +
+			"Clients: " + clientList() + ".",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.start(cmd); err != nil {
+				return err
+			}
+			given, err := absolute(roots)
+			if err != nil {
+				return err
+			}
+			chosen, err := w.chosenClients(args, all || show && len(args) == 0)
+			if err != nil {
+				return err
+			}
+			if show {
+				return w.print(chosen, len(args) > 0 || all, given)
+			}
+			return w.install(chosen, given)
+		},
+	}
+	w.flags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "every client on this machine")
+	cmd.Flags().BoolVar(&show, "print", false, "print what to put into the configuration, and change nothing")
+	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
+	return cmd
+}
+
+func clientList() string {
+	names := make([]string, len(clients.All))
+	for i := range clients.All {
+		names[i] = clients.All[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (w *clientWork) chosenClients(args []string, all bool) ([]*clients.Client, error) {
+	switch {
+	case all && len(args) > 0:
+		return nil, exit.Errorf(exit.Usage, "--all and the name of a client: which is meant?")
+	case all:
+		return w.installedClients(), nil
+	case len(args) == 0:
+		return nil, exit.Errorf(exit.Usage, "which client? Name one, or --all; there are %s", clientList())
+	}
+	var out []*clients.Client
+	for _, name := range args {
+		c, err := clientNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// clientReport is one client of the result in JSON.
+type clientReport struct {
+	Client   string   `json:"client"`
+	File     string   `json:"file,omitempty"`
+	State    string   `json:"state"` // installed, present, failed
+	Name     string   `json:"name,omitempty"`
+	Roots    []string `json:"roots,omitempty"` // that it was registered with
+	Note     string   `json:"note,omitempty"`
+	Disabled []string `json:"disabled,omitempty"` // servers that are switched off in it
+	Removed  []string `json:"removed,omitempty"`  // servers that were taken out of it
+	Error    string   `json:"error,omitempty"`
+}
+
+// planned is what is to be done to one client.
+type planned struct {
+	plan   *clients.Plan
+	report clientReport
+}
+
+// plan prepares one client. An error says that nobody answered what was asked;
+// what fails otherwise stands in the report.
+func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
+	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
+	if found, err := clients.Read(c, w.env); err == nil && found.Registered != "" {
+		// Whoever registered it chose its roots.
+		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
+		if found.Registered != clients.HubName || len(given) == 0 {
+			p.plan = &clients.Plan{Client: c}
+			return p, nil
+		}
+	}
+	roots, why, err := w.rootsFor(c, given)
+	if err != nil {
+		return p, err
+	}
+	plan, already, err := clients.PlanInstall(c, w.env, c.In(h, roots))
+	if err != nil {
+		p.report.State, p.report.Error = "failed", err.Error()
+		return p, nil
+	}
+	p.plan, p.report.Roots, p.report.Note = plan, roots, why
+	p.report.State = "installed"
+	if already != "" {
+		p.report.State, p.report.Name = "present", already
+	}
+	if len(plan.Files) > 0 {
+		p.report.File = plan.Files[0].Place.File
+	}
+	return p, nil
+}
+
+// preview shows what a plan changes.
+func (w *clientWork) preview(p *planned) {
+	if p.plan == nil || w.yes {
+		return
+	}
+	for _, f := range p.plan.Files {
+		if len(f.Changes) == 0 {
+			continue
+		}
+		fmt.Fprintf(w.say, "%s:\n", w.short(f.Place.File))
+		for _, line := range f.Preview() {
+			fmt.Fprintf(w.say, "  %s\n", line)
+		}
+	}
+}
+
+func (w *clientWork) install(chosen []*clients.Client, given []string) error {
+	h, err := w.hub(false)
+	if err != nil {
+		return err
+	}
+	var all []planned
+	for _, c := range chosen {
+		p, err := w.plan(c, h, given)
+		if err != nil {
+			return err
+		}
+		w.preview(&p)
+		all = append(all, p)
+	}
+	changes := 0
+	for i := range all {
+		if all[i].plan != nil && all[i].plan.Changed() {
+			changes++
+		}
+	}
+	if changes > 0 {
+		if yes, err := w.agreed("Write " + several(changes, "file") + "?"); err != nil || !yes {
+			return err
+		}
+	}
+	return w.finish(all)
+}
+
+// finish writes what was planned and says what became of it.
+func (w *clientWork) finish(all []planned) error {
+	failed := w.apply(all)
+	if w.asJSON {
+		if err := writeJSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
+			return err
+		}
+	} else {
+		w.tell(all)
+		if len(all) == 0 {
+			fmt.Fprintln(w.out, "No client was found on this machine.")
+		}
+	}
+	if failed > 0 {
+		return exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
+	}
+	return nil
+}
+
+func (w *clientWork) apply(all []planned) (failed int) {
+	for i := range all {
+		p := &all[i]
+		if p.plan != nil && p.plan.Changed() {
+			if err := w.store.Apply(p.plan); err != nil {
+				p.report.State, p.report.Error = "failed", err.Error()
+			}
+		}
+		if p.report.State == "failed" {
+			failed++
+		}
+	}
+	return failed
+}
+
+func reportsOf(all []planned) []clientReport {
+	out := []clientReport{}
+	for i := range all {
+		out = append(out, all[i].report)
+	}
+	return out
+}
+
+// tell says in one line for each client what became of it.
+func (w *clientWork) tell(all []planned) {
+	for i := range all {
+		r := &all[i].report
+		title := clients.Find(r.Client).Title
+		switch r.State {
+		case "failed":
+			fmt.Fprintf(w.out, "%s: not changed: %s\n", title, r.Error)
+		case "present":
+			fmt.Fprintf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.Suffix("; ", r.Note))
+		default:
+			fmt.Fprintf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.Suffix("; ", r.Note))
+		}
+		if len(r.Disabled) > 0 {
+			fmt.Fprintf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
+		}
+		if len(r.Removed) > 0 {
+			fmt.Fprintf(w.out, "  taken out there, kept in the backup: %s\n", strings.Join(r.Removed, ", "))
+		}
+	}
+}
+
+// print shows what to put where, and changes nothing.
+func (w *clientWork) print(chosen []*clients.Client, named bool, given []string) error {
+	h, err := w.hub(false)
+	if err != nil {
+		return err
+	}
+	if !named {
+		// As most clients have it.
+		_, text, err := clients.Snippet(clients.Find("claude-desktop"), w.env, clients.Find("claude-desktop").In(h, given))
+		if err != nil {
+			return exit.Failed(err)
+		}
+		fmt.Fprint(w.out, text)
+		return nil
+	}
+	type snippet struct {
+		Client string `json:"client"`
+		File   string `json:"file"`
+		Text   string `json:"text"`
+	}
+	out := []snippet{}
+	for _, c := range chosen {
+		roots := given
+		switch {
+		case c.Roots == clients.GivesRoots:
+			roots = nil
+		case len(given) == 0 && c.Roots == clients.StartsIn:
+			roots = []string{"."}
+		}
+		file, text, err := clients.Snippet(c, w.env, c.In(h, roots))
+		if err != nil {
+			return exit.Failed(err)
+		}
+		out = append(out, snippet{c.Name, file, text})
+		if !w.asJSON {
+			fmt.Fprintf(w.out, "%s, in %s:\n\n%s\n", c.Title, w.short(file), text)
+		}
+	}
+	if w.asJSON {
+		return writeJSON(w.out, map[string]any{"clients": out})
+	}
+	return nil
+}
+
+func uninstallCommand() *cobra.Command {
+	var w clientWork
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "uninstall [CLIENT...]",
+		Short: "Take the hub out of a client, and give back what it had",
+		Long: "Takes back what install and init have changed in the configuration of a client, or of\n" +
+			"every client (--all): the file is as it was, to the byte. If it was edited since, what was\n" +
+			"put in is taken out, servers that were switched off are on again, and the edits stay.\n" +
+			"hub.json is not changed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.start(cmd); err != nil {
+				return err
+			}
+			return w.uninstall(args, all)
+		},
+	}
+	cmd.Flags().BoolVar(&w.asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&all, "all", false, "every client that the hub is registered in")
+	return cmd
+}
+
+type uninstallReport struct {
+	Client string           `json:"client"`
+	Files  []clients.Undone `json:"files"`
+	Error  string           `json:"error,omitempty"`
+}
+
+func (w *clientWork) uninstall(args []string, all bool) error {
+	known, err := w.store.Known()
+	if err != nil {
+		return exit.Failed(err)
+	}
+	var chosen []*clients.Client
+	switch {
+	case all && len(args) == 0:
+		for i := range clients.All {
+			c := &clients.All[i]
+			found, err := clients.Read(c, w.env)
+			if slices.Contains(known, c.Name) || err == nil && found.Registered != "" {
+				chosen = append(chosen, c)
+			}
+		}
+	case !all && len(args) == 0:
+		if len(known) == 0 {
+			return exit.Errorf(exit.Usage, "which client? Nothing was installed by this program; name one, or --all")
+		}
+		return exit.Errorf(exit.Usage, "which client? Name one, or --all; the hub was installed in %s", strings.Join(known, ", "))
+	default:
+		if chosen, err = w.chosenClients(args, all); err != nil {
+			return err
+		}
+	}
+	reports := []uninstallReport{}
+	failed := 0
+	for _, c := range chosen {
+		r := uninstallReport{Client: c.Name, Files: []clients.Undone{}}
+		if r.Files, err = w.takeOut(c); err != nil {
+			r.Error = err.Error()
+			failed++
+		}
+		reports = append(reports, r)
+	}
+	if w.asJSON {
+		if err := writeJSON(w.out, map[string]any{"clients": reports}); err != nil {
+			return err
+		}
+	} else {
+		w.tellUndone(reports)
+	}
+	if failed > 0 {
+		return exit.Errorf(exit.Failure, "%s could not be given back", several(failed, "client"))
+	}
+	return nil
+}
+
+// takeOut undoes what is recorded, and takes out what somebody put in by hand.
+func (w *clientWork) takeOut(c *clients.Client) ([]clients.Undone, error) {
+	undone, err := w.store.Undo(c.Name)
+	if err != nil || len(undone) > 0 { // what was there before init is there again, the hub included
+		return undone, err
+	}
+	p, err := clients.PlanRemoval(c, w.env)
+	if err != nil || !p.Changed() {
+		return undone, err
+	}
+	for _, f := range p.Files {
+		if err := clients.WriteHub(f.Place.File, f.Before, f.After, false); err != nil {
+			return undone, err
+		}
+		undone = append(undone, clients.Undone{File: f.Place.File, State: clients.Edited})
+	}
+	return undone, nil
+}
+
+func (w *clientWork) tellUndone(reports []uninstallReport) {
+	if len(reports) == 0 {
+		fmt.Fprintln(w.out, "Nothing to take out: the hub is in no client.")
+	}
+	for _, r := range reports {
+		title := clients.Find(r.Client).Title
+		if r.Error != "" {
+			fmt.Fprintf(w.out, "%s: %s\n", title, r.Error)
+		} else if len(r.Files) == 0 {
+			fmt.Fprintf(w.out, "%s: the hub is not in it\n", title)
+		}
+		for _, u := range r.Files {
+			fmt.Fprintf(w.out, "%s: %s %s\n", title, w.short(u.File), map[string]string{
+				clients.Restored: "is as it was", clients.Edited: "was edited since: the hub is out, the edits are kept",
+				clients.Deleted: "was made for the hub and is gone", clients.Gone: "had been deleted" + layout.Suffix("; what it held is in ", u.Copy), clients.Unchanged: "had been changed back already",
+			}[u.State])
+		}
+	}
+}

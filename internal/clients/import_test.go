@@ -1,0 +1,182 @@
+package clients
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/internal/clients/edit"
+)
+
+// kept is a store of secrets in memory.
+type keptSecrets map[string]string
+
+func (k keptSecrets) Set(name, value string) error { k[name] = value; return nil }
+func (k keptSecrets) Delete(name string) error     { delete(k, name); return nil }
+
+// brokenSecrets fails at the third.
+type brokenSecrets struct{ keptSecrets }
+
+func (k *brokenSecrets) Set(name, value string) error {
+	if len(k.keptSecrets) == 2 {
+		return errors.New("the keyring is locked")
+	}
+	return k.keptSecrets.Set(name, value)
+}
+
+func none(string) (string, bool) { return "", false }
+
+func server(t testing.TB, c, name, entry string) Server {
+	t.Helper()
+	s := Server{Name: name, Client: Find(c)}
+	if err := json.Unmarshal([]byte(entry), &s.Entry); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestMergeNames(t *testing.T) {
+	servers := []Server{
+		server(t, "cursor", "git", `{"command": "a"}`),
+		server(t, "vscode", "git", `{"type": "stdio", "command": "a"}`),
+		server(t, "zed", "git", `{"command": "b"}`),
+		server(t, "zed", "other", `{"command": "b", "timeout": {"call": "60s"}}`),
+		server(t, "zed", "git", `{"command": "c"}`),
+		server(t, "zed", "old", `{"command": "old", "args": ["x"]}`),
+	}
+	hub := "{\n  // mine\n  \"mcpServers\": {\n    \"old\": { \"command\": [\"old\", \"x\"] }\n  }\n}\n"
+	text, imports, err := Merge("hub.json", []byte(hub), servers, nil, false, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, im := range imports {
+		got = append(got, im.Name+"|"+im.Same)
+	}
+	if want := "git| git|git git-zed| git-zed|git-zed git-zed-2| old|old"; strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+	if !strings.HasPrefix(string(text), "{\n  // mine\n  \"mcpServers\": {\n    \"old\": { \"command\": [\"old\", \"x\"] },\n") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// TestMergeDisabled: what is on in one client is on in the hub.
+func TestMergeDisabled(t *testing.T) {
+	off := server(t, "zed", "a", `{"command": "a"}`)
+	off.Disabled = true
+	on := server(t, "cursor", "a", `{"command": "a"}`)
+	alone := server(t, "zed", "b", `{"command": "b"}`)
+	alone.Disabled = true
+	text, _, err := Merge("hub.json", nil, []Server{off, on, alone}, nil, false, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := edit.Entries(edit.JSON, text, mcpServers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := entries.Get("a").(edit.Table)
+	b, _ := entries.Get("b").(edit.Table)
+	if a.Has("disabled") || b.Get("disabled") != true {
+		t.Errorf("got %s", text)
+	}
+	// In hub.json it is off, in the client on: the client's must stay.
+	on = server(t, "cursor", "b", `{"command": "b"}`)
+	if _, imports, err := Merge("hub.json", text, []Server{on}, nil, false, none); err != nil || imports[0].Err == "" {
+		t.Errorf("got %+v, %v", imports, err)
+	}
+}
+
+func TestMoveSecrets(t *testing.T) {
+	s := server(t, "cursor", "git", `{"command": "a",
+		"args": ["--api-key", "plain-0", "--token=plain-1", "--header", "Authorization: Bearer plain-22222222", "--key-file", "/x", "${TOKEN}"],
+		"env": {"GITHUB_TOKEN": "plain-3", "LANG": "C", "REF_TOKEN": "${env:T}", "URL": "https://u:plain-4@host/"}}`)
+	web := server(t, "cursor", "web", `{"url": "https://host/mcp", "headers": {"Authorization": "Bearer plain-5", "X-Team": "a"}}`)
+	secrets := keptSecrets{}
+	text, imports, err := Merge("hub.json", nil, []Server{s, web}, nil, true, func(string) (string, bool) { return "set", true })
+	if err != nil || len(secrets) != 0 {
+		t.Fatal(secrets, err)
+	}
+	if err := Keep(imports, secrets); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "plain-") {
+		t.Errorf("a secret is left in %s", text)
+	}
+	for name, want := range map[string]string{
+		"git/api-key": "plain-0", "git/token": "plain-1", "git/GITHUB_TOKEN": "plain-3", "git/URL": "https://u:plain-4@host/", "web/Authorization": "plain-5",
+	} {
+		if secrets[name] != want {
+			t.Errorf("%s: got %q, want %q; kept: %d", name, secrets[name], want, len(secrets))
+		}
+	}
+	if !strings.Contains(string(text), `"Bearer ${keyring:web/Authorization}"`) || !strings.Contains(string(text), `"--token=${keyring:git/token}"`) {
+		t.Errorf("got %s", text)
+	}
+	if len(imports) == 2 && len(imports[0].Moved) != 5 {
+		t.Errorf("moved %v", imports[0].Moved)
+	}
+	// The second time they are the same servers.
+	_, imports, err = Merge("hub.json", text, []Server{s, web}, nil, true, none)
+	if err != nil || imports[0].Same != "git" || imports[1].Same != "web" {
+		t.Errorf("got %+v, %v", imports, err)
+	}
+	// Without a store they stay, and are named.
+	text, imports, err = Merge("hub.json", nil, []Server{web}, nil, false, none)
+	if err != nil || len(imports[0].Plain) != 1 || imports[0].Plain[0] != "headers.Authorization" || !strings.Contains(string(text), "plain-5") {
+		t.Errorf("got %+v, %v", imports, err)
+	}
+	// Where a store fails, nothing is kept, and the error holds no secret.
+	_, imports, err = Merge("hub.json", nil, []Server{s, web}, nil, true, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := &brokenSecrets{keptSecrets: keptSecrets{}}
+	if err = Keep(imports, failing); err == nil || strings.Contains(err.Error(), "plain-") || !strings.Contains(err.Error(), "locked") || len(failing.keptSecrets) != 0 {
+		t.Errorf("got %v, %d kept", err, len(failing.keptSecrets))
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
+	for name, tc := range map[string]struct{ file, text, want string }{
+		"Cline by its name":  {"cline_mcp_settings.json", `{"mcpServers": {"a": {"command": "a", "timeout": 1800}}}`, `{"command":"a","timeout":{"call":"1800s"}}`},
+		"mcpServers":         {"mcp.json", `{"mcpServers": {"a": {"command": "a", "timeout": 60}}}`, `{"command":"a","timeout":{"call":60}}`},
+		"VS Code":            {"mcp.json", `{"servers": {"a": {"command": "${userHome}/a"}}}`, `{"command":"${userHome}/a"}`},
+		"Zed":                {"settings.json", `{"x": 1, "context_servers": {"a": {"command": "${a}"}}}`, `{"command":"$${a}"}`},
+		"opencode":           {"x.jsonc", `{"mcp": {"a": {"type": "local", "command": ["a", "{env:B}"],},}}`, `{"type":"stdio","command":"a","args":["${env:B}"]}`},
+		"opencode 2":         {"x.json", `{"mcp": {"servers": {"a": {"command": ["a"]}}}}`, `{"command":"a"}`},
+		"Codex":              {"x.toml", "[mcp_servers.a]\ncommand = \"a\"\n", `{"command":"a"}`},
+		"Goose":              {"x.yml", "extensions:\n  a: {type: stdio, cmd: a}\n", `{"type":"stdio","command":"a"}`},
+		"Continue":           {"x.yaml", "mcpServers:\n- name: a\n  command: a\n", `{"command":"a"}`},
+		"nothing but":        {"x.json", `{"a": {"command": "a"}}`, `{"command":"a"}`},
+		"without a suffix":   {"config", "[mcp_servers.a]\ncommand = \"a\"\n", `{"command":"a"}`},
+		"YAML as mcpServers": {"x.yaml", "mcpServers:\n  a:\n    command: a\n", `{"command":"a"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), tc.file)
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			found, err := ReadFile(path, e)
+			if err != nil || len(found.Servers) != 1 {
+				t.Fatalf("got %+v, %v", found, err)
+			}
+			got, err := json.Marshal(found.Servers[0].Entry)
+			if err != nil || string(got) != tc.want {
+				t.Errorf("got %s, %v\nwant %s", got, err, tc.want)
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "x.json")
+	if err := os.WriteFile(path, []byte(`{"a": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(path, e); err == nil || !strings.Contains(err.Error(), "there is no MCP server in it") {
+		t.Errorf("got %v", err)
+	}
+}
