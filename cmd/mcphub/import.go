@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 )
 
 func importCommand() *cobra.Command {
@@ -106,7 +108,7 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		}
 	}
 	if w.asJSON {
-		return writeJSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
+		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
 	}
 	if m.added() == 0 {
 		fmt.Fprintf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), several(len(m.imports), "server"))
@@ -144,7 +146,7 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 		}
 	}
 	m := &merged{path: path, before: text}
-	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, lookup); err != nil {
+	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, os.LookupEnv); err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
 	return m, nil

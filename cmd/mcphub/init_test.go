@@ -3,6 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,6 +44,7 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 	t.Chdir(project)
 	var out bytes.Buffer
 	w := &clientWork{
+		ctx:   t.Context(),
 		env:   clients.Env{OS: "linux", Home: home, Get: func(string) string { return "" }},
 		store: &clients.Store{Dir: filepath.Join(home, "state")},
 		out:   &out, say: &out, in: bufio.NewReader(strings.NewReader(answers)),
@@ -102,6 +106,18 @@ func TestInitTakesNo(t *testing.T) {
 				t.Errorf("got %s", cursor)
 			}
 		})
+	}
+}
+
+// TestInterruptEndsAQuestion: nobody types anything, and the command is interrupted.
+func TestInterruptEndsAQuestion(t *testing.T) {
+	in, typing := io.Pipe()
+	defer typing.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &clientWork{ctx: ctx, in: bufio.NewReader(in), say: io.Discard}
+	cancel()
+	if _, err := w.agreed("Well?"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,10 +11,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 )
-
-func lookup(name string) (string, bool) { return os.LookupEnv(name) }
-
-func writeJSON(out io.Writer, v any) error { return layout.JSON(out, v) }
 
 func installCommand() *cobra.Command {
 	var w clientWork
@@ -184,7 +178,7 @@ func (w *clientWork) install(chosen []*clients.Client, given []string) error {
 func (w *clientWork) finish(all []planned) error {
 	failed := w.apply(all)
 	if w.asJSON {
-		if err := writeJSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
+		if err := layout.JSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
 			return err
 		}
 	} else {
@@ -283,7 +277,7 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 		}
 	}
 	if w.asJSON {
-		return writeJSON(w.out, map[string]any{"clients": out})
+		return layout.JSON(w.out, map[string]any{"clients": out})
 	}
 	return nil
 }
@@ -352,7 +346,7 @@ func (w *clientWork) uninstall(args []string, all bool) error {
 		reports = append(reports, r)
 	}
 	if w.asJSON {
-		if err := writeJSON(w.out, map[string]any{"clients": reports}); err != nil {
+		if err := layout.JSON(w.out, map[string]any{"clients": reports}); err != nil {
 			return err
 		}
 	} else {
