@@ -102,17 +102,20 @@ type planned struct {
 // what fails otherwise stands in the report.
 func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
 	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
-	if found, err := clients.Read(c, w.env); err == nil && found.Registered != "" {
-		// Whoever registered it chose its roots.
-		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
-		if found.Registered != clients.HubName || len(given) == 0 {
-			p.plan = &clients.Plan{Client: c}
-			return p, nil
+	roots, why := given, ""
+	found, err := clients.Read(c, w.env)
+	switch {
+	case err != nil || found.Registered == "":
+		if roots, why, err = w.rootsFor(c, given); err != nil {
+			return p, err
 		}
-	}
-	roots, why, err := w.rootsFor(c, given)
-	if err != nil {
-		return p, err
+	case len(given) > 0 && c.Roots != clients.GivesRoots:
+	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.ours(c):
+		roots = found.HubRoots // as they were chosen; its path or that of hub.json may be another now
+	default:
+		p.plan = &clients.Plan{Client: c}
+		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
+		return p, nil
 	}
 	plan, already, err := clients.PlanInstall(c, w.env, c.In(h, roots))
 	if err != nil {
@@ -128,6 +131,12 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 		p.report.File = plan.Files[0].Place.File
 	}
 	return p, nil
+}
+
+// ours reports whether this program has changed a client before.
+func (w *clientWork) ours(c *clients.Client) bool {
+	known, err := w.store.Known()
+	return err == nil && slices.Contains(known, c.Name)
 }
 
 // preview shows what a plan changes.
