@@ -19,6 +19,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/served"
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
@@ -43,6 +44,7 @@ var ErrReplaced = errors.New("the configuration has changed")
 // changes once Run runs.
 type common struct {
 	launcher   Launcher
+	secret     func(ctx context.Context, r reference.Ref) (string, error)
 	observer   Observer
 	version    string
 	machine    launch.Machine

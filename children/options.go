@@ -8,6 +8,7 @@ import (
 	"mcphub/children/limits"
 	"mcphub/children/modern"
 	"mcphub/children/offers"
+	"mcphub/internal/reference"
 )
 
 // Bounds where Options give none.
@@ -29,6 +30,11 @@ type Options struct {
 	Home, Dir   string   // "": this user's home, this process's working directory
 	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
 	Cache       string   // folder for what children offered last, made when needed; "": nothing is kept
+
+	// Secret, where set, gives the value of a reference to a secret. It is called when
+	// a child starts, by the instance's goroutine, and may take its time. Its error
+	// stands in that of the child, and says what to do.
+	Secret func(ctx context.Context, r reference.Ref) (string, error)
 
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.

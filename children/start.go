@@ -10,6 +10,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/reference"
 )
 
 // start takes a slot and brings a run to where it can be called.
@@ -34,7 +35,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 	}
 	c.past.badPlan = err != nil
 	if err != nil {
-		return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+		return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
 	l.Said = c.said
 	for {
@@ -48,7 +49,7 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 			c.offers(offer)
 			return r, nil
 		case r == nil:
-			return nil, &UnavailableError{Child: c.key.Child, Reason: err.Error(), Err: err}
+			return nil, &UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
 		if !errors.Is(err, handshake.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
@@ -65,15 +66,21 @@ func (c *child) start() (*run.Run, *UnavailableError) {
 // launch starts a run.
 func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 	o := run.Options{Spec: c.spec, Launch: l, Wanted: w.Wanted, Version: c.common.version, Look: c.common.pace.Every, Log: c.log}
+	names := launch.Names(l.Env)
 	r, err := run.Start(o, instance{c}, func(h jsonrpc.Handler) (link.Link, error) {
-		return c.common.launcher.Launch(l, c.spec, h, c.log)
+		l, s, err := c.withSecrets(c.ctx, l, w)
+		if err != nil {
+			return nil, err
+		}
+		names = launch.Names(l.Env)
+		return c.common.launcher.Launch(l, s, h, c.log)
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.publish(func(v *view) {
 		v.status.PID = r.Facts().PID
-		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, launch.Names(l.Env)
+		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names
 	})
 	return r, nil
 }

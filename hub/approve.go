@@ -83,7 +83,7 @@ func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.
 
 func (e *escalated) Release(ctx context.Context) {
 	e.j.lease.Release()
-	e.c.s.clientOf(ctx).yield()
+	e.c.s.clientOf(ctx).Yield()
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
@@ -96,12 +96,12 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	s := e.c.s
 	c := s.clientOf(ctx)
 	switch {
-	case c.claims().can.form:
+	case c.Claims().Can.Form:
 		return clientAsker{c}
 	case s.hub.now().cfg.Approval.Terminal:
 		caps := s.capabilities()
 		return s.hub.terminal.Asker(approval.Pending{
-			Session: s.id[:8], Client: shown(strings.TrimSpace(caps.name+" "+caps.version), 60), Token: s.principal,
+			Session: s.id[:8], Client: shown(strings.TrimSpace(caps.Name+" "+caps.Version), 60), Token: s.principal,
 		}, s.log)
 	}
 	return approval.Nobody{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
@@ -87,9 +88,9 @@ func TestModernQuestionThatNobodyAnswers(t *testing.T) {
 		c.outcome(one, msg, denied, tag, "nobody has answered in time")
 		// One that never comes again holds nothing for good.
 		c.question(params)
-		time.Sleep(stateTime + time.Second)
+		time.Sleep(inline.StateTime + time.Second)
 		a.holds(0, 0)
-		if n := a.h.parked.Load(); n != 0 {
+		if n := a.h.suspended.Load(); n != 0 {
 			a.Errorf("%d requests are held", n)
 		}
 		c.says(one, yes, "") // the control
@@ -107,7 +108,7 @@ func TestModernClientThatGoesWhileItIsAsked(t *testing.T) {
 		c.leave()
 		if !c.once {
 			a.holds(0, 0)
-			if n := a.h.parked.Load(); n != 0 {
+			if n := a.h.suspended.Load(); n != 0 {
 				a.Errorf("%d requests are held", n)
 			}
 		}

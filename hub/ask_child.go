@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 )
@@ -26,7 +27,7 @@ func (o observer) ChildRequest(ctx context.Context, k children.Key, m *jsonrpc.M
 func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came := inflight.From[onBehalf](ctx)
 	able := s.able(k, came)
-	if refusal, ok := able.refuses(m); !ok {
+	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
 	}
 	if refusal, ok := s.tasks.MayUse(k, m); !ok {
@@ -47,11 +48,11 @@ func (s *Session) asked(ctx context.Context, k children.Key, m *jsonrpc.Message)
 
 // able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) able(k children.Key, came *inFlight) abilities {
+func (s *Session) able(k children.Key, came *inFlight) declaration.Abilities {
 	if _, to, ok := s.inFlight.Find(k, came); ok {
-		return to.claims().can
+		return to.Claims().Can
 	}
-	return s.capabilities().can
+	return s.capabilities().Can
 }
 
 // put asks the client, with one of its requests or else beside them.

@@ -243,13 +243,14 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	var patience *rootsmgr.Wait
 	var view rootsmgr.View
 	var err error
-	byRoots := s.byRoots(t.owner())
+	g, child := t.owner()
+	byRoots := s.byRoots(g.byName[child])
 	if byRoots { // they choose the process, and with it what its tools are
 		if c.nowait {
 			return nil, errWouldBlock
 		}
 		patience = s.roots.Begin()
-		if view, err = from.boundary(ctx, patience); err != nil {
+		if view, err = from.Boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 		if err = t.renew(ctx, s); err != nil {
@@ -275,12 +276,12 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 		j.view = view
 	default:
 		patience = s.roots.Begin()
-		from.lookFirst(j.scan)
-		if j.view, err = from.boundary(ctx, patience); err != nil {
+		from.Scanned(j.scan)
+		if j.view, err = from.Boundary(ctx, patience); err != nil {
 			return nil, err
 		}
 	}
-	if err = from.rootsBefore(ctx, j.gen, j.child); err != nil {
+	if err = from.RootsBefore(ctx, &j.gen.byName[j.child].Spec); err != nil {
 		return nil, err
 	}
 	if j.lease = s.ready(j.gen, j.child); j.lease == nil && !c.nowait {
@@ -293,7 +294,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 	if j.lease, err = s.acquireFor(ctx, c, j.lease); err != nil {
 		return nil, err
 	}
-	if err = from.rootsAfter(j.lease); err != nil {
+	if err = from.RootsAfter(j.lease); err != nil {
 		return nil, err
 	}
 	before := j.lease.Key()
@@ -315,7 +316,7 @@ func (c *Call) attempt(ctx context.Context) (*judgement, error) {
 func (s *Session) judge(ctx context.Context, patience *rootsmgr.Wait, j *judgement) error {
 	s.decide(j)
 	from := s.clientOf(ctx)
-	if err := from.decided(j.verdict); err != nil {
+	if err := from.Judged(j.verdict); err != nil {
 		return err
 	}
 	if patience == nil || !j.verdict.RootsMatter() {

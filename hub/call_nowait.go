@@ -11,6 +11,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/inflight"
+	"mcphub/hub/inline"
 	"mcphub/hub/record"
 	"mcphub/hub/tasks"
 	"mcphub/internal/audit"
@@ -110,7 +111,7 @@ func (a *toolAttempt) read(s *Session, m *jsonrpc.Message, quoted []byte, tool l
 // it, but its Scan may be kept in m for who makes it again. briefly: what may take
 // its time is not begun either.
 func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bool) bool {
-	if m.Method != string(mcp.MethodToolsCall) || isNearlyModern(m) || checkMembers(m.Members) != nil {
+	if m.Method != string(mcp.MethodToolsCall) || inline.Resembles(m) || checkMembers(m.Members) != nil {
 		return false
 	}
 	quoted := m.Param("name")
@@ -119,7 +120,7 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	}
 	list := s.tools()
 	tool := listedTool{list.ToolNamed(quoted[1 : len(quoted)-1]), list.gen}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !from.suits(tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
 		return false
 	}
 	a := attempts.Get().(*toolAttempt)
@@ -132,8 +133,8 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	}
 	modern := j.lease.Modern()
 	switch {
-	case !j.allowed(), !from.suits(tool, j.lease), !j.lease.CanStart(),
-		modern && (m.Param(memberResponses) != nil || m.Param(memberState) != nil), // refused, by who makes it again
+	case !j.allowed(), !suits(from, tool, j.lease), !j.lease.CanStart(),
+		modern && (m.Param(inline.MemberResponses) != nil || m.Param(inline.MemberState) != nil), // refused, by who makes it again
 		s.records.Missing() != nil:
 		j.lease.Release()
 		return false
@@ -143,6 +144,11 @@ func (s *Session) tryCall(m *jsonrpc.Message, from client, r replier, briefly bo
 	c.inFlight.Key, c.inFlight.Client = j.lease.Key(), onBehalf{client: from}
 	c.depart(m)
 	return true
+}
+
+// suits asks a client whether a call of tool may be made without waiting.
+func suits(c client, tool listedTool, lease *children.Lease) bool {
+	return c.Suits(tool.gen.byName[tool.Child].Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // depart has a call recorded and sent that was let through.
@@ -168,7 +174,7 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 		ctx := withClient(context.Background(), c.inFlight.Client.client)
 		c.talk = &talk{judged: join(params)}
 		params = append(a.parts[:0], c.talk.judged)
-		c.call.For(c.inFlight.Client.client.behalf())
+		c.call.For(c.inFlight.Client.client.Behalf())
 		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
@@ -231,7 +237,7 @@ func (c *toolCall) free() {
 // context is for what can only be ended by one.
 func (c *toolCall) context() context.Context {
 	if c.talk != nil {
-		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.behalf())
+		return children.WithClient(c.talk.ctx, c.inFlight.Client.client.Behalf())
 	}
 	ctx := inflight.With(withClient(context.Background(), c.inFlight.Client.client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -53,56 +54,69 @@ func (mainReply) Reaches() bool       { return true }
 
 // A client is whoever made one request, as a Call sees it. There are two: a
 // handshakeClient has said once what it can do, and is asked and told at any time;
-// a *parley says all that with the request, and is asked by its answer
+// an *inline.Client says all that with the request, and is asked by its answer
 // (2026-07-28). Nothing that a Call does depends on which it is.
 type client interface {
 	Reply
-	era() string
-	// claims is what the client says of itself.
-	claims() clientCaps
-	// behalf is what a child without a handshake is shown of it. Such a child may be
+	// Era is the word for its era, for reports alone.
+	Era() string
+	// Claims is what the client says of itself.
+	Claims() declaration.Client
+	// Behalf is what a child without a handshake is shown of it. Such a child may be
 	// shared and still ask the right one.
-	behalf() children.Client
-	// suits reports whether nothing has to be asked, waited for or compared before a
-	// tool is called by a lease; nil: not known yet.
-	suits(tool listedTool, lease *children.Lease) bool
+	Behalf() children.Client
+	// Suits reports whether nothing has to be asked, waited for or compared before a
+	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
+	// repeat parts of the call.
+	Suits(share children.Share, mirrored bool, lease *children.Lease) bool
 
-	// boundary waits for the roots that the request is judged by, and until the
+	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
-	boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error)
-	// standing is how the roots stand, and a word for it.
-	standing(ctx context.Context) (rootsmgr.View, string, error)
-	// lookFirst is told what will be judged, before boundary.
-	lookFirst(scan *validate.Scan)
-	// decided is told of the verdict; an error: roots are needed first.
-	decided(v *validate.Verdict) error
-	// reconsider asks once more about roots by which a request would be denied; newer
-	// is false where there is nothing else.
-	reconsider(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error)
-	// rootsBefore sees to it that roots were given before a request goes to a child
-	// that needs them without a path in it, and rootsAfter to what is known of a
+	Boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error)
+	// Standing is how the roots stand, and a word for it.
+	Standing(ctx context.Context) (rootsmgr.View, string, error)
+	// Scanned is told what will be judged, before Boundary.
+	Scanned(scan *validate.Scan)
+	// Judged is told of the verdict; an error: roots are needed first.
+	Judged(v *validate.Verdict) error
+	// Reconsider asks once more about roots by which a request would be denied; newer
+	// is false where there is nothing else. limit bounds how long it waits until the
+	// children have been given them.
+	Reconsider(ctx context.Context, patience *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
+	// RootsBefore sees to it that roots were given before a request goes to a child
+	// that needs them without a path in it, and RootsAfter to what is known of a
 	// child only when it runs. With an error of that the lease was released.
-	rootsBefore(ctx context.Context, g *generation, child string) error
-	rootsAfter(lease *children.Lease) error
-	// rootless reports whether roots could be given and none were that hold for this
+	RootsBefore(ctx context.Context, spec *children.Spec) error
+	RootsAfter(lease *children.Lease) error
+	// Rootless reports whether roots could be given and none were that hold for this
 	// request.
-	rootless() bool
-	// yield lets other requests have the child while a person is asked.
-	yield()
+	Rootless() bool
+	// BringsRoots reports whether roots come with the client's requests. A child that
+	// asks for them in the middle of one waits for those of that request.
+	BringsRoots() bool
+	// CanFetchRoots reports whether the client is to be asked for roots on account of
+	// a child that asks for them.
+	CanFetchRoots(child string) bool
+	// FetchRoots asks, and has the child served what the client gives. What was
+	// allowed without these roots is judged by them first: an error of judge ends the
+	// request.
+	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error)
+	// Yield lets other requests have the child while a person is asked.
+	Yield()
 
-	// brought is what came with the request for a child: the requestState that was
+	// Brought is what came with the request for a child: the requestState that was
 	// passed, raw, nil for none, and the answers, a raw object or nil.
-	brought(child string) (state, responses []byte, ok bool)
-	// pass makes what a child asks the answer to the request; false: the client is to
+	Brought(child string) (state, responses []byte, ok bool)
+	// Pass makes what a child asks the answer to the request; false: the client is to
 	// be asked now. The requestState in result may be any JSON. roots: it is asked for
 	// them along with it.
-	pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
-	// answer is the child's as it is meant for this client.
-	answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
-	// typed is told that the answer says of itself what it is, and may.
-	typed()
-	// wants reports whether the client wants a log message of a child.
-	wants(m *jsonrpc.Message) bool
+	Pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
+	// Answer is the child's as it is meant for this client.
+	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
+	// Typed is told that the answer says of itself what it is, and may.
+	Typed()
+	// Wants reports whether the client wants a log message of a child.
+	Wants(m *jsonrpc.Message) bool
 }
 
 type clientKey struct{}
@@ -132,65 +146,68 @@ type handshakeClient struct {
 	s *Session
 }
 
-func (c *handshakeClient) era() string        { return eraHandshake }
-func (c *handshakeClient) claims() clientCaps { return c.s.capabilities() }
+func (c *handshakeClient) Era() string                { return eraHandshake }
+func (c *handshakeClient) Claims() declaration.Client { return c.s.capabilities() }
 
-func (c *handshakeClient) behalf() children.Client {
+func (c *handshakeClient) Behalf() children.Client {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return children.Client{Capabilities: s.tab.caps.shown, Level: s.tab.level.String()}
+	return children.Client{Capabilities: s.tab.caps.Shown, Level: s.tab.level.String()}
 }
 
-func (c *handshakeClient) suits(listedTool, *children.Lease) bool { return true }
+func (c *handshakeClient) Suits(children.Share, bool, *children.Lease) bool { return true }
 
-func (c *handshakeClient) boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
+func (c *handshakeClient) Boundary(ctx context.Context, patience *rootsmgr.Wait) (rootsmgr.View, error) {
 	s, began := c.s, time.Now()
 	defer c.Lend()()
 	view, err := patience.Await(ctx)
 	if err != nil {
 		return view, err
 	}
-	view.Client = c.claims().name
+	view.Client = c.Claims().Name
 	return view, s.awaitServed(ctx, view, s.hub.now().cfg.Roots.Timeout-time.Since(began))
 }
 
-func (c *handshakeClient) standing(context.Context) (rootsmgr.View, string, error) {
+func (c *handshakeClient) Standing(context.Context) (rootsmgr.View, string, error) {
 	view := c.s.roots.View()
-	view.Client = c.claims().name
+	view.Client = c.Claims().Name
 	return view, c.s.roots.State().Word, nil
 }
 
-func (c *handshakeClient) lookFirst(*validate.Scan)        {}
-func (c *handshakeClient) decided(*validate.Verdict) error { return nil }
+func (c *handshakeClient) Scanned(*validate.Scan)         {}
+func (c *handshakeClient) Judged(*validate.Verdict) error { return nil }
 
-func (c *handshakeClient) reconsider(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (rootsmgr.View, bool, error) {
+func (c *handshakeClient) Reconsider(ctx context.Context, patience *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
 	view, newer, err := patience.Reconsider(ctx)
 	if newer && err == nil {
-		err = c.s.awaitServed(ctx, view, j.gen.cfg.Roots.Timeout)
+		err = c.s.awaitServed(ctx, view, limit)
 	}
 	return view, newer, err
 }
 
-func (c *handshakeClient) rootsBefore(context.Context, *generation, string) error { return nil }
-func (c *handshakeClient) rootsAfter(*children.Lease) error                       { return nil }
-func (c *handshakeClient) rootless() bool                                         { return false }
-func (c *handshakeClient) yield()                                                 {}
+func (c *handshakeClient) RootsBefore(context.Context, *children.Spec) error             { return nil }
+func (c *handshakeClient) RootsAfter(*children.Lease) error                              { return nil }
+func (c *handshakeClient) Rootless() bool                                                { return false }
+func (c *handshakeClient) BringsRoots() bool                                             { return false }
+func (c *handshakeClient) CanFetchRoots(string) bool                                     { return false }
+func (c *handshakeClient) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
+func (c *handshakeClient) Yield()                                                        {}
 
-func (c *handshakeClient) brought(string) (state, responses []byte, ok bool) { return nil, nil, false }
+func (c *handshakeClient) Brought(string) (state, responses []byte, ok bool) { return nil, nil, false }
 
-func (c *handshakeClient) pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
+func (c *handshakeClient) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
 	return jsonrpc.Answer{}, false
 }
 
-func (c *handshakeClient) answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
+func (c *handshakeClient) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
 	return settle(lease, method, resp)
 }
 
-func (c *handshakeClient) typed() {}
+func (c *handshakeClient) Typed() {}
 
-// wants goes by the level that the session has set.
-func (c *handshakeClient) wants(m *jsonrpc.Message) bool {
-	level, ok := levelOf(m.Param("level"))
+// Wants goes by the level that the session has set.
+func (c *handshakeClient) Wants(m *jsonrpc.Message) bool {
+	level, ok := declaration.ReadLevel(m.Param("level"))
 	return !ok || level >= c.s.logLevel()
 }

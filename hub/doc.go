@@ -8,7 +8,7 @@
 // (target_tool.go, target_request.go).
 //
 //  1. The front (stdio.go, [httpfront]) reads a frame; methods.go says for each method
-//     what it is and who serves it, in which era (era.go).
+//     what it is and who serves it, in which era.
 //  2. Lookup, in the session's catalogue (package catalog): an immutable value
 //     behind an atomic pointer, which may hold what children offered in an earlier
 //     run (remember.go). A name that may belong to a child which has not listed its
@@ -37,35 +37,16 @@
 //
 // # Two eras
 //
-// The life above is that of a handshake client's call; one of the modern era
-// (2026-07-28: no handshake, no request to the client) lives it too. modern.go
-// takes what is of that era out of the request, runs the core on a goroutine of
-// its own, and gives the answer the era's shape (modern_answer.go). In place of a
-// session's capabilities and roots stand those that came with the request. The
-// [parley] is its client, over all rounds that it takes:
+// The life above is that of a handshake client's call. One of a client of 2026-07-28
+// (no handshake, no request to the client) lives it too: package inline is its
+// adapter, and inline.go what the two need of each other. A Call knows its client
+// by the interface client alone. A child of the handshake's era that asks for roots
+// in the middle of a call whose client has brought none waits while that client is
+// asked; what names may be links is judged once more before the child is given them
+// (fetch_roots.go).
 //
-//   - Step 5 has no roots yet: the work ends, and the client is asked for them by
-//     the result. Nothing is held; the retry is a request like any other, and the
-//     sealed requestState says that it is the same one (modern_roots.go,
-//     modern_state.go).
-//   - A child of the handshake's era asks something in step 8: the work goes on
-//     waiting, the client is asked by the result, and the retry, which may come
-//     once, hands the answers over (park.go). What does not come again within ten
-//     minutes is cancelled towards the child; how many wait, and how many bytes
-//     they hold, is bounded. Over HTTP one that keeps a child from calls with
-//     other roots gives way after half a minute, and its retry begins anew.
-//   - A child of the handshake's era asks for roots in step 8, which nothing told
-//     before: it waits, for as long as any answer of a client about roots may take,
-//     while that client is asked in the same way. What names may be links is
-//     judged once more before the child is given them (lazy_roots.go).
-//   - A child of the same era asks by its result: that goes to the client with the
-//     child's requestState inside the hub's (modern_child.go). Nothing is held.
-//     Answers that come without one go to such a child with the call, which is
-//     judged like any other; but for roots, which are the hub's to say.
-//
-// Every requestState is bound to method, params, client and time. What a child is
-// told of a client that it meets before any request, and what a client is told
-// beside its answers, see bridgedCaps and package subscribe.
+// What a child is told of a client that it meets before any request, and what a
+// client is told beside its answers, see bridgedCaps and package subscribe.
 //
 // # Sharing
 //

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -58,7 +59,7 @@ func TestAChildOfBothErasIsSpokenToInThatOfItsClient(t *testing.T) {
 func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 	play(t, []children.Spec{played("kid", children.ShareSession, twoEras)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enterModern(t, h, `{}`)
-		c.raw(methodDiscover, `{}`)
+		c.raw(inline.MethodDiscover, `{}`)
 		synctest.Wait()
 		if n, _ := s.count("kid"); n != 0 {
 			t.Errorf("server/discover has started %d children", n)
@@ -72,7 +73,7 @@ func TestTheFirstRequestThatNeedsAChildDecides(t *testing.T) {
 			t.Errorf("instances: %v", got)
 		}
 		other, _ := enterModern(t, h, `{}`)
-		other.raw(methodDiscover, `{}`)
+		other.raw(inline.MethodDiscover, `{}`)
 		other.raw("tools/call", call("kid__echo", `{"a":1}`))
 		if got := erasOf(h, "kid"); got[eraModern] != 1 {
 			t.Errorf("instances: %v", got)

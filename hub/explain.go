@@ -83,7 +83,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	}
 	e := Explanation{
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
-		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.clientOf(ctx).era(),
+		Roots: []string{}, Findings: []ExplainedFinding{}, Era: s.clientOf(ctx).Era(),
 	}
 	t := &toolTarget{listed: tool, tool: tool, args: m.Param("arguments")}
 	c := &Call{s: s, target: t}

@@ -36,7 +36,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 // one.
 func (s *Session) expects(k children.Key, method string) bool {
 	able := s.able(k, nil)
-	if able.extends(method) {
+	if able.Extends(method) {
 		return true
 	}
 	s.mu.Lock()
@@ -85,7 +85,7 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 		return s.extend(ctx, m)
 	}
 	if ownType(a.Result) {
-		s.clientOf(ctx).typed()
+		s.clientOf(ctx).Typed()
 	}
 	return a
 }
@@ -101,9 +101,9 @@ func ownType(result []byte) bool {
 
 // extendTo sends a request or notification to one child, with edits of its params.
 func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []edit) (jsonrpc.Answer, error) {
-	judged := without(m.Params, "_meta")
+	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
-		judged = without(join(splice(m.Params, edits...)), "_meta")
+		judged = jsonrpc.Without(join(splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
 		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),

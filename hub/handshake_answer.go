@@ -1,9 +1,8 @@
 package hub
 
 import (
-	"bytes"
-
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -21,7 +20,7 @@ func settle(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 	if !lease.Modern() || a.Error != nil {
 		return a
 	}
-	edits := handshakeEdits(a.Result, cachedMethods[method])
+	edits := inline.HandshakeEdits(a.Result, cachedMethods[method])
 	if len(edits) == 0 {
 		return a
 	}
@@ -30,59 +29,4 @@ func settle(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 		a.Release()
 	}
 	return jsonrpc.ResultAnswer(raw)
-}
-
-// handshakeEdits take out of a result that it is complete, which server it came
-// from, and, where it is cached, how long it may be kept.
-func handshakeEdits(result []byte, cached bool) []edit {
-	var head resultHead
-	head.read(result)
-	named := jsonrpc.Get(head.meta, metaServer) != nil
-	complete := string(head.kind) == `"complete"`
-	if !complete && !named && !(cached && (head.ttl != nil || head.scope != nil)) {
-		return nil
-	}
-	empty := true // _meta, once that is gone
-	_ = jsonrpc.Members(head.meta, func(name string, _ []byte) bool {
-		empty = name == metaServer
-		return empty
-	})
-	edits := cut(result, func(name string) bool {
-		switch name {
-		case "resultType":
-			return complete
-		case "ttlMs", "cacheScope":
-			return cached
-		case "_meta":
-			return named && empty
-		}
-		return false
-	})
-	if named && !empty {
-		edits = append(edits, cut(head.meta, func(name string) bool { return name == metaServer })...)
-	}
-	return edits
-}
-
-// cut returns the edits that take members out of a raw object, each with one
-// comma. All other bytes stay.
-func cut(object []byte, out func(name string) bool) (edits []edit) {
-	end := bytes.IndexByte(object, '{') + 1 // of the member before
-	kept := false
-	_ = jsonrpc.Members(object, func(name string, value []byte) bool {
-		from, at := end, cap(object)-cap(value)
-		end = at + len(value)
-		comma := bytes.IndexByte(object[from:at], ',') // before the name; none before the first
-		switch quote := bytes.IndexByte(object[from:at], '"'); {
-		case out(name):
-			edits = append(edits, edit{Old: object[from:end]})
-		case !kept && comma >= 0 && comma < quote:
-			edits = append(edits, edit{Old: object[from+comma : from+comma+1]})
-			kept = true
-		default:
-			kept = true
-		}
-		return true
-	})
-	return edits
 }

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/httpfront"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 	"mcphub/internal/seal"
@@ -48,23 +49,22 @@ func (f httpSessions) Limits() httpfront.Limits {
 	return httpfront.Limits{Frame: l.Frame, ID: l.ID, Calls: l.Calls, Grace: l.Grace}
 }
 
-func (f httpSessions) Inline(m *jsonrpc.Message) bool { return isModern(m) }
+func (f httpSessions) Inline(m *jsonrpc.Message) bool { return inline.Is(m) }
 
 func (f httpSessions) Open(who httpfront.Caller, c *httpfront.Client) httpfront.Session {
-	return httpSession{f.session(who, c)}
+	return httpSession{f.session(who, c, sessionOptions{})}
 }
 
 func (f httpSessions) OpenInline(who httpfront.Caller, listeners int) httpfront.InlineSession {
-	s := f.session(who, nobody{})
-	s.modern.stateless, s.modern.bearer, s.modern.listeners = true, "token "+who.Name, listeners
+	s := f.session(who, nobody{}, sessionOptions{stateless: true, bearer: "token " + who.Name, streams: listeners})
 	s.approvals.PerCall() // the session belongs to no client in particular
 	return inlineSession{s}
 }
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
-func (f httpSessions) session(who httpfront.Caller, main mainPeer) *Session {
-	s := f.hub.newSession()
-	s.principal, s.modern.seal = who.Name, f.seal
+func (f httpSessions) session(who httpfront.Caller, main mainPeer, o sessionOptions) *Session {
+	o.principal, o.seal = who.Name, f.seal
+	s := f.hub.newSession(o)
 	s.speaksOn(main)
 	s.asksForRoots(who.Ceiling)
 	return s
@@ -79,7 +79,7 @@ func (s httpSession) Initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	return s.answer(m, func() jsonrpc.Answer { return s.ServeRequest(ctx, m) })
 }
 
-func (s httpSession) Protocol() string { return s.capabilities().protocol }
+func (s httpSession) Protocol() string { return s.capabilities().Protocol }
 
 func (s httpSession) Serve(r *httpfront.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	return s.answer(m, func() jsonrpc.Answer { return s.serveAndWait(r, end, m) })
@@ -89,14 +89,14 @@ func (s httpSession) Notify(m *jsonrpc.Message) {
 	jsonrpc.Guard(s.log, m, func() { s.ServeNotification(m) })
 }
 
-// An inlineSession is the Session of all requests of the modern era that come with
-// one token.
+// An inlineSession is the Session of all requests of 2026-07-28 that come with one
+// token.
 type inlineSession struct{ *Session }
 
 func (s inlineSession) Run(ctx context.Context) { _ = s.run(ctx, nil) }
 
 func (s inlineSession) Read(m *jsonrpc.Message) (httpfront.InlineRequest, jsonrpc.Answer, bool) {
-	meta, refusal, ok := readMeta(m)
+	meta, refusal, ok := inline.ReadMeta(m)
 	if !ok {
 		return nil, refusal, false
 	}
@@ -111,14 +111,14 @@ func (s inlineSession) Notify(m *jsonrpc.Message) {
 	}
 }
 
-func (s inlineSession) Busy() bool { return s.modern.lot.busy() }
+func (s inlineSession) Busy() bool { return s.inline.Busy() }
 func (s inlineSession) HangUp()    { s.notifier.HangUp() }
 
-// An inlineRequest is one request of the modern era that was read.
+// An inlineRequest is one request of 2026-07-28 that was read.
 type inlineRequest struct {
 	s    *Session
 	m    *jsonrpc.Message
-	meta requestMeta
+	meta inline.Meta
 }
 
 func (r *inlineRequest) Mirrors() []mirror.Mark {

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -46,7 +47,7 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 		params := call("kid__ask", elicits)
 		late, inTime := c.parked("kid__ask", elicits), c.parked("kid__ask", elicits)
 		w.c.CloseIdleConnections() // it goes while its call is parked
-		time.Sleep(stateTime - time.Second)
+		time.Sleep(inline.StateTime - time.Second)
 		if m, _ := c.outcome(c.once("tools/call", c.again(params, inTime.Result)), nil); m.Error != nil || !strings.Contains(string(m.Result), `"accept"`) {
 			t.Fatalf("in time: %s%s", m.Result, m.Error)
 		}
@@ -78,7 +79,7 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
-		calls := 3 * mostParked
+		calls := 3 * inline.MostSuspended
 		if longCases() {
 			calls = 1000
 		}
@@ -92,20 +93,20 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		var last *jsonrpc.Message
 		for i := range calls {
 			last = c.parked("kid__ask", elicits)
-			if i == 2*mostParked {
+			if i == 2*inline.MostSuspended {
 				synctest.Wait()
 				before = heap()
 			}
 		}
 		synctest.Wait()
-		if n := h.parked.Load(); n != mostParked {
-			t.Errorf("%d are parked, want %d", n, mostParked)
+		if n := h.suspended.Load(); n != inline.MostSuspended {
+			t.Errorf("%d are parked, want %d", n, inline.MostSuspended)
 		}
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%d bytes after %d calls, %d after the first", after, calls, before)
 		}
-		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-mostParked {
-			t.Errorf("the child was told of %d, want %d", got, calls-mostParked)
+		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-inline.MostSuspended {
+			t.Errorf("the child was told of %d, want %d", got, calls-inline.MostSuspended)
 		}
 		if m, _ := c.outcome(c.once("tools/call", c.again(call("kid__ask", elicits), last.Result)), nil); m.Error != nil {
 			t.Errorf("the newest: %s", m.Error)
@@ -123,7 +124,7 @@ func TestModernHTTPParkedBytesAreBounded(t *testing.T) {
 			c.parked("kid__ask", large)
 		}
 		synctest.Wait()
-		if n := h.parked.Load(); n != 1 {
+		if n := h.suspended.Load(); n != 1 {
 			t.Errorf("%d are parked", n)
 		}
 	})
@@ -177,7 +178,7 @@ func TestModernHTTPListens(t *testing.T) {
 		all, prompts := c.listen(`{"toolsListChanged":true,"resourceSubscriptions":["note://1"]}`), c.listen(`{"promptsListChanged":true}`)
 		for want, e := range map[string]*ear{`"toolsListChanged":true`: all, `"promptsListChanged":true`: prompts} {
 			first := <-e.notes
-			id := jsonrpc.Get(first.Param("_meta"), metaSubscription)
+			id := jsonrpc.Get(first.Param("_meta"), inline.MetaSubscription)
 			if first.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(first.Param("notifications")), want) || id == nil {
 				t.Errorf("%s %s", first.Method, first.Params)
 			}
@@ -196,7 +197,7 @@ func TestModernHTTPListens(t *testing.T) {
 		for len(all.notes) > 0 {
 			n := <-all.notes
 			heard[n.Method+string(n.Param("uri"))]++
-			if jsonrpc.Get(n.Param("_meta"), metaSubscription) == nil {
+			if jsonrpc.Get(n.Param("_meta"), inline.MetaSubscription) == nil {
 				t.Errorf("%s %s", n.Method, n.Params)
 			}
 		}
@@ -215,7 +216,7 @@ func TestModernHTTPListens(t *testing.T) {
 		stop()
 		for range all.notes {
 		}
-		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), metaSubscription) == nil {
+		if all.end == nil || string(jsonrpc.Get(all.end.Result, "resultType")) != `"complete"` || jsonrpc.Get(jsonrpc.Get(all.end.Result, "_meta"), inline.MetaSubscription) == nil {
 			t.Errorf("the end: %+v", all.end)
 		}
 	})
@@ -299,7 +300,7 @@ func TestModernHTTPTurnsHaveTheirTime(t *testing.T) {
 		}
 		began := time.Now()
 		msg, bad := waits.call("kid__echo", fmt.Sprintf(`{"path":%q}`, other))
-		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < turnTime || took > turnTime+time.Second {
+		if took := time.Since(began); !bad || !strings.Contains(msg, "other roots") || took < inline.TurnTime || took > inline.TurnTime+time.Second {
 			t.Errorf("after %s: %s", took, msg)
 		}
 		if _, bad := w.modern("").call("kid__noticed", `{}`); bad {

@@ -12,9 +12,12 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
+	"mcphub/hub/inline"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/reference"
 	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -39,9 +42,10 @@ type Config struct {
 	Inspect  bool                                           // serve MethodExplain: for the program's own commands only
 	Audit    Audit
 
-	Environ   []string // the hub's own environment, for the children's allow-list
-	Home, Dir string   // home folder and working directory of the hub
-	Cache     string   // folder for what children offered last; "": it is not kept
+	Secret    func(ctx context.Context, r reference.Ref) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ   []string                                                   // the hub's own environment, for the children's allow-list
+	Home, Dir string                                                     // home folder and working directory of the hub
+	Cache     string                                                     // folder for what children offered last; "": it is not kept
 
 	launcher children.Launcher // nil: processes; tests run children on goroutines
 }
@@ -104,7 +108,7 @@ type Hub struct {
 	own        []catalog.Own     // definitions of the hub's own tools
 	serverInfo []byte            // raw, for what a result says of its server
 	seal       *seal.Sealer      // of what clients carry
-	parked     atomic.Int64      // requests that wait for their clients, of all sessions
+	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
 	progress   inflight.Progress
 	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
@@ -145,7 +149,7 @@ func New(cfg Config) (*Hub, error) {
 	limits := &g.cfg.Limits
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: g.specs(), Observer: observer{h}, Client: h.clientOf, Roots: h.fetchRoots, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Redefined: h.toldRedefined, Launcher: cfg.launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
 	})
 	return h, nil
 }
@@ -199,3 +203,41 @@ func (h *Hub) told(st children.Status, raw *children.Offer) {
 		s.childChanged(st, offer)
 	}
 }
+
+// clientOf tells an instance whom it serves: a session's own child that
+// session's client, a shared one nobody in particular.
+func (h *Hub) clientOf(k children.Key) children.Client {
+	if s := h.owner(k); s != nil {
+		level := s.heard().String()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return children.Client{Capabilities: s.tab.caps.Shown, Level: level}
+	}
+	var most declaration.Level
+	for _, s := range h.holding(k) {
+		most = most.MoreVerbose(s.heard())
+	}
+	return children.Client{Level: most.String()}
+}
+
+// owner returns the session that an instance belongs to alone; nil for a shared
+// one, and once the session has ended.
+func (h *Hub) owner(k children.Key) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[k.Instance]
+}
+
+// holding returns the sessions that an instance serves.
+func (h *Hub) holding(k children.Key) []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Session, 0, len(h.holders[k]))
+	for s := range h.holders[k] {
+		all = append(all, s)
+	}
+	return all
+}
+
+// ProtocolVersions are all versions that a hub speaks, the newest first.
+func ProtocolVersions() []string { return inline.Versions() }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 )
@@ -12,33 +13,7 @@ import (
 // This file is about the log messages that children send their clients
 // (2025-11-25, server/utilities/logging).
 
-// A logLevel is one of RFC 5424's, from debug on; zero where the client has not
-// said which.
-type logLevel int
-
-var levels = [...]string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-func (l logLevel) String() string { return levels[l] }
-
-// verboser is the more verbose of two, where they are known.
-func (l logLevel) verboser(o logLevel) logLevel {
-	if l == 0 || o != 0 && o < l {
-		return o
-	}
-	return l
-}
-
-func levelOf(raw []byte) (logLevel, bool) {
-	text, _ := jsonrpc.String(raw)
-	for i := 1; i < len(levels); i++ {
-		if levels[i] == text {
-			return logLevel(i), true
-		}
-	}
-	return 0, false
-}
-
-func (s *Session) logLevel() logLevel {
+func (s *Session) logLevel() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.level
@@ -48,7 +23,7 @@ func (s *Session) logLevel() logLevel {
 // now on, and the children that serve it are told; those that start later are
 // told then.
 func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	level, ok := levelOf(m.Param("level"))
+	level, ok := declaration.ReadLevel(m.Param("level"))
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
@@ -70,9 +45,9 @@ func (s *Session) tellLevels(ctx context.Context) {
 
 // hear sees to it that children log what a modern request wants to hear: those
 // of the other era have one level for everything. The others go by the request.
-func (s *Session) hear(ctx context.Context, level logLevel) {
+func (s *Session) hear(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
-	more := s.tab.modernLevel.verboser(level) != s.tab.modernLevel
+	more := s.tab.modernLevel.MoreVerbose(level) != s.tab.modernLevel
 	if more {
 		s.tab.modernLevel = level
 	}
@@ -83,10 +58,10 @@ func (s *Session) hear(ctx context.Context, level logLevel) {
 }
 
 // heard is the most verbose level that anybody of the session wants.
-func (s *Session) heard() logLevel {
+func (s *Session) heard() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tab.level.verboser(s.tab.modernLevel)
+	return s.tab.level.MoreVerbose(s.tab.modernLevel)
 }
 
 // tellLevel tells an instance that runs the level that its sessions want.
@@ -129,7 +104,7 @@ func (s *Session) pass(ctx context.Context, k children.Key, m *jsonrpc.Message) 
 	if to == nil {
 		return // a modern client is told nothing that belongs to no request
 	}
-	if m.Method == "notifications/message" && !to.wants(m) {
+	if m.Method == "notifications/message" && !to.Wants(m) {
 		return
 	}
 	if !to.TrySpare(m.Method, m.Params) {

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
 // This file reads members of params, and refuses those that look like others.
 
 // knownMembers are the members of tools/call params that servers read.
-var knownMembers = []string{"name", "arguments", "_meta", "task", memberResponses, memberState}
+var knownMembers = []string{"name", "arguments", "_meta", "task", inline.MemberResponses, inline.MemberState}
 
 // checkMembers refuses a member of tools/call params that is a look-alike of a
 // known one.
@@ -47,7 +48,7 @@ func bare(name string) string {
 // checkParams is checkMembers for the params of another request: those that
 // servers read there, and what is in the objects among them.
 func checkParams(m *jsonrpc.Message) error {
-	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", memberResponses, memberState}
+	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", inline.MemberResponses, inline.MemberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
 		return err
 	}
@@ -64,6 +65,8 @@ func checkParams(m *jsonrpc.Message) error {
 	}
 	return nil
 }
+
+func isObject(raw []byte) bool { return jsonrpc.IsObject(raw) }
 
 // stringAt is the member of params that names what a request is about: as it was
 // sent, and read. The error says what it should be.

@@ -6,6 +6,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -52,11 +54,11 @@ func (s *Session) methodOf(name string) method {
 		return method{purpose: forHub, handshake: (*Session).pong, early: true}
 	case mcp.MethodSetLogLevel:
 		return method{purpose: forHub, handshake: (*Session).setLevel, early: true}
-	case methodDiscover:
+	case inline.MethodDiscover:
 		return method{purpose: forHub, modern: (*Session).discover, early: true} // a client may go on with the handshake
 	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
 		return method{purpose: forList, handshake: (*Session).list, modern: (*Session).listModern}
-	case methodListen:
+	case inline.MethodListen:
 		return method{purpose: forStream, modern: (*Session).listen}
 	case mcp.MethodToolsCall:
 		return method{purpose: forTool, handshake: (*Session).callTool, modern: (*Session).callTool, asks: true}
@@ -95,6 +97,13 @@ func (how *method) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by
 	}
 	return by(s, ctx, m)
 }
+
+// Methods that a child may send its client.
+const (
+	methodRootsList = declaration.MethodRootsList
+	methodSample    = declaration.MethodSample
+	methodElicit    = declaration.MethodElicit
+)
 
 func (s *Session) pong(context.Context, *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ResultAnswer([]byte(`{}`))

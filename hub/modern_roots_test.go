@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 )
@@ -113,7 +114,7 @@ func TestRootsAreOfTheCallThatTheyWereAskedFor(t *testing.T) {
 		if _, bad := text(c.raw("tools/call", a.retry(params, answers))); bad || s.who("it") == nil {
 			t.Error("control: the honest retry was refused")
 		}
-		time.Sleep(stateTime)
+		time.Sleep(inline.StateTime)
 		if e := c.refused("tools/call", a.retry(params, answers)); !strings.Contains(e.Message, "too long ago") {
 			t.Errorf("expired: %v", e)
 		}

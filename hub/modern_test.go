@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -31,7 +32,7 @@ func TestModernDiscoverAndLists(t *testing.T) {
 				t.Errorf("%s: ttlMs %s of a complete list", method, ttl)
 			}
 		}
-		if got := member(member(d, "_meta"), metaServer); !strings.Contains(got, `"mcphub"`) {
+		if got := member(member(d, "_meta"), inline.MetaServer); !strings.Contains(got, `"mcphub"`) {
 			t.Errorf("serverInfo %s", got)
 		}
 	})

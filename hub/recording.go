@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/hub/record"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -43,7 +44,7 @@ func (j *judgement) decision() record.Decision {
 // refusedFor records a request that did not come to a judgement, with the reason
 // that an error gives.
 func (s *Session) refusedFor(ctx context.Context, what record.Subject, err error) {
-	if errors.Is(err, errRootsFirst) { // no refusal: it comes again with them
+	if errors.Is(err, inline.ErrRootsFirst) { // no refusal: it comes again with them
 		record.Later(ctx)
 		return
 	}

@@ -14,12 +14,12 @@ import (
 // into being meanwhile (R11, R13). newer is false where there is nothing else.
 func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *judgement) (view rootsmgr.View, newer bool, err error) {
 	c := s.clientOf(ctx)
-	view, newer, err = c.reconsider(ctx, patience, j)
+	view, newer, err = c.Reconsider(ctx, patience, j.gen.cfg.Roots.Timeout)
 	if err != nil || newer || !s.roots.LookAgain(ctx, j.view, j.verdict.Refused()...) {
-		view.Client = c.claims().name
+		view.Client = c.Claims().Name
 		return view, newer, err
 	}
-	view, err = c.boundary(ctx, patience)
+	view, err = c.Boundary(ctx, patience)
 	return view, true, err
 }
 
@@ -28,7 +28,7 @@ func (s *Session) lookAgain(ctx context.Context, patience *rootsmgr.Wait, j *jud
 func (h *Hub) noRoots(k children.Key) string {
 	if s := h.owner(k); s != nil {
 		view := s.roots.View()
-		view.Client = s.capabilities().name
+		view.Client = s.capabilities().Name
 		return view.Meaning()
 	}
 	for _, s := range h.holding(k) {

@@ -321,3 +321,11 @@ func TestTextsWithoutRoots(t *testing.T) {
 		})
 	}
 }
+
+func onlySession(h *Hub) (s *Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s = range h.sessions {
+	}
+	return s
+}

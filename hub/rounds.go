@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -26,13 +27,6 @@ const (
 	mostInputs   = 32        // questions in one of them
 	maxState     = 256 << 10 // bytes of a requestState
 	maxResponses = 16 << 20  // bytes of what is answered in one round
-)
-
-const (
-	memberRequests  = "inputRequests"
-	memberResponses = "inputResponses"
-	memberState     = "requestState"
-	methodRootsList = "roots/list"
 )
 
 // An inputError says why a child does not get what it asks for.
@@ -89,7 +83,7 @@ func (s *Session) exchange(ctx context.Context, j *judgement, method string, par
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
 	c := d.s.clientOf(ctx)
-	ctx = children.WithClient(ctx, c.behalf())
+	ctx = children.WithClient(ctx, c.Behalf())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first
@@ -103,7 +97,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 				return jsonrpc.Answer{}, err
 			}
 			if resp.Error != nil || !asksForInput(resp.Result) {
-				return d.s.tools().WithApps(d.j.child, c.answer(d.j.lease, d.method, resp)), nil
+				return d.s.tools().WithApps(d.j.child, c.Answer(d.j.lease, d.method, resp)), nil
 			}
 			result = bytes.Clone(resp.Result)
 			resp.Release()
@@ -150,7 +144,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	var foreign string
 	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
 		empty = false
-		if name == memberResponses || name == memberState {
+		if name == inline.MemberResponses || name == inline.MemberState {
 			foreign = name
 		}
 		return foreign == ""
@@ -167,7 +161,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 	for _, member := range []struct {
 		name  string
 		value []byte
-	}{{memberResponses, add.responses}, {memberState, add.state}} {
+	}{{inline.MemberResponses, add.responses}, {inline.MemberState, add.state}} {
 		if member.value == nil {
 			continue
 		}
@@ -184,7 +178,7 @@ func (d *dialogue) with(add *retry) ([]byte, error) {
 // it brings the rest with another request.
 func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, *jsonrpc.Answer, error) {
 	c := d.s.clientOf(ctx)
-	able := c.claims().can
+	able := c.Claims().Can
 	var others []input
 	lacking := false // the roots that it asks for are still to come
 	given := make([][]byte, len(asked.inputs))
@@ -196,16 +190,16 @@ func (d *dialogue) answer(ctx context.Context, asked demand, idle int) (*retry, 
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
-			lacking = lacking || d.j.lease.Key().Instance != "" && c.rootless()
+			lacking = lacking || d.j.lease.Key().Instance != "" && c.Rootless()
 			continue
 		}
-		if refusal, ok := able.refuses(in.message()); !ok {
+		if refusal, ok := able.Refuses(in.message()); !ok {
 			return nil, nil, badInput("it asks for what it was not offered: %s", jsonrpc.ParseError(refusal.Error).Message)
 		}
 		others = append(others, *in)
 	}
 	if len(others) > 0 || lacking {
-		if a, ok := c.pass(d.j.child, func() []byte { return passed(asked, others) }, lacking); ok {
+		if a, ok := c.Pass(d.j.child, func() []byte { return passed(asked, others) }, lacking); ok {
 			return nil, &a, nil
 		}
 	}
@@ -299,7 +293,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 // brought is what a client of the child's own era brings for it, and the
 // roots as they are now; nil for a request that brings nothing.
 func (d *dialogue) brought(c client) (*retry, error) {
-	state, responses, ok := c.brought(d.j.child)
+	state, responses, ok := c.Brought(d.j.child)
 	if !ok {
 		return nil, nil
 	}
@@ -343,7 +337,7 @@ func (d *dialogue) again(ctx context.Context) error {
 	if j.scan == nil || !j.scan.NeedsBoundary() {
 		return nil
 	}
-	view, err := d.s.clientOf(ctx).boundary(ctx, d.s.roots.Begin())
+	view, err := d.s.clientOf(ctx).Boundary(ctx, d.s.roots.Begin())
 	if err != nil {
 		return err
 	}

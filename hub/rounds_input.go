@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -42,8 +43,8 @@ func readInput(result []byte) (demand, error) {
 	var a demand
 	seen := map[string]bool{}
 	var failed error
-	a.state, a.meta = jsonrpc.Get(result, memberState), jsonrpc.Get(result, "_meta")
-	requests := jsonrpc.Get(result, memberRequests)
+	a.state, a.meta = jsonrpc.Get(result, inline.MemberState), jsonrpc.Get(result, "_meta")
+	requests := jsonrpc.Get(result, inline.MemberRequests)
 	switch {
 	case a.state == nil && requests == nil:
 		return a, badInput("it asks for input without saying what for: a result of this kind needs inputRequests or requestState")

@@ -14,10 +14,13 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/declaration"
+	"mcphub/hub/inline"
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 
@@ -29,21 +32,25 @@ const startAfter = time.Second
 // is on offer, its private children.
 type Session struct {
 	id string
-	// principal is whom the session belongs to; "" is the user that stdio serves.
-	principal string
-	hub       *Hub
-	client    mainPeer         // whatever belongs to none of its requests goes there
-	main      *handshakeClient // of requests that have no way of their own
-	roots     *rootsmgr.Manager
-	catalog   atomic.Pointer[listing] // nil when an offer has come: see tools
-	seats     atomic.Pointer[seats]
-	log       zerolog.Logger
-	since     time.Time
+	sessionOptions
+	hub     *Hub
+	client  mainPeer         // whatever belongs to none of its requests goes there
+	main    *handshakeClient // of requests that have no way of their own
+	roots   *rootsmgr.Manager
+	catalog atomic.Pointer[listing] // nil when an offer has come: see tools
+	seats   atomic.Pointer[seats]
+	log     zerolog.Logger
+	since   time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
 
-	modern modernSide
+	inline *inline.Server // its requests of 2026-07-28
+	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
+	// that has both eras is spoken to in that one. It is settled when the session
+	// begins, and written with the session's lock held.
+	inlineFirst atomic.Bool
+	inlineMet   sync.Once
 
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
@@ -60,10 +67,20 @@ type Session struct {
 	notifier *subscribe.Notifier // tells the client what changes
 	outbox   outbox              // what the client tells children
 
+	turned  chan struct{} // roots that came with a call are to be served; capacity 1
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
 	tab sessionTables
+}
+
+// sessionOptions say whose a session is. The zero value is for stdio.
+type sessionOptions struct {
+	principal string       // whom the session belongs to; "" is the user that stdio serves
+	stateless bool         // it serves requests that have nothing in common but their token
+	bearer    string       // whom a requestState may come from; "": this session alone
+	seal      *seal.Sealer // of a requestState; nil: the hub's
+	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 }
 
 // sessionTables is what Session.mu guards. Channels in it are closed and
@@ -81,25 +98,31 @@ type sessionTables struct {
 	servedNow   chan struct{} // served
 	begun       bool          // as the channel
 	listsBy     time.Time     // until when lists wait for starting children; zero before the first
-	caps        clientCaps
-	level       logLevel // that the client set
-	modernLevel logLevel // the most verbose that a modern request of it wanted
+	caps        declaration.Client
+	level       declaration.Level // that the client set
+	modernLevel declaration.Level // the most verbose that a modern request of it wanted
 }
 
-func (h *Hub) newSession() *Session {
+func (h *Hub) newSession(o sessionOptions) *Session {
 	id, g := uuid.NewString(), h.now()
+	if o.bearer == "" {
+		o.bearer = "session " + id
+	}
+	if o.seal == nil {
+		o.seal = h.seal
+	}
 	s := &Session{
-		id: id, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		yielded: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
+		yielded: make(chan struct{}, 1), turned: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
 		changed: make(chan struct{}), servedNow: make(chan struct{}),
 	}
 	s.outbox.passing.Do = s.outbox.empty
-	s.modern.turned = make(chan struct{}, 1)
-	s.modern.seal = h.seal
-	s.modern.bearer = "session " + id
+	s.inline = inline.NewServer(inline.Options{
+		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
+	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
@@ -133,7 +156,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		wg.Go(func() { s.serveRoots(ctx) })
 		err = front(ctx)
 	}
-	s.modern.lot.close()
+	s.inline.Close()
 	s.tasks.Close()
 	cancel()
 	wg.Wait()
@@ -185,7 +208,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
-		case <-s.modern.turned:
+		case <-s.turned:
 		case <-s.yielded:
 		case <-grants:
 		case <-next:
@@ -416,23 +439,22 @@ func (s *Session) listsBy(wait time.Duration) time.Time {
 // setCaps records what the client declared. Roots that are no object count as
 // not declared (R1).
 func (s *Session) setCaps(params []byte) {
-	var c clientCaps
-	c.known = true
-	readCaps(jsonrpc.Get(params, "capabilities"), &c)
+	c := declaration.Client{Known: true}
+	c.Read(jsonrpc.Get(params, "capabilities"))
 	info := jsonrpc.Get(params, "clientInfo")
-	c.name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-	c.version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
-	c.protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
+	c.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
 	if !s.tab.begun {
-		s.modern.first.Store(false)
+		s.inlineFirst.Store(false)
 	}
 	s.mu.Unlock()
 	s.introduce()
 }
 
-func (s *Session) capabilities() clientCaps {
+func (s *Session) capabilities() declaration.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tab.caps

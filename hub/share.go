@@ -2,9 +2,6 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"maps"
 	"strconv"
 	"time"
@@ -51,39 +48,17 @@ func (s *seats) with(name string, p seat) *seats {
 // that is to have both eras, by hub.json, is spoken to in that of the session.
 func (s *Session) keyFor(c *Child, roots []rootsmgr.Root) children.Key {
 	k := children.Key{Child: c.Spec.Name}
-	if c.Spec.Era == children.EraAuto && s.modern.first.Load() {
+	if c.Spec.Era == children.EraAuto && s.inlineFirst.Load() {
 		k.Era = children.EraModern
 	}
 	switch {
 	case c.Spec.Share == children.ShareAll:
-	case c.Spec.Share == children.ShareRoots && !s.modern.stateless:
-		k.Instance = rootSet(s.principal, roots)
+	case s.byRoots(c):
+		k.Instance = rootsmgr.SetID(s.principal, roots)
 	default:
 		k.Instance = s.id
 	}
 	return s.hub.sup.Home(k)
-}
-
-// rootSet is the digest of all that a child can tell of a session's roots: who
-// the session belongs to, and each root's URI, path and name, in order. The
-// order counts because the first root is the working directory and ${root}, the
-// names because a child is shown them. So the roots of an instance shared by
-// its root set never change.
-func rootSet(principal string, roots []rootsmgr.Root) string {
-	h := sha256.New()
-	put := func(s string) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
-	}
-	put(principal)
-	for i := range roots {
-		put(roots[i].URI)
-		put(roots[i].Path)
-		put(roots[i].Name)
-	}
-	return "roots-" + hex.EncodeToString(h.Sum(nil))
 }
 
 // rootsFor returns the roots that a child is served: those of the session, and
@@ -397,9 +372,10 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 }
 
 // byRoots reports whether the session's roots decide which process serves it:
-// then every call of the child has to know them, one without a path as well.
-func (s *Session) byRoots(g *generation, name string) bool {
-	return g.byName[name].Spec.Share == children.ShareRoots && !s.modern.stateless
+// then every call of the child has to know them, one without a path as well. A
+// stateless session has no roots of its own, so it has a process of its own.
+func (s *Session) byRoots(c *Child) bool {
+	return c.Spec.Share == children.ShareRoots && !s.stateless
 }
 
 // toolNow finds a tool as the instance has it that serves the session now: the

@@ -114,17 +114,17 @@ func TestRootSet(t *testing.T) {
 	r := func(path, name string) rootsmgr.Root {
 		return rootsmgr.Root{URI: "file://" + path, Path: path, Name: name}
 	}
-	base := rootSet("", []rootsmgr.Root{r("/a", "x"), r("/b", "")})
-	if rootSet("", []rootsmgr.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
+	base := rootsmgr.SetID("", []rootsmgr.Root{r("/a", "x"), r("/b", "")})
+	if rootsmgr.SetID("", []rootsmgr.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
 		t.Error("what no child is told of makes a difference")
 	}
 	for what, other := range map[string]string{
-		"order":     rootSet("", []rootsmgr.Root{r("/b", ""), r("/a", "x")}),
-		"name":      rootSet("", []rootsmgr.Root{r("/a", "y"), r("/b", "")}),
-		"fewer":     rootSet("", []rootsmgr.Root{r("/a", "x")}),
-		"none":      rootSet("", nil),
-		"principal": rootSet("alice", []rootsmgr.Root{r("/a", "x"), r("/b", "")}),
-		"run on":    rootSet("", []rootsmgr.Root{r("/a", "xfile:///b"), r("", "")}),
+		"order":     rootsmgr.SetID("", []rootsmgr.Root{r("/b", ""), r("/a", "x")}),
+		"name":      rootsmgr.SetID("", []rootsmgr.Root{r("/a", "y"), r("/b", "")}),
+		"fewer":     rootsmgr.SetID("", []rootsmgr.Root{r("/a", "x")}),
+		"none":      rootsmgr.SetID("", nil),
+		"principal": rootsmgr.SetID("alice", []rootsmgr.Root{r("/a", "x"), r("/b", "")}),
+		"run on":    rootsmgr.SetID("", []rootsmgr.Root{r("/a", "xfile:///b"), r("", "")}),
 	} {
 		if other == base {
 			t.Errorf("%s makes no difference", what)

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/hub/inline"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/rootsmgr"
@@ -76,21 +77,21 @@ type childRoots struct {
 // Words for the two eras of the protocol.
 const (
 	eraHandshake = "handshake"
-	eraModern    = "modern"
+	eraModern    = inline.Era
 )
 
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) rootsReport {
 	c := s.clientOf(ctx)
-	view, word, _ := c.standing(ctx) // callOwn has seen to it that there is one
-	caps, era := c.claims(), c.era()
+	view, word, _ := c.Standing(ctx) // callOwn has seen to it that there is one
+	caps, era := c.Claims(), c.Era()
 	snap := view.Snapshot
 	r := rootsReport{
-		SupportsRoots: caps.roots, RootsListChanged: caps.rootsChange,
+		SupportsRoots: caps.Roots, RootsListChanged: caps.RootsChange,
 		Roots: []rootReport{}, FilePaths: []string{}, Children: []childRoots{},
 		State: word, Origin: snap.Origin().String(), Generation: snap.Generation(), Stale: view.Stale,
-		Era: era, Protocol: caps.protocol, Client: caps.client(),
+		Era: era, Protocol: caps.Protocol, Client: caps.String(),
 		OutsideAllowed: view.Open, Meaning: view.Meaning(),
 	}
 	for _, root := range snap.Roots() {
@@ -356,7 +357,7 @@ func eraOf(protocol string) string {
 	switch protocol {
 	case "":
 		return ""
-	case modernVersion:
+	case inline.Version:
 		return eraModern
 	}
 	return eraHandshake
@@ -385,7 +386,7 @@ func list(all []string) []string { return append([]string{}, all...) }
 func (s *Session) status() SessionStatus {
 	view, roots, caps := s.roots.View(), s.roots.State(), s.capabilities()
 	st := SessionStatus{
-		ID: s.id, Since: s.since, Client: caps.client(), Protocol: caps.protocol, Calls: s.client.Serving(), Passed: s.inFlight.Begun(),
+		ID: s.id, Since: s.since, Client: caps.String(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.inFlight.Begun(),
 		sessionRoots: sessionRoots{
 			RootsState: roots.Word, RootsOrigin: roots.Origin.String(), Generation: roots.Generation,
 			RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),

@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -15,11 +16,11 @@ import (
 // in ends or ctx does. It returns when the session's goroutines have ended and
 // its children have been told to stop. Run must be running.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	s := h.newSession()
+	s := h.newSession(sessionOptions{})
 	cfg := &h.now().cfg
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
-		Inline: inline, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
+		Inline: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
 	s.speaksOn(pipeClient{conn})
 	s.asksForRoots(nil)
@@ -35,21 +36,21 @@ func (pipeClient) Ready(context.Context) error { return nil }
 // batches reports whether the client may send several messages in one array: only
 // the revision that was agreed on with it has that (basic, Batching).
 func (s *Session) batches() bool {
-	return s.capabilities().protocol == mcp.ProtocolVersion20250326
+	return s.capabilities().Protocol == mcp.ProtocolVersion20250326
 }
 
-// inline picks the requests whose effect the next message on the stream may
+// inOrder picks the requests whose effect the next message on the stream may
 // build upon.
-func inline(method string) bool { return method == string(mcp.MethodInitialize) }
+func inOrder(method string) bool { return method == string(mcp.MethodInitialize) }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !isModern(m) && s.tryCall(m, s.main, r, true)
+	return !inline.Is(m) && s.tryCall(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if isModern(m) || isNearlyModern(m) && !s.handshaken() {
+	if inline.Is(m) || inline.Resembles(m) && !s.handshaken() {
 		return s.serveModern(ctx, m, s.client)
 	}
 	how := s.methodOf(m.Method)
@@ -66,7 +67,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 // version. What the client sent of itself is read here, from the raw bytes: a
 // capability of an odd shape counts as undeclared and spoils nothing (R1).
 func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if s.capabilities().known {
+	if s.capabilities().Known {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called on this connection")
 	}
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
@@ -75,10 +76,10 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	}
 	s.setCaps(m.Params)
 	c := s.capabilities()
-	s.log.Info().Str("client", c.name).Str("version", c.version).Str("protocol", c.protocol).Bool("roots", c.roots).Msg("client connected")
+	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	b := jsonrpc.AppendString([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"protocolVersion":`), version)
-	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.name)
-	b = jsonrpc.AppendString(append(b, `,"version":`...), c.version)
+	b = jsonrpc.AppendString(append(b, `,"clientInfo":{"name":`...), c.Name)
+	b = jsonrpc.AppendString(append(b, `,"version":`...), c.Version)
 	a := s.control(ctx, append(b, `}}}`...))
 	if a.Result != nil {
 		s.awaitRecalled(ctx)
@@ -94,8 +95,8 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		s.mu.Lock()
 		caps := s.tab.caps
 		s.mu.Unlock()
-		if caps.known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
-			s.roots.Initialized(caps.roots, caps.rootsChange)
+		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
+			s.roots.Initialized(caps.Roots, caps.RootsChange)
 			s.begin()
 		}
 	case "notifications/progress":

@@ -127,15 +127,13 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // listen answers subscriptions/listen, when the client or the session ends it.
 func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	p, limits := parleyOf(ctx), &s.hub.now().cfg.Limits
-	at := p.now()
-	p.leave() // the stream alone says something on it
+	c, limits := inlineOf(ctx), &s.hub.now().cfg.Limits
 	// A stream takes the place of a request for as long as it lasts.
 	most := max(1, min(maxStreams, limits.Calls/2))
-	if s.modern.listeners > 0 {
-		most = s.modern.listeners
+	if s.streams > 0 {
+		most = s.streams
 	}
 	return s.notifier.Listen(ctx, subscribe.Listen{
-		Request: m, Client: at.out, Capabilities: at.meta.caps.shown, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,
+		Request: m, Client: c.Detach(), Capabilities: c.Claims().Shown, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,
 	})
 }

@@ -183,7 +183,7 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 // settle takes in a task that a child made of the call.
 func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
-		s.clientOf(ctx).typed()
+		s.clientOf(ctx).Typed()
 		return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
 	}
 	drop()

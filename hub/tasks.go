@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/inline"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -41,9 +42,9 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 		defer s.hub.progress.Remove(own)
 	}
 	edits := []edit{{Old: token, With: own}}
-	if responses := m.Param(memberResponses); m.Method == tasks.MethodUpdate && answersRoots(responses) {
+	if responses := m.Param(inline.MemberResponses); m.Method == tasks.MethodUpdate && inline.AnswersRoots(responses) {
 		roots, served := lease.Roots()
-		edits = append(edits, edit{Old: responses, With: withRoots(responses, roots, served)})
+		edits = append(edits, edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, k, nil)
 	if m.Method == tasks.MethodResult {
@@ -54,7 +55,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 	if err != nil {
 		return noAnswer(ctx, k.Child, m.Method, err), err
 	}
-	return s.clientOf(ctx).answer(lease, m.Method, resp), nil
+	return s.clientOf(ctx).Answer(lease, m.Method, resp), nil
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
@@ -75,7 +76,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if refusal, ok := tasks.Declared(s.clientOf(ctx).claims().shown); !ok {
+	if refusal, ok := tasks.Declared(s.clientOf(ctx).Claims().Shown); !ok {
 		return refusal
 	}
 	return s.tasks.AboutModern(ctx, taskSession{s}, m)

@@ -67,7 +67,7 @@ func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 // inside it, whose bytes stay raw; the others are answered by mcp-go's server.
 func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool.Remote == toolGetRoots {
-		if _, _, err := s.clientOf(ctx).standing(ctx); err != nil {
+		if _, _, err := s.clientOf(ctx).Standing(ctx); err != nil {
 			return gone(ctx, err) // the client is asked for them first
 		}
 	}

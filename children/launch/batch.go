@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
@@ -23,11 +24,19 @@ func checkBatch(prog Program, l Launch, roots []rootsmgr.Root) error {
 			return fmt.Errorf("command %s: %s", l.Command, why)
 		}
 		for i, a := range l.Args {
+			if reference.Has(a) {
+				return fmt.Errorf("args: argument %d of %s, %q: %s", i+1, filepath.Base(l.Command), a, secretToCmd)
+			}
 			if why := readByCmd(a); why != "" {
 				return fmt.Errorf("args: argument %d of %s, %q: %s; rename the folder, or run the program behind the batch file (node FILE.js in place of npx)", i+1, filepath.Base(l.Command), a, why)
 			}
 		}
 	case baseName(prog.Command) == "cmd":
+		for i, a := range l.Args {
+			if reference.Has(a) {
+				return fmt.Errorf("args: argument %d of cmd, %q: %s", i+1, a, secretToCmd)
+			}
+		}
 		for _, r := range roots {
 			why := readByCmd(r.Path)
 			for i, a := range l.Args {
@@ -39,6 +48,10 @@ func checkBatch(prog Program, l Launch, roots []rootsmgr.Root) error {
 	}
 	return nil
 }
+
+// secretToCmd is said of a secret in the command line of a batch file. Its value
+// is not known before the start, so nobody has looked for what cmd.exe would read.
+const secretToCmd = "cmd.exe, which runs batch files, could read a part of the secret as an instruction; pass it under env, or run the program behind the batch file (node FILE.js in place of npx)"
 
 // isBatch reports whether Windows runs a program by cmd.exe. Dots and blanks at
 // the end of a name do not count there.

@@ -14,5 +14,7 @@
 // takes no program out of a working directory that may be somebody else's clone, nor
 // out of a folder of PATH inside a root, unless the Program is Local (tame.go;
 // [Program.Doubt] says of what that cannot be told). It gives no batch file an
-// argument that cmd.exe would read (batch.go).
+// argument that cmd.exe would read (batch.go). It looks up no secret: marks of
+// references (internal/reference) stay in a Launch, and [Program.WithSecrets] replaces them in
+// a copy.
 package launch

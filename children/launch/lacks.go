@@ -3,6 +3,7 @@ package launch
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // A Lack is something that a server needs to start and that is not there.
@@ -18,6 +19,11 @@ func (prog Program) Lacks(h Machine) []Lack {
 	var out []Lack
 	if prog.Cwd != "" && !namesRoots(prog.Cwd) && !h.isDir(prog.Cwd) {
 		out = append(out, Lack{[]string{"cwd"}, "there is no folder " + prog.Cwd})
+	}
+	if file, err := envFile(prog, nil); err != nil && !isMissingRoot(err) {
+		out = append(out, Lack{[]string{"envFile"}, strings.TrimPrefix(err.Error(), "envFile: ")})
+	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
+		out = append(out, Lack{[]string{"envFile"}, "there is no file " + file})
 	}
 	env, _, err := childEnv(prog, nil, h)
 	if err != nil {

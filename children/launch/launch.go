@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
@@ -18,6 +19,8 @@ type Launch struct {
 	Env     []string // NAME=value, sorted; the whole environment
 	Dir     string   // the working directory that the program is to have
 	Enter   string   // where the process starts instead; "" is Dir
+
+	EnvFile string // the file with more variables, see WithEnvFile; "": none
 
 	// RootsFile is the text of the file that MCP_ROOTS_FILE is to name; nil
 	// where the environment holds the roots themselves.
@@ -33,7 +36,7 @@ type Launch struct {
 
 // Same reports whether starting o instead of l would make a difference.
 func (l Launch) Same(o Launch) bool {
-	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args) &&
+	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && l.EnvFile == o.EnvFile && slices.Equal(l.Args, o.Args) &&
 		slices.Equal(l.Env, o.Env) && string(l.RootsFile) == string(o.RootsFile)
 }
 
@@ -54,6 +57,9 @@ func Plan(prog Program, roots []rootsmgr.Root, h Machine) (Launch, error) {
 	}
 	l := Launch{RootsFile: file, Rewrote: rewritesArgs(prog) && len(dirs) > 0}
 	if l.Dir, l.CwdRoot, err = workingDir(prog, dirs, h); err != nil {
+		return Launch{}, err
+	}
+	if l.EnvFile, err = envFile(prog, dirs); err != nil {
 		return Launch{}, err
 	}
 	t, err := tame(prog, args, h.scratch, h.shell)
@@ -103,7 +109,7 @@ func childEnv(prog Program, roots []rootsmgr.Root, h Machine) (*environment, []b
 	}
 	x := expander{rootsmgr.Directories(roots), sep}
 	for name, value := range prog.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || !reference.Valid(value) {
 			return nil, nil, fmt.Errorf("env: %q cannot be a variable: a name without = and a value without NUL is needed", name)
 		}
 		v, err := x.text(value)

@@ -20,12 +20,14 @@ const (
 	RewriteNever
 )
 
-// A Program is what an entry of hub.json says of the process to start. Args, Cwd and
-// the values of Env may hold ${roots}, ${root} and ${root:NAME}.
+// A Program is what an entry of hub.json says of the process to start. Args, Cwd,
+// EnvFile and the values of Env may hold ${roots}, ${root} and ${root:NAME}; Args and
+// the values of Env marks of secrets (internal/reference), which stay as they are.
 type Program struct {
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
 	Env     map[string]string // the child's own variables, over what is passed on
+	EnvFile string            // more variables, which count for less than Env; absolute, "": none
 	Inherit []string          // more names of the hub's environment to pass on
 	Cwd     string            // absolute; "": the first root that exists
 	Rewrite Rewrite
@@ -46,7 +48,7 @@ func (prog Program) TakesDirectories() bool {
 // first roots are known: its arguments, cwd or environment name them, or its
 // directory arguments are rewritten.
 func (prog Program) NeedsRoots() bool {
-	if rewritesArgs(prog) || namesRoots(prog.Cwd) || prog.ArgsNameRoots() {
+	if rewritesArgs(prog) || namesRoots(prog.Cwd) || namesRoots(prog.EnvFile) || prog.ArgsNameRoots() {
 		return true
 	}
 	for _, v := range prog.Env {

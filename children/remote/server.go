@@ -1,7 +1,7 @@
 package remote
 
 import (
-	"fmt"
+	"errors"
 	"net/url"
 
 	"github.com/rs/zerolog"
@@ -33,7 +33,7 @@ type Server struct {
 func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("url: %q is no http or https address", s.URL)
+		return nil, errors.New("url: it is no http or https address") // not quoted: it may hold a secret
 	}
 	w := newWire(u, s, h, log)
 	if s.Transport == SSE {

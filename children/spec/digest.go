@@ -38,6 +38,9 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		put(name, s.Env[name])
 	}
+	if s.EnvFile != "" {
+		put("envFile", s.EnvFile)
+	}
 	for _, variable := range traces.Inherited {
 		put(variable...)
 	}

@@ -19,8 +19,9 @@ const (
 	DefaultFrameLimit   = 64 << 20
 )
 
-// A Spec says how to run one child. Args, Cwd and the values of Env may hold
-// ${roots}, ${root} and ${root:NAME}. It is a value: two Specs for which
+// A Spec says how to run one child. Args, Cwd, EnvFile and the values of Env may hold
+// ${roots}, ${root} and ${root:NAME}. Args, URL and the values of Env and Headers may
+// hold marks of secrets (internal/reference), never their values. It is a value: two Specs for which
 // Equal holds run the same child, and a reload leaves it alone.
 type Spec struct {
 	Name    string            // the entry's name in hub.json
@@ -33,6 +34,7 @@ type Spec struct {
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
 	Env     map[string]string // the child's own variables, over what is passed on
+	EnvFile string            // more variables, which count for less than Env; absolute, "": none
 	Inherit []string          // more names of the hub's environment to pass on
 	Cwd     string            // absolute; "": the first root that exists
 	Roots   RootsMode
@@ -91,7 +93,7 @@ func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
 	return a.Name == b.Name && a.Command == b.Command && a.Cwd == b.Cwd &&
 		a.URL == b.URL && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
-		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Inherit, b.Inherit) &&
+		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
@@ -100,7 +102,7 @@ func (s Spec) Equal(o Spec) bool {
 // Program is what the Spec says of the process to start.
 func (s Spec) Program() launch.Program {
 	return launch.Program{
-		Command: s.Command, Args: s.Args, Env: s.Env, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
+		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Inherit: s.Inherit, Cwd: s.Cwd, Rewrite: s.Roots.rewrite(),
 		Shared: s.Share != ShareSession, Local: s.Local, Directories: s.Directories,
 	}
 }

@@ -80,7 +80,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []rootsmgr.R
 	started := &startTimes{took: map[string]time.Duration{}, since: map[string]time.Time{}}
 	options := children.Options{
 		Observer: started, Log: cfg.Log, Version: cfg.Version, MaxStarting: cfg.Limits.Starting,
-		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache,
+		Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret,
 	}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec

@@ -3,8 +3,8 @@ package catalog
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"mcphub/hub/declaration"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 )
@@ -29,14 +29,6 @@ type extension struct {
 	member string // extensions or experimental
 	key    string
 	value  []byte // raw, an object
-}
-
-// InExtension reports whether a method or notification is one of the extension with
-// this key: its first part is the end of the key, or it begins with the whole key.
-func InExtension(key, method string) bool {
-	method = strings.TrimPrefix(method, "notifications/")
-	first, _, _ := strings.Cut(method, "/")
-	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method, key+"/"))
 }
 
 // readExtensions reads the extensions in the capabilities of a child. One whose
@@ -73,7 +65,7 @@ func readExtensions(caps []byte) (all []extension, omitted []Omission) {
 
 // Extends reports whether the child offers an extension that a method is of.
 func (o *Offer) Extends(method string) bool {
-	return slices.ContainsFunc(o.extensions, func(x extension) bool { return InExtension(x.key, method) })
+	return slices.ContainsFunc(o.extensions, func(x extension) bool { return declaration.Extends(x.key, method) })
 }
 
 // An Extension is one extension or experimental capability as clients are offered it.
@@ -143,7 +135,7 @@ func (all Extensions) Speakers(method string) []string {
 	var named, any []string
 	for i := range all {
 		for _, owner := range all[i].Owners {
-			if InExtension(all[i].Key, method) && !slices.Contains(named, owner) {
+			if declaration.Extends(all[i].Key, method) && !slices.Contains(named, owner) {
 				named = append(named, owner)
 			}
 			if !slices.Contains(any, owner) {

@@ -23,6 +23,7 @@ var aliases = []alias{
 	{from: "environment", to: "env"},
 	{from: "workingDirectory", to: "cwd"},
 	{from: "working_directory", to: "cwd"},
+	{from: "env_file", to: "envFile"},
 	{from: "env_vars", to: "inherit", conv: variableNames},
 	{from: "httpUrl", to: "url", also: &member{name: "type", value: &node{kind: '"', text: TransportHTTP}}},
 	{from: "http_url", to: "url", also: &member{name: "type", value: &node{kind: '"', text: TransportHTTP}}},
@@ -71,7 +72,7 @@ var transports = map[string]string{
 var containers = []string{"mcpServers", "servers", "context_servers", "mcp_servers", "mcp"}
 
 // clientSettings are top-level keys of clients that say nothing to a hub.
-var clientSettings = []string{"inputs", "imports", "globalShortcut"}
+var clientSettings = []string{"imports", "globalShortcut"}
 
 // clientKeys are keys of an entry that say nothing to a hub.
 var clientKeys = []string{
@@ -89,8 +90,6 @@ var lost = map[string]struct {
 	"alwaysAllow":                 {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"trust":                       {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
 	"default_tools_approval_mode": {SeverityNote, "has no effect in a hub", "your client decides what it asks about"},
-	"envFile":                     {SeverityWarning, "the file is not read", `put its variables under "env", or set them for the hub and name them under "inherit"`},
-	"env_file":                    {SeverityWarning, "the file is not read", `put its variables under "env", or set them for the hub and name them under "inherit"`},
 	"oauth":                       {SeverityWarning, "has no effect in a hub yet", `put a token under "headers"`},
 	"auth":                        {SeverityWarning, "has no effect in a hub yet", `put a token under "headers"`},
 	"sandbox":                     {SeverityWarning, "has no effect in a hub: the server runs without this sandbox", ""},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"mcphub/internal/reference"
 )
 
 // maxProblems bounds what one file can make us say.
@@ -407,6 +409,14 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 		return c.wrong(at, n, s)
 	}
 	v := n.text
+	if strings.ContainsRune(v, 0) { // and so it cannot hold the mark of a reference
+		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", "")
+		return nil, false
+	}
+	if s.expand == expandNone && reference.Written(v) {
+		c.fail(at, n.off, wherePlaced.text, wherePlaced.hint)
+		return nil, false
+	}
 	if s.expand != expandNone {
 		if foreign.MatchString(v) {
 			c.report(SeverityNote, at, n.off, `a variable is named as in other clients; the text is passed on as it stands`, "write ${NAME} if the variable's value is meant")
@@ -415,10 +425,6 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 		if v, ok = c.expand(at, n, s); !ok {
 			return nil, false
 		}
-	}
-	if strings.ContainsRune(v, 0) {
-		c.fail(at, n.off, "holds a NUL character, which no program, path or name can", "")
-		return nil, false
 	}
 	if s.valid != nil {
 		if bad := s.valid(v); bad != "" {
@@ -437,7 +443,7 @@ func (c *checker) text(at []string, n *node, s *spec) (any, bool) {
 }
 
 func (c *checker) expand(at []string, n *node, s *spec) (string, bool) {
-	e := expander{env: c.env, later: s.expand == expandLater}
+	e := expander{env: c.env, later: s.expand == expandLater, secrets: s.secrets}
 	v, bad := e.expand(n.text, 0)
 	if bad == nil && e.roots && !e.later {
 		bad = &expandError{"${root} and ${roots} have no meaning here", "they are known to a child's args, env and cwd"}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"mcphub/internal/reference"
 )
 
 // maxNesting bounds defaults inside of defaults.
@@ -24,6 +26,7 @@ type expandError struct{ text, hint string }
 type expander struct {
 	env     func(string) (string, bool)
 	later   bool // ${root} and its like stay
+	secrets bool // references to secrets become marks
 	missing []string
 	roots   bool // one of them was seen
 }
@@ -31,6 +34,7 @@ type expander struct {
 // expand replaces ${VAR}, ${VAR:-default}, ${env:VAR}, ${env:VAR:-default},
 // ${userHome}, ${pathSeparator} and ${/}; "$${" is a literal "${". A default
 // may hold placeholders of its own; the value of a variable never does.
+// ${keyring:NAME}, ${input:ID} and ${file:PATH} become marks.
 func (e *expander) expand(s string, depth int) (string, *expandError) {
 	var out strings.Builder
 	for {
@@ -101,6 +105,9 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	case body == "userHome":
 		return e.variable(homeVariable(), "", false, depth)
 	}
+	if k, name, ok := reference.KindOf(body); ok {
+		return e.reference(k, name, depth)
+	}
 	name, def, hasDef := strings.Cut(body, ":-")
 	bare, explicit := strings.CutPrefix(name, "env:")
 	switch {
@@ -108,16 +115,44 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 		return e.variable(bare, def, hasDef, depth)
 	case !explicit && variable.MatchString(name):
 		return e.variable(name, def, hasDef, depth)
-	case strings.HasPrefix(name, "input:"):
-		return "", &expandError{"${" + name + "} asks in an editor, which a hub cannot", "put the value into a variable and write ${env:NAME}"}
 	}
 	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", clip(name)),
 		`write ${NAME}, ${NAME:-default} or ${env:NAME}, or "$${" where it is meant as it stands`}
 }
 
+// wherePlaced says where a reference may stand.
+var wherePlaced = &expandError{"a reference to a secret has no meaning here", "${keyring:NAME}, ${input:ID} and ${file:PATH} may stand in args, env, headers and url of an entry"}
+
+// reference makes the mark of one reference. A path may hold variables.
+func (e *expander) reference(k reference.Kind, name string, depth int) (string, *expandError) {
+	if !e.secrets {
+		return "", wherePlaced
+	}
+	if k != reference.File {
+		if bad := reference.CheckName(name); bad != "" {
+			return "", &expandError{clip(name) + " " + bad, ""}
+		}
+		return reference.Ref{Kind: k, Name: name}.Mark(), nil
+	}
+	in := expander{env: e.env}
+	path, bad := in.expand(name, depth)
+	e.missing = append(e.missing, in.missing...)
+	switch {
+	case bad != nil:
+		return "", bad
+	case in.roots:
+		return "", &expandError{"${root} and ${roots} have no meaning in ${file:PATH}", "a secret lies outside of the roots: name the file by its path"}
+	case strings.TrimSpace(path) == "" && len(in.missing) == 0:
+		return "", &expandError{"${file:} names no file", "write ${file:PATH}"}
+	}
+	return reference.Ref{Kind: k, Name: path}.Mark(), nil
+}
+
 func (e *expander) variable(name, def string, hasDef bool, depth int) (string, *expandError) {
 	v, set := e.env(name)
 	switch {
+	case strings.ContainsRune(v, 0):
+		return "", &expandError{fmt.Sprintf("the variable %s holds a NUL character, which no program, path or name can", clip(name)), ""}
 	case hasDef && v == "":
 		if depth >= maxNesting {
 			return "", &expandError{fmt.Sprintf("more than %d defaults inside of each other", maxNesting), ""}

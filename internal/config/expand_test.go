@@ -75,17 +75,18 @@ func TestExpandErrors(t *testing.T) {
 		{"${env:}", "${env:} is nothing"},
 		{"${env:A=B}", "is nothing"},
 		{"${cmd: id}", "${cmd: id} is nothing"},
-		{"${input:key}", "asks in an editor"},
+		{"${input:key}", "may stand"},
+		{"${NUL}", "holds a NUL"},
 		{"${workspaceFolderBasename:x}", "is nothing"},
 		{"${A-b}", "is nothing"},
 		{strings.Repeat("${N:-", 20) + "x" + strings.Repeat("}", 20), "defaults inside of each other"},
 	} {
-		e := expander{env: envOf(nil)}
+		e := expander{env: envOf(map[string]string{"NUL": "\x00keyring:X\x00"})}
 		_, bad := e.expand(tc.in, 0)
 		if bad == nil {
 			bad = e.unset()
 		}
-		if bad == nil || !strings.Contains(bad.text, tc.want) {
+		if bad == nil || !strings.Contains(bad.text+bad.hint, tc.want) {
 			t.Errorf("%q: %v, want %s", tc.in, bad, tc.want)
 		}
 	}

@@ -21,6 +21,12 @@ const (
 	ThenEscalate = "escalate"
 )
 
+// Values of Secrets.Store.
+const (
+	StoreKeyring = "keyring"
+	StoreFile    = "file"
+)
+
 // BuiltinFiles is the embedded filesystem server.
 const BuiltinFiles = "files"
 
@@ -34,6 +40,8 @@ type File struct {
 	Servers  []Server `koanf:"-"` // in the order of the file, disabled and failed ones too
 	Names    Names    `koanf:"names"`
 	Expose   string   `koanf:"expose"` // direct, search or auto
+	Inputs   []Input  `koanf:"inputs"`
+	Secrets  Secrets  `koanf:"secrets"`
 	Roots    Roots    `koanf:"roots"`
 	Policy   Policy   `koanf:"policy"`
 	Approval Approval `koanf:"approval"`
@@ -71,17 +79,19 @@ type Server struct {
 
 // Process says how to start a child. In Args, Env and Cwd the placeholders
 // ${root}, ${roots} and ${root:NAME} are still to be expanded; where one is
-// meant literally, in the file or in a variable's value, it reads $${root}.
+// meant literally, in the file or in a variable's value, it reads $${root}. In
+// Args and Env references to secrets are marks (internal/reference).
 type Process struct {
 	Command string            `koanf:"command"`
 	Args    []string          `koanf:"args"`
 	Env     map[string]string `koanf:"env"`
+	EnvFile string            `koanf:"envFile"` // "" = none; with placeholders, as Cwd
 	Inherit []string          `koanf:"inherit"` // names of variables
 	Cwd     string            `koanf:"cwd"`     // "" = not said
 	Local   bool              `koanf:"local"`
 }
 
-// Remote says where a server on the network is.
+// Remote says where a server on the network is. References to secrets are marks.
 type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
@@ -112,6 +122,20 @@ type Timeout struct {
 	Call  time.Duration  `koanf:"call"`
 	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
 	Stop  time.Duration  `koanf:"stop"`
+}
+
+// An Input says what to ask for a secret.
+type Input struct {
+	ID          string `koanf:"id"`
+	Description string `koanf:"description"`
+	Password    bool   `koanf:"password"`
+	Type        string `koanf:"type"` // of other clients; without effect
+}
+
+// Secrets says where secrets are kept.
+type Secrets struct {
+	Store    string `koanf:"store"`    // StoreKeyring or StoreFile
+	Identity string `koanf:"identity"` // "" = default
 }
 
 // Names says how tools are named.

@@ -20,25 +20,25 @@ import (
 var update = flag.Bool("update", false, "write docs/config.md and hub.schema.json anew")
 
 const (
-	reference   = "../../docs/config.md"
+	page        = "../../docs/config.md"
 	schemaFile  = "hub.schema.json"
 	exampleFile = "../../hub.json.example"
 )
 
 func TestGeneratedReference(t *testing.T) {
-	have, err := os.ReadFile(reference)
+	have, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	have = bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n"))
 	part := regexp.MustCompile(`(?s)(<!-- generated: keys -->\n).*(<!-- end -->)`)
 	if !part.Match(have) {
-		t.Fatalf("%s has no generated part", reference)
+		t.Fatalf("%s has no generated part", page)
 	}
 	want := part.ReplaceAllFunc(have, func([]byte) []byte {
 		return []byte("<!-- generated: keys -->\n" + markdown() + "<!-- end -->")
 	})
-	current(t, reference, have, want)
+	current(t, page, have, want)
 }
 
 func TestGeneratedSchema(t *testing.T) {

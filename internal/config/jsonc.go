@@ -132,32 +132,6 @@ func (s *source) parse() (*node, *Problem) {
 	return fromTree(v), nil
 }
 
-// add reads a setting. The text of a string needs no quotes. The node is the
-// object that a file would have to be to say the same.
-func (s *source) add(set Setting) (*node, *Problem) {
-	text := newSource(set.From, []byte(set.text))
-	base := len(s.data) + 1
-	if n := len(s.above); n > 0 {
-		base = s.above[n-1].off + len(s.above[n-1].text.data) + 1
-	}
-	s.above = append(s.above, part{base, text})
-	at := specAt(set.path)
-	value, bad := text.parse()
-	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
-	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.encoding() == nil {
-		value, bad = &node{kind: '"', text: string(text.data)}, nil
-	}
-	if bad != nil {
-		bad.Key = formatKey(set.path)
-		return nil, bad
-	}
-	value.shift(base)
-	for i := len(set.path) - 1; i >= 0; i-- {
-		value = &node{kind: '{', off: base, members: []member{{set.path[i], base, value}}}
-	}
-	return value, nil
-}
-
 // shift moves the places of a value.
 func (n *node) shift(by int) {
 	n.off += by

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"mcphub/internal/reference"
+)
 
 // kind says what a value must be and what it becomes.
 type kind uint8
@@ -31,6 +35,7 @@ type spec struct {
 	named   func(string) string // map: what is wrong with a name, or ""
 	short   string              // object: a plain value stands for an object with only this key
 	expand  expansion           // string, scalar: what is replaced in it
+	secrets bool                // string, scalar: references to secrets may stand in it
 	closed  bool                // object: an unknown key is an error, since dropping it could open something
 	skip    bool                // list: an element whose variable is not set is dropped with a warning
 	millis  bool                // duration: a bare number is milliseconds, however small
@@ -77,10 +82,11 @@ var (
 	nameSpec    = str(notEmpty)
 	patternSpec = str(isPattern)
 	pointerSpec = str(isPointer)
-	argSpec     = &spec{kind: kindString, expand: expandLater}
-	envSpec     = &spec{kind: kindScalar, expand: expandLater}
-	headerSpec  = &spec{kind: kindScalar, expand: expandNow, valid: noBreak}
-	urlSpec     = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
+	argSpec     = &spec{kind: kindString, expand: expandLater, secrets: true}
+	envSpec     = &spec{kind: kindScalar, expand: expandLater, secrets: true}
+	headerSpec  = &spec{kind: kindScalar, expand: expandNow, secrets: true, valid: noBreak}
+	urlSpec     = &spec{kind: kindString, expand: expandNow, secrets: true, valid: notEmpty}
+	secretSpec  = str(reference.CheckName)
 	commandSpec = &spec{kind: kindString, expand: expandNow, valid: notEmpty}
 )
 
@@ -94,6 +100,16 @@ var table = object(
 	)},
 	key{name: "expose", def: `"direct"`, spec: choice("direct", "search", "auto"),
 		text: "`direct` lists every tool of every child. `search` and `auto` have no effect in this version: `mcphub validate` says so."},
+	key{name: "inputs", text: "What `mcphub secret set` asks for, for each `${input:ID}`.", spec: listOf(object(
+		key{name: "id", required: true, spec: secretSpec, text: "The name of the secret; no two alike."},
+		key{name: "description", spec: &spec{kind: kindString}, text: "What the person is asked for."},
+		key{name: "password", def: `false`, spec: flagSpec, text: "Do not show what is typed."},
+		key{name: "type", spec: &spec{kind: kindString}, text: "Has no effect: a line of text is asked for."},
+	))},
+	key{name: "secrets", text: "Where the values of `${keyring:NAME}` and `${input:ID}` are kept; see [secrets.md](secrets.md).", spec: object(
+		key{name: "store", restart: true, def: `"keyring"`, spec: choice(StoreKeyring, StoreFile), text: "`keyring`: the system's, and a file encrypted by age where there is none. `file`: that file alone."},
+		key{name: "identity", restart: true, def: `""`, note: "`secrets.identity` beside the encrypted file", spec: &spec{kind: kindString, expand: expandNow}, text: "The file of the key of age, which its owner alone can read. `mcphub secret set` makes it."},
+	)},
 	key{name: "roots", guard: true, text: "The directories that clients put in scope.", spec: rootsTable},
 	key{name: "policy", guard: true, text: "What is decided otherwise than by the boundary.", spec: policyTable},
 	key{name: "approval", text: "How a human is asked.", spec: object(
@@ -129,9 +145,10 @@ var entryTable = object(
 	key{name: "command", spec: commandSpec, text: "The program to start; one name or path, not a shell line."},
 	key{name: "args", spec: listOf(argSpec), text: "Its arguments."},
 	key{name: "env", spec: &spec{kind: kindMap, elem: envSpec, named: isVariable}, text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
+	key{name: "envFile", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "A file with more variables, `NAME=value` on each line, read when the server starts; `env` counts for more. Relative to the folder of this file. One that is named by a root needs `local`."},
 	key{name: "inherit", spec: listOf(str(isVariable)), text: "More variables of the hub's own environment that it receives."},
 	key{name: "cwd", note: "the first root that exists", spec: &spec{kind: kindString, expand: expandLater, valid: notEmpty}, text: "Its working directory."},
-	key{name: "local", def: `false`, spec: flagSpec, text: "Let programs and settings come from the working directory, and programs from folders of PATH inside a root."},
+	key{name: "local", def: `false`, spec: flagSpec, text: "Let programs and settings come from the working directory, programs from folders of PATH inside a root, and `envFile` from a root."},
 	key{name: "url", spec: urlSpec, text: "The address of a server on the network, http or https."},
 	key{name: "headers", spec: &spec{kind: kindMap, elem: headerSpec, named: isHeader}, text: "HTTP headers sent to it."},
 	key{name: "type", note: "stdio for command; for url HTTP, then SSE", spec: choice(TransportStdio, TransportHTTP, TransportSSE), text: "The transport."},

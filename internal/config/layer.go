@@ -119,7 +119,7 @@ var fileOnly = [][]string{{"policy"}, {"http", "tokens"}}
 // What an object does not name stays as it was below.
 func (p *parser) overlay(tree *node) *node {
 	for _, s := range p.above {
-		n, bad := p.src.add(s)
+		n, bad := s.read(p.src)
 		if bad == nil && s.bad != "" {
 			bad = p.src.problem(n.off, s.bad, "")
 		}
@@ -138,6 +138,32 @@ func (p *parser) overlay(tree *node) *node {
 		tree = merged(tree, p.gather(n), table)
 	}
 	return tree
+}
+
+// read reads a setting as a part of s. The text of a string needs no quotes. The node is the
+// object that a file would have to be to say the same.
+func (set Setting) read(s *source) (*node, *Problem) {
+	text := newSource(set.From, []byte(set.text))
+	base := len(s.data) + 1
+	if n := len(s.above); n > 0 {
+		base = s.above[n-1].off + len(s.above[n-1].text.data) + 1
+	}
+	s.above = append(s.above, part{base, text})
+	at := specAt(set.path)
+	value, bad := text.parse()
+	plain := at == nil || at.kind != kindObject && at.kind != kindMap && at.kind != kindList || at.short != ""
+	if at != nil && (at.kind == kindString || at.kind == kindScalar) || bad != nil && plain && text.encoding() == nil {
+		value, bad = &node{kind: '"', text: string(text.data)}, nil
+	}
+	if bad != nil {
+		bad.Key = formatKey(set.path)
+		return nil, bad
+	}
+	value.shift(base)
+	for i := len(set.path) - 1; i >= 0; i-- {
+		value = &node{kind: '{', off: base, members: []member{{set.path[i], base, value}}}
+	}
+	return value, nil
 }
 
 // sets reports whether the object has a member of that path.

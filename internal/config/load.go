@@ -16,6 +16,8 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
+
+	"mcphub/internal/reference"
 )
 
 // maxFile bounds a configuration, in bytes.
@@ -285,6 +287,39 @@ func (p *parser) finish(f *File, servers map[string]*Server) {
 		p.policy(f, n)
 	}
 	p.tokens(f)
+	p.inputs(f)
+}
+
+// inputs checks that no two inputs ask for one secret, and warns of a reference
+// that none of them is for.
+func (p *parser) inputs(f *File) {
+	n := p.tree.get("inputs")
+	if n == nil || len(n.elems) != len(f.Inputs) {
+		return
+	}
+	seen := map[string]int{}
+	var ids []string
+	for i, in := range f.Inputs {
+		if line, again := seen[in.ID]; again {
+			p.fail([]string{"inputs", index(i), "id"}, n.elems[i].off, fmt.Sprintf("another input on line %d has the id %s", line, quote(in.ID)), "remove one of them")
+			continue
+		}
+		seen[in.ID], _ = p.src.at(n.elems[i].off)
+		ids = append(ids, in.ID)
+	}
+	for i := range f.Servers {
+		for _, ref := range f.Servers[i].References() {
+			if ref.Kind != reference.Input || seen[ref.Name] != 0 {
+				continue
+			}
+			at := f.At(ref.At...)
+			at.Severity, at.Text = SeverityWarning, ref.String()+" is none of inputs"
+			if best := Suggest(ref.Name, ids); best != "" {
+				at.Hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			p.problems = append(p.problems, at)
+		}
+	}
 }
 
 func (p *parser) policy(f *File, n *node) {

@@ -41,15 +41,17 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
 				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual},
 			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
-				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
+				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, EnvFile: ".env", Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
 				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
 				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
-		Names:  Names{"--", 40},
-		Expose: "search",
+		Names:   Names{"--", 40},
+		Expose:  "search",
+		Inputs:  []Input{{"key", "The key", true, "promptString"}},
+		Secrets: Secrets{"file", "~/id"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
 			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
@@ -98,7 +100,7 @@ func TestDefaults(t *testing.T) {
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}}},
-		Names: Names{"__", 50}, Expose: "direct",
+		Names: Names{"__", 50}, Expose: "direct", Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0"},
@@ -212,8 +214,8 @@ func TestAt(t *testing.T) {
 		key       string
 		line, col int
 	}{
-		{[]string{"policy", "rules", "1"}, "policy.rules[1]", 25, 26},
-		{[]string{"policy", "rules", "1", "if"}, "policy.rules[1].if", 25, 63},
+		{[]string{"policy", "rules", "1"}, "policy.rules[1]", 27, 26},
+		{[]string{"policy", "rules", "1", "if"}, "policy.rules[1].if", 27, 63},
 		{[]string{"mcpServers", "git.hub", "url"}, `mcpServers["git.hub"].url`, 6, 18},
 		{[]string{"mcpServers", "git", "paths", "args", "none"}, "mcpServers.git.paths.args.none", 11, 33}, // the object around it
 		{[]string{"nothing"}, "nothing", 1, 1},

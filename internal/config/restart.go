@@ -7,20 +7,22 @@ import (
 
 // fixed are the keys that the table marks, and what they hold.
 var fixed = map[string]func(*File) any{
-	"audit.dir":       func(f *File) any { return f.Audit.Dir },
-	"logs.dir":        func(f *File) any { return f.Logs.Dir },
-	"http.listen":     func(f *File) any { return f.HTTP.Listen },
-	"http.hosts":      func(f *File) any { return f.HTTP.Hosts },
-	"http.origins":    func(f *File) any { return f.HTTP.Origins },
-	"http.poll":       func(f *File) any { return f.HTTP.Poll },
-	"http.stateKey":   func(f *File) any { return f.HTTP.StateKey },
-	"http.tokens":     func(f *File) any { return f.HTTP.Tokens },
-	"limits.frame":    func(f *File) any { return f.Limits.Frame },
-	"limits.id":       func(f *File) any { return f.Limits.ID },
-	"limits.sessions": func(f *File) any { return f.Limits.Sessions },
-	"limits.calls":    func(f *File) any { return f.Limits.Calls },
-	"limits.children": func(f *File) any { return f.Limits.Children },
-	"limits.starting": func(f *File) any { return f.Limits.Starting },
+	"secrets.store":    func(f *File) any { return f.Secrets.Store },
+	"secrets.identity": func(f *File) any { return f.Secrets.Identity },
+	"audit.dir":        func(f *File) any { return f.Audit.Dir },
+	"logs.dir":         func(f *File) any { return f.Logs.Dir },
+	"http.listen":      func(f *File) any { return f.HTTP.Listen },
+	"http.hosts":       func(f *File) any { return f.HTTP.Hosts },
+	"http.origins":     func(f *File) any { return f.HTTP.Origins },
+	"http.poll":        func(f *File) any { return f.HTTP.Poll },
+	"http.stateKey":    func(f *File) any { return f.HTTP.StateKey },
+	"http.tokens":      func(f *File) any { return f.HTTP.Tokens },
+	"limits.frame":     func(f *File) any { return f.Limits.Frame },
+	"limits.id":        func(f *File) any { return f.Limits.ID },
+	"limits.sessions":  func(f *File) any { return f.Limits.Sessions },
+	"limits.calls":     func(f *File) any { return f.Limits.Calls },
+	"limits.children":  func(f *File) any { return f.Limits.Children },
+	"limits.starting":  func(f *File) any { return f.Limits.Starting },
 }
 
 // AfterRestart lists the keys in which f differs from what a hub was started

@@ -164,7 +164,7 @@ func (c *checker) fits(at []string, s *Server, n *node, kind string) {
 	}
 	useless := []string{"url", "headers"}
 	if kind == "url" {
-		useless = []string{"args", "env", "inherit", "cwd", "local"}
+		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
 		if v := n.get("roots"); v != nil && s.Roots == "args" {
 			c.fail(under(at, "roots"), v.off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}

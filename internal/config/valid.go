@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/internal/reference"
 	"mcphub/internal/resource"
 )
 
@@ -118,9 +119,15 @@ func isListen(s string) string {
 	return ""
 }
 
+// isURL looks at an address that may hold references to secrets. Which host it
+// is must be written: no secret decides where the others are sent.
 func isURL(s string) string {
-	u, err := url.Parse(s)
+	scheme, rest, _ := strings.Cut(s, "://")
+	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
+	u, err := url.Parse(reference.Blank(s, "secret"))
 	switch {
+	case reference.Has(scheme) || reference.Has(authority):
+		return "takes its host from a secret, which must be written; a user and a password belong under headers"
 	case err != nil:
 		return "is no URL" // err would repeat it
 	case u.Scheme != "http" && u.Scheme != "https":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -406,6 +407,15 @@ func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 		return true
 	})
 	return b
+}
+
+// Without is a raw object without these members; nil where nothing else is in it.
+func Without(object []byte, names ...string) []byte {
+	b := AppendMembers([]byte{'{'}, object, func(name string) bool { return !slices.Contains(names, name) })
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
 }
 
 // Elements calls yield for each element of the JSON array raw, in order, as a

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/internal/nesting"
+	"mcphub/internal/reference"
 )
 
 // MostDepth is how deep a JSON value may nest that JSON reads.
@@ -123,7 +124,8 @@ func Text(text string) string {
 	return text
 }
 
-// Args is Text for the arguments of a program: what follows an option
+// Args is Text for the arguments of a program: a reference to a secret stays as
+// hub.json has it, what follows an option
 // whose name is that of a secret is left out too, and so is the value of each
 // variable of environ that is one.
 func Args(args, environ []string) []string {
@@ -141,6 +143,8 @@ func Args(args, environ []string) []string {
 		header, _, isHeader := strings.Cut(arg, ":")
 		option := strings.HasPrefix(arg, "-") && SecretKey(strings.TrimLeft(name, "-"))
 		switch {
+		case reference.Has(arg):
+			out[i] = reference.Show(known.Replace(arg))
 		case next && arg != "":
 			out[i] = Mark
 		case joined && value != "" && SecretKey(strings.TrimLeft(name, "-")):

@@ -49,6 +49,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r := Result{File: file, Logs: logFolder(file, home, os.Getenv), Audit: auditFolder(file, home, os.Getenv)}
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
+	cfg.Secret = Secrets(file, home, func(text string) { log.Warn().Msg(text) }).Resolve
 	if err := entries(file, cfg); err != nil {
 		return r, err
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"mcphub/internal/config"
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -19,7 +20,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	cfg.Policy, wrong = policy(f, home)
 	for i := range f.Servers {
 		s := &f.Servers[i]
-		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: s.URL, Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
+		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: reference.Blank(s.URL, "secret"), Inherit: s.Inherit, Args: map[string]map[string]validate.ArgRule{}}
 		if s.Paths.Mode != "" {
 			mode, err := validate.ParseMode(s.Paths.Mode)
 			if err != nil {
@@ -44,6 +45,7 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 	if dir := f.Audit.Dir; dir != "" && !f.Audit.Off() {
 		cfg.Protected = append(cfg.Protected, fromFile(f, dir, home, false))
 	}
+	cfg.Protected = append(cfg.Protected, secretFiles(f, home)...)
 	c, err := validate.NewChecker(cfg)
 	if err = errors.Join(wrong, err); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/rs/zerolog"
@@ -16,6 +18,7 @@ import (
 	"mcphub/children"
 	"mcphub/hub"
 	"mcphub/internal/config"
+	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
 )
 
@@ -31,6 +34,7 @@ func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[stri
 	for i := range cfg.Children {
 		l.entry(&cfg.Children[i])
 	}
+	l.secrets()
 	l.prefixes()
 	l.rules()
 	l.roots()
@@ -59,10 +63,10 @@ func (l *linter) report(sev config.Severity, text, hint string, path ...string) 
 func (l *linter) entry(c *hub.Child) {
 	name := c.Spec.Name
 	for _, lack := range children.Lacks(c.Spec, children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}) {
-		l.report(config.SeverityError, lack.Text, "", append([]string{"mcpServers", name}, lack.Key...)...)
+		l.report(config.SeverityError, reference.Show(lack.Text), "", append([]string{"mcpServers", name}, lack.Key...)...)
 	}
 	if doubt := c.Spec.Doubt(); doubt != "" {
-		l.report(config.SeverityWarning, doubt, "", "mcpServers", name, "command")
+		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
 	for k, patterns := range [][]string{c.Include, c.Exclude} {
 		key := []string{"include", "exclude"}[k]
@@ -73,6 +77,43 @@ func (l *linter) entry(c *hub.Child) {
 	if s := l.file.Server(name); s != nil {
 		for tool := range s.Paths.Args {
 			l.known([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
+		}
+	}
+}
+
+// lookTime is how long the keyring may take here, all secrets together.
+const lookTime = time.Second
+
+// secrets warns of references that show their value to others, and of secrets that are
+// not set.
+func (l *linter) secrets() {
+	var warned string
+	store := Secrets(l.file, l.cfg.Home, func(text string) { warned = text })
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	seen := map[reference.Ref]bool{}
+	for i := range l.file.Servers {
+		s := &l.file.Servers[i]
+		if s.Disabled || s.Err != nil {
+			continue
+		}
+		for _, r := range s.References() {
+			if r.At[2] == "args" {
+				l.report(config.SeverityWarning, fmt.Sprintf("the value of %s will stand in the list of processes, where every user can read it", r), `pass it under "env"`, r.At...)
+			}
+			if r.Kind == reference.File {
+				r.Name = fromFile(l.file, r.Name, l.cfg.Home, false)
+			}
+			if seen[r.Ref] {
+				continue
+			}
+			seen[r.Ref] = true
+			warned = ""
+			if _, err := store.Resolve(ctx, r.Ref); err != nil {
+				l.report(config.SeverityWarning, err.Error(), "", r.At...)
+			} else if warned != "" {
+				l.report(config.SeverityWarning, warned, "", r.At...)
+			}
 		}
 	}
 }

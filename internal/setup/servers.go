@@ -2,8 +2,10 @@ package setup
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"mcphub/children"
@@ -50,12 +52,24 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		broken("%s", s.Err.String())
 		return nil
 	}
+	absolute := func(text string) string { return absoluteReferences(file, text, cfg.Home) }
+	absoluteIn := func(m map[string]string) map[string]string {
+		out := maps.Clone(m)
+		for name, text := range out {
+			out[name] = absolute(text)
+		}
+		return out
+	}
+	args := slices.Clone(s.Args)
+	for i, text := range args {
+		args[i] = absolute(text)
+	}
 	spec := children.Spec{
-		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: s.Args, Env: s.Env, Inherit: s.Inherit,
+		Name: s.Name, Command: fromFile(file, s.Command, cfg.Home, true), Args: args, Env: absoluteIn(s.Env), EnvFile: fromFile(file, s.EnvFile, cfg.Home, false), Inherit: s.Inherit,
 		Cwd: fromFile(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
-		URL: s.URL, Headers: s.Headers,
+		URL: absolute(s.URL), Headers: absoluteIn(s.Headers),
 	}
 	if s.URL != "" {
 		spec.Transport = children.Transport(s.Type)
@@ -65,7 +79,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		if err != nil {
 			return exit.Errorf(exit.Failure, "the program's own file is unknown, so the embedded server cannot be started: %w", err)
 		}
-		spec.Command, spec.Args = exe, append([]string{s.Builtin}, s.Args...)
+		spec.Command, spec.Args = exe, append([]string{s.Builtin}, args...)
 		spec.Directories = true
 		spec.Era = children.EraLegacy // it keeps the roots that it was told, and is told of changes
 	}

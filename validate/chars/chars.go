@@ -87,7 +87,7 @@ func IsEdge(r rune) bool {
 
 // TrimEdges takes the edges off both ends.
 func TrimEdges(s string) string {
-	if s != "" && IsLetter(s[0]) && IsLetter(s[len(s)-1]) {
+	if s != "" && isWord(s[0]) && isWord(s[len(s)-1]) {
 		return s // at the cost of two bytes
 	}
 	return strings.TrimFunc(s, IsEdge)
@@ -128,6 +128,8 @@ func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // IsDigit reports an ASCII digit.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(c byte) bool { return IsLetter(c) || IsDigit(c) }
 
 // IsDrive reports C:\x and C:/x.
 func IsDrive(s string) bool { return len(s) >= 3 && IsLetter(s[0]) && s[1] == ':' && IsSlash(s[2]) }

@@ -1,0 +1,139 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/joho/godotenv"
+
+	"mcphub/internal/reference"
+	"mcphub/rootsmgr"
+)
+
+// envFile is the path of the program's env file with these roots. Whoever wrote a
+// project wrote the file in it, and variables decide what programs do, so one that is
+// named by a root is for local programs only.
+func envFile(prog Program, roots []rootsmgr.Root) (string, error) {
+	if prog.EnvFile == "" {
+		return "", nil
+	}
+	if namesRoots(prog.EnvFile) && !prog.Local {
+		return "", errors.New("envFile: it lies in a root, where whoever wrote the project could have put it, and its variables decide what the server runs; name a file outside, or allow it with \"local\": true")
+	}
+	x := expander{roots: roots}
+	file, err := x.expand(prog.EnvFile, firstPath(roots))
+	if err != nil {
+		return "", fmt.Errorf("envFile: %w", err)
+	}
+	if !filepath.IsAbs(file) {
+		return "", fmt.Errorf("envFile: %q is not an absolute path", file)
+	}
+	return file, nil
+}
+
+func isMissingRoot(err error) bool {
+	var missing *MissingRootError
+	return errors.As(err, &missing)
+}
+
+// mostVariables bounds an env file.
+const mostVariables = 1000
+
+// parseEnvFile reads the text of an env file. Its errors quote nothing: the text
+// holds secrets.
+func parseEnvFile(text string) (map[string]string, error) {
+	vars, err := godotenv.Unmarshal(strings.TrimPrefix(text, "\ufeff"))
+	if err != nil {
+		return nil, errors.New("a line of it is no NAME=value, or a quote is not closed")
+	}
+	if len(vars) > mostVariables {
+		return nil, fmt.Errorf("it has %d variables, more than %d", len(vars), mostVariables)
+	}
+	for name, value := range vars {
+		if name == "" || strings.ContainsAny(name, "= \t\x00") || strings.ContainsRune(value, 0) {
+			return nil, errors.New("a line of it is no NAME=value, or holds a NUL character")
+		}
+	}
+	return vars, nil
+}
+
+// withEnvFile adds the variables of the env file. Those of the entry, and those that
+// the hub sets, count for more; what is passed on of the hub's environment counts for
+// less.
+func (prog Program) withEnvFile(l Launch, text string, roots []rootsmgr.Root, h Machine) (Launch, error) {
+	vars, err := parseEnvFile(text)
+	if err != nil {
+		return l, err
+	}
+	env := newEnvironment(h.goos)
+	for _, kv := range l.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		env.set(name, value)
+	}
+	own := map[string]bool{}
+	for name := range prog.Env {
+		own[env.key(name)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		key := env.key(name)
+		if own[key] || strings.HasPrefix(key, "MCP_ROOTS_") || strings.HasPrefix(key, "MCPHUB_") {
+			continue
+		}
+		if !prog.Local && (prog.Cwd == "" || namesRoots(prog.Cwd)) && key != "PATH" && variableReaches(key, vars[name]) {
+			return l, fmt.Errorf("its variable %s would make programs come from the working directory, which may be a project somebody else wrote; write absolute paths, set \"cwd\", or allow it with \"local\": true", name)
+		}
+		env.set(name, vars[name])
+	}
+	if _, err := trimSearch(prog, env, roots, h); err != nil {
+		return l, err
+	}
+	l.Env = env.list()
+	return l, nil
+}
+
+// WithSecrets is the Launch as it is started: with the variables of the env file, and
+// with a value in the place of each mark. It is for the process alone; l stays what is
+// compared and shown. The error says which key of the entry it is about, and no value.
+func (prog Program) WithSecrets(l Launch, roots []rootsmgr.Root, h Machine, value func(reference.Ref) (string, error)) (Launch, error) {
+	if l.EnvFile != "" {
+		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})
+		if err == nil {
+			l, err = prog.withEnvFile(l, text, roots, h)
+		}
+		if err != nil {
+			return Launch{}, fmt.Errorf("envFile %s: %w", l.EnvFile, err)
+		}
+	}
+	args := slices.Clone(l.Args)
+	for i, a := range args {
+		var err error
+		if args[i], err = reference.Replace(a, noNUL(value)); err != nil {
+			return Launch{}, fmt.Errorf("args: argument %d: %w", i+1, err)
+		}
+	}
+	env := slices.Clone(l.Env)
+	for i, kv := range env {
+		var err error
+		if env[i], err = reference.Replace(kv, noNUL(value)); err != nil {
+			name, _, _ := strings.Cut(kv, "=")
+			return Launch{}, fmt.Errorf("env %s: %w", name, err)
+		}
+	}
+	l.Args, l.Env = args, env
+	return l, nil
+}
+
+// noNUL refuses a value that no argument and no variable can hold.
+func noNUL(value func(reference.Ref) (string, error)) func(reference.Ref) (string, error) {
+	return func(r reference.Ref) (string, error) {
+		v, err := value(r)
+		if err == nil && strings.ContainsRune(v, 0) {
+			err = fmt.Errorf("%s holds a NUL character, which no program can be given", r)
+		}
+		return v, err
+	}
+}

@@ -1,0 +1,59 @@
+package children
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"mcphub/children/launch"
+	"mcphub/internal/reference"
+)
+
+// withSecrets returns the Launch and the Spec as they are started: the only ones in
+// which a value stands where a reference stood. They go to the Launcher, and nowhere
+// else.
+func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launch.Launch, Spec, error) {
+	value := func(r reference.Ref) (string, error) {
+		if c.common.secret == nil {
+			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
+		}
+		return c.common.secret(ctx, r)
+	}
+	s := c.spec
+	if s.URL != "" {
+		s, err := remoteWithSecrets(s, value)
+		return l, s, err
+	}
+	l, err := s.Program().WithSecrets(l, w.Roots, c.machine, value)
+	return l, s, err // of s the Launcher takes the limits
+}
+
+// remoteWithSecrets puts the values into the address and the headers of a server that
+// is reached by URL.
+func remoteWithSecrets(s Spec, value func(reference.Ref) (string, error)) (Spec, error) {
+	text, err := reference.Replace(s.URL, value)
+	if err != nil {
+		return s, fmt.Errorf("url: %w", err)
+	}
+	if reference.Has(s.URL) {
+		written, _ := url.Parse(reference.Blank(s.URL, "secret"))
+		u, err := url.Parse(text)
+		if err != nil || written == nil || u.Scheme != written.Scheme || u.Host != written.Host || u.User.String() != written.User.String() {
+			return s, errors.New("url: with its secret it is no address of the host that is written") // err would show it
+		}
+		s.URL = text
+	}
+	headers := make(map[string]string, len(s.Headers))
+	for name, v := range s.Headers {
+		if headers[name], err = reference.Replace(v, value); err != nil {
+			return s, fmt.Errorf("headers.%s: %w", name, err)
+		}
+		if strings.ContainsAny(headers[name], "\r\n\x00") {
+			return s, fmt.Errorf("headers.%s: a secret in it holds a line break, which no HTTP header can", name)
+		}
+	}
+	s.Headers = headers
+	return s, nil
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/reference"
+	"mcphub/internal/secrets"
+	"mcphub/internal/setup"
+)
+
+func secretCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secret",
+		Short: "Keep the secrets that hub.json refers to",
+		Long: "Keeps secrets in the keyring of the system, or where there is none in a file encrypted by\n" +
+			"age. An entry of hub.json refers to them by ${keyring:NAME} or ${input:ID}, in args, env,\n" +
+			"headers and url, and they are looked up when its server starts.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(secretSetCommand(), secretListCommand(), secretRemoveCommand())
+	return cmd
+}
+
+// secretKeeper is what the commands about secrets work with.
+type secretKeeper struct {
+	file  *config.File
+	store *secrets.Store
+}
+
+func newSecretKeeper(src *setup.Source) (*secretKeeper, error) {
+	file, err := src.Load(io.Discard) // what else is wrong with it, validate says
+	if err != nil {
+		return nil, err
+	}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+	return &secretKeeper{file, setup.Secrets(file, home, nil)}, nil
+}
+
+func secretSetCommand() *cobra.Command {
+	src := newSource()
+	cmd := &cobra.Command{
+		Use:   "set [NAME]",
+		Short: "Keep a secret; without a name, ask for each that hub.json refers to and that is not set",
+		Long: "Asks for the value at a terminal, showing nothing of it, or reads it from standard input,\n" +
+			"where one newline at the end is left out. Without a name it asks for each secret that\n" +
+			"hub.json refers to and that is not set yet, with the text of \"inputs\".",
+		Example: "  mcphub secret set GITHUB_TOKEN\n  pass show github | mcphub secret set GITHUB_TOKEN",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, err := newSecretKeeper(src)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return k.setOne(cmd.Context(), cmd.OutOrStdout(), args[0])
+			}
+			return k.setMissing(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	configFlags(cmd, src)
+	return cmd
+}
+
+func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) error {
+	if bad := reference.CheckName(name); bad != "" {
+		return exit.Errorf(exit.Usage, "%q %s", name, bad)
+	}
+	var value string
+	var err error
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		value, err = ask(ctx, k.question(name), true)
+	} else {
+		value, err = readSecretFrom(os.Stdin)
+	}
+	if err != nil {
+		return err
+	}
+	return k.set(ctx, out, name, value)
+}
+
+// setMissing asks for what hub.json refers to and what is not set.
+func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
+	var missing []string
+	for _, name := range k.referred() {
+		var unset *secrets.NotSetError
+		switch _, err := k.store.Get(ctx, name); {
+		case errors.As(err, &unset):
+			missing = append(missing, name)
+		case err != nil:
+			return exit.Errorf(exit.Failure, "%w", err)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		fmt.Fprintln(out, "Nothing is missing.")
+		return nil
+	case !term.IsTerminal(int(os.Stdin.Fd())):
+		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
+	}
+	for _, name := range missing {
+		value, err := ask(ctx, k.question(name), k.hidden(name))
+		if err != nil {
+			return err
+		}
+		if value == "" {
+			fmt.Fprintf(out, "%s is left out.\n", name)
+			continue
+		}
+		if err := k.set(ctx, out, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *secretKeeper) set(ctx context.Context, out io.Writer, name, value string) error {
+	at, why, err := k.store.Set(ctx, name, value)
+	if err != nil {
+		if why != "" {
+			err = fmt.Errorf("%w (%s)", err, why)
+		}
+		return exit.Errorf(exit.Failure, "%s is not set: %w", name, err)
+	}
+	fmt.Fprintf(out, "%s is kept in %s%s.\n", name, k.where(at), printable.Clean(layout.Suffix(": ", why)))
+	return nil
+}
+
+// where names a place for people.
+func (k *secretKeeper) where(at secrets.Place) string {
+	if at == secrets.InKeyring {
+		return "the keyring"
+	}
+	return "the encrypted file " + k.store.Files()[0]
+}
+
+// referred are the names of the secrets that hub.json refers to, each once, in its
+// order.
+func (k *secretKeeper) referred() []string {
+	var all []string
+	for i := range k.file.Servers {
+		if k.file.Servers[i].Disabled {
+			continue
+		}
+		for _, r := range k.file.Servers[i].References() {
+			if r.Kind != reference.File && !slices.Contains(all, r.Name) {
+				all = append(all, r.Name)
+			}
+		}
+	}
+	return all
+}
+
+// namedBy are the entries that refer to a secret.
+func (k *secretKeeper) namedBy(name string) []string {
+	all := []string{}
+	for i := range k.file.Servers {
+		s := &k.file.Servers[i]
+		if slices.ContainsFunc(s.References(), func(r config.Reference) bool { return r.Kind != reference.File && r.Name == name }) {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
+func (k *secretKeeper) input(name string) *config.Input {
+	if i := slices.IndexFunc(k.file.Inputs, func(in config.Input) bool { return in.ID == name }); i >= 0 {
+		return &k.file.Inputs[i]
+	}
+	return nil
+}
+
+func (k *secretKeeper) question(name string) string {
+	if in := k.input(name); in != nil && in.Description != "" {
+		return printable.Clean(in.Description) + " (" + name + ")"
+	}
+	by := layout.Suffix(" for ", strings.Join(k.namedBy(name), ", "))
+	return "Value of " + name + by
+}
+
+// hidden reports whether what is typed is not to be shown: unless inputs say that it
+// is no password.
+func (k *secretKeeper) hidden(name string) bool {
+	in := k.input(name)
+	return in == nil || in.Password
+}
+
+// ask asks for one line at the terminal of standard input. What cannot be interrupted
+// is left behind: the process ends.
+func ask(ctx context.Context, question string, hidden bool) (string, error) {
+	fd := int(os.Stdin.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "%s: ", question)
+	type line struct {
+		text string
+		err  error
+	}
+	got := make(chan line, 1)
+	go func() {
+		if hidden {
+			raw, err := term.ReadPassword(fd)
+			got <- line{string(raw), err}
+			return
+		}
+		text, err := bufio.NewReader(io.LimitReader(os.Stdin, secrets.MostValue+2)).ReadString('\n')
+		got <- line{strings.TrimRight(text, "\r\n"), err}
+	}()
+	select {
+	case l := <-got:
+		if hidden {
+			fmt.Fprintln(os.Stderr)
+		}
+		if l.err != nil && !(errors.Is(l.err, io.EOF) && l.text != "") {
+			return "", exit.Errorf(exit.Failure, "nothing was typed: %w", l.err)
+		}
+		return l.text, nil
+	case <-ctx.Done():
+		_ = term.Restore(fd, before)
+		return "", exit.Errorf(exit.Interrupt, "interrupted")
+	}
+}
+
+// readSecretFrom reads a value that was piped in.
+func readSecretFrom(r io.Reader) (string, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, secrets.MostValue+3))
+	if err != nil {
+		return "", exit.Errorf(exit.Failure, "standard input: %w", err)
+	}
+	text := string(raw)
+	if cut, ok := strings.CutSuffix(text, "\n"); ok {
+		text = strings.TrimSuffix(cut, "\r")
+	}
+	return text, nil
+}
+
+// listedSecret is one line of `mcphub secret list`.
+type listedSecret struct {
+	Name  string   `json:"name"`
+	Place string   `json:"place"` // keyring, file; "" where it is not set
+	Used  []string `json:"used"`  // by entries of hub.json
+}
+
+// secretLookTime is how long list waits for the keyring.
+const secretLookTime = 5 * time.Second
+
+func secretListCommand() *cobra.Command {
+	src := newSource()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the names of secrets, where they are kept and who refers to them",
+		Long:  "Lists names, never values: what is kept, and what hub.json refers to and is not set.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := newSecretKeeper(src)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), secretLookTime)
+			defer cancel()
+			all, why, err := k.list(ctx)
+			if err != nil {
+				return exit.Errorf(exit.Failure, "%w", err)
+			}
+			if why != "" {
+				fmt.Fprintln(os.Stderr, printable.Clean("the encrypted file alone is read: "+why))
+			}
+			if asJSON {
+				return layout.JSON(cmd.OutOrStdout(), all)
+			}
+			t := layout.Table(cmd.OutOrStdout())
+			for _, s := range all {
+				layout.Row(t, s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
+			}
+			return t.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	configFlags(cmd, src)
+	return cmd
+}
+
+func (k *secretKeeper) list(ctx context.Context) ([]listedSecret, string, error) {
+	kept, why, err := k.store.Names(ctx)
+	all := []listedSecret{}
+	for _, s := range kept {
+		all = append(all, listedSecret{s.Name, string(s.Place), k.namedBy(s.Name)})
+	}
+	for _, name := range k.referred() {
+		if !slices.ContainsFunc(all, func(s listedSecret) bool { return s.Name == name }) {
+			all = append(all, listedSecret{name, "", k.namedBy(name)})
+		}
+	}
+	slices.SortFunc(all, func(a, b listedSecret) int { return strings.Compare(a.Name, b.Name) })
+	return all, why, err
+}
+
+func secretRemoveCommand() *cobra.Command {
+	src := newSource()
+	cmd := &cobra.Command{
+		Use:   "rm NAME",
+		Short: "Forget a secret",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, err := newSecretKeeper(src)
+			if err != nil {
+				return err
+			}
+			var unset *secrets.NotSetError
+			switch err := k.store.Delete(cmd.Context(), args[0]); {
+			case errors.As(err, &unset):
+				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.Suffix(": ", unset.Why))
+			case err != nil:
+				return exit.Errorf(exit.Failure, "%w", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten%s.\n", args[0], layout.Suffix("; still named by ", strings.Join(k.namedBy(args[0]), ", ")))
+			return nil
+		},
+	}
+	configFlags(cmd, src)
+	return cmd
+}

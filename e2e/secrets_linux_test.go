@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mcphub/e2e/ide"
+)
+
+// startKeyring starts a bus and a keyring of the desktop on it, for this test alone. It returns what leads there.
+func startKeyring(t *testing.T) (env []string) {
+	t.Helper()
+	for _, program := range []string{"dbus-daemon", "gnome-keyring-daemon"} {
+		if _, err := exec.LookPath(program); err != nil && inCI() {
+			t.Fatal("no keyring in CI: ", err)
+		} else if err != nil {
+			t.Skip("NOT PROVED HERE: ", err)
+		}
+	}
+	dir, err := os.MkdirTemp("/tmp", "mh") // the path of a socket may not be long
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bus := filepath.Join(dir, "bus")
+	own := append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_RUNTIME_DIR="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path="+bus)
+	daemon := func(stdin, program string, args ...string) {
+		cmd := exec.Command(program, args...)
+		cmd.Env, cmd.Dir, cmd.Stdin = own, dir, strings.NewReader(stdin)
+		must(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+	daemon("", "dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path="+bus)
+	if !within(patience, func() bool { _, err := os.Stat(bus); return err == nil }) {
+		t.Fatal("the bus did not start")
+	}
+	daemon("password of the keyring", "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
+	return []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
+}
+
+// canary begins every secret of the tests below.
+const canary = "c4nary-"
+
+// A secret from each place where one may stand reaches the server that is to have it, and is found nowhere else: in no
+// answer, log, record, report, cache or command line, and not in the environment of hub, guardian or another server.
+func TestSecretsAreSeenByTheirServerAlone(t *testing.T) {
+	w := newWorld(t)
+	bus := startKeyring(t)
+	sockets := socketsIn(t)
+	noBus := []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.path("no-bus")}
+
+	var mu sync.Mutex
+	var got strings.Builder // what the server on the network was sent
+	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		fmt.Fprintln(&got, r.URL, r.Header.Get("Authorization"))
+		mu.Unlock()
+		http.Error(rw, "who are you?", http.StatusUnauthorized)
+	}))
+	defer web.Close()
+
+	holder := w.recorder("holder")
+	for name, ref := range map[string]string{"S_KEYRING": "${keyring:ring}", "S_AGE": "a ${keyring:aged} b", "S_INPUT": "${input:asked}", "S_FILE": "${file:token.txt}"} {
+		holder["env"].(obj)[name] = ref
+	}
+	w.write("token.txt", canary+"file\n")
+	w.write("kid.env", "# variables\nexport S_ENVFILE='"+canary+"envfile'\n")
+	holder["envFile"] = "kid.env"
+	argued := w.recorder("argued", "positional", "--label", "${keyring:ring}")
+	dies := w.recorder("dies", "-die-at-start")
+	dies["env"].(obj)["S_KEYRING"] = "${keyring:ring}"
+	missing := w.recorder("missing")
+	missing["env"].(obj)["S_NONE"] = "${keyring:none}"
+	missing["env"].(obj)["S_KEYRING"] = "${keyring:ring}"
+	broken := w.recorder("broken")
+	broken["envFile"] = w.write("broken.env", "A='"+canary+"broken\n")
+	withKeys := func(base string) obj {
+		return obj{"url": base + "/mcp/${keyring:ring}?key=${keyring:aged}", "headers": obj{"Authorization": "Bearer ${input:asked}"}}
+	}
+	config := w.config(obj{
+		"holder": holder, "other": w.recorder("other"), "argued": argued, "dies": dies, "missing": missing, "broken": broken,
+		"web": withKeys(web.URL), "gone": withKeys("http://127.0.0.1:1"),
+	}, obj{"audit": obj{"arguments": true}, "inputs": []obj{{"id": "asked", "description": "the key", "password": true}}})
+
+	var said strings.Builder // all that was told to anybody
+	command := func(env []string, stdin string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(mcphub(t), args...)
+		cmd.Env, cmd.Dir, cmd.Stdin = w.env(slices.Concat(sockets, env)...), w.home, strings.NewReader(stdin)
+		out, _ := cmd.CombinedOutput() // some of them fail, and say so
+		fmt.Fprintf(&said, "--- %q\n%s\n", args, out)
+	}
+	command(bus, canary+"ring\n", "secret", "set", "ring", "--config", config)
+	command(bus, canary+"asked\n", "secret", "set", "asked", "--config", config)
+	command(noBus, canary+"aged\n", "secret", "set", "aged", "--config", config)
+	for _, want := range []string{"ring is kept in the keyring.", "asked is kept in the keyring.", "aged is kept in the encrypted file " + w.path("home", "config", "mcphub", "secrets.age") + ": no keyring: "} {
+		if !strings.Contains(said.String(), want) {
+			t.Fatalf("%q was not said:\n%s", want, said.String())
+		}
+	}
+
+	s := w.start(ide.Options{Command: mcphub(t), Args: []string{"serve", "--config", config, "--log-level", "trace"}, Env: w.env(slices.Concat(sockets, bus)...), Roots: ide.Folders(w.project)})
+	s.initialize()
+	_, err := s.Call(s.ctx(), "tools/list", `{}`)
+	must(t, err)
+	s.awaitTool("holder__echo")
+	s.awaitTool("other__echo")
+	s.awaitTool("argued__echo")
+	s.call("holder__echo", `{}`)
+	s.call("other__echo", `{}`)
+	s.call("get-roots", `{}`)
+	refused := map[string]string{"dies": "", "missing": `env S_NONE: the secret \"none\" is not set`, "broken": "a quote is not closed", "web": "401", "gone": "refused"}
+	for name, want := range refused {
+		m, err := s.Call(s.ctx(), "tools/call", ide.ToolParams(name+"__echo", `{}`))
+		must(t, err)
+		fmt.Fprintf(&said, "--- %s\n%s\n", name, m.Raw)
+		if !within(patience, func() bool { return strings.Contains(s.Stderr(), want) }) {
+			t.Errorf("%s: nowhere %q", name, want)
+		}
+	}
+	for _, args := range [][]string{
+		{"status"}, {"status", "--json"}, {"validate", "--config", config}, {"secret", "list", "--config", config}, {"secret", "list", "--json", "--config", config},
+		{"explain", "holder__echo", "--config", config, "--root", w.project}, {"audit"}, {"warm", "--config", config},
+	} {
+		command(bus, "", args...)
+	}
+	for _, want := range []string{"--label ${keyring:ring}", "${keyring:ring} will stand in the list of processes", `the secret "none" is not set`, web.URL + "/mcp/${keyring:ring}\n"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("%q is nowhere in what the commands said:\n%s", want, said.String())
+		}
+	}
+
+	wantNoCanary(t, "what was said", said.String())
+	wantNoCanary(t, "the log", s.Stderr())
+	for _, m := range s.Messages() {
+		wantNoCanary(t, "a message", string(m.Raw))
+	}
+	files := 0
+	must(t, filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files++
+		wantNoCanary(t, path, string(text))
+		return err
+	}))
+	if files < 4 { // a log, a record, the cache, the encrypted file
+		t.Errorf("%d files were looked at", files)
+	}
+
+	// Who has which in its environment and on its command line, as the system tells it.
+	seen := map[string]int{}
+	for _, p := range tree(t, s.PID()) {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+		if err != nil { // it has ended
+			continue
+		}
+		who := "the hub"
+		for _, name := range []string{"holder", "other", "argued"} {
+			if strings.Contains(string(environ), "RECORDER_FILE="+w.path(name+".record")) {
+				who = name
+			}
+		}
+		seen[who]++
+		if who != "holder" {
+			wantNoCanary(t, "the environment of "+who, string(environ))
+		} else if n := strings.Count(string(environ), canary); n != 5 {
+			t.Errorf("the control: %d of 5 secrets are in the environment of their server", n)
+		}
+		if who != "argued" {
+			wantNoCanary(t, "the command line of "+who, p.command)
+		} else if !strings.Contains(p.command, "--label "+canary+"ring") {
+			t.Errorf("the control: the argument of its server is not on its command line: %s", p.command)
+		}
+	}
+	if seen["the hub"] != 2 || seen["holder"] != 1 || seen["other"] != 1 || seen["argued"] != 1 {
+		t.Errorf("looked at %v, want hub and guardian and three servers", seen)
+	}
+	for name, want := range map[string]string{
+		"S_KEYRING": canary + "ring", "S_AGE": "a " + canary + "aged b", "S_INPUT": canary + "asked", "S_FILE": canary + "file", "S_ENVFILE": canary + "envfile",
+	} {
+		if start := w.starts("holder")[0]; !slices.Contains(start.Env, name+"="+want) {
+			t.Errorf("the control: the server was not given %s=%s", name, want)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := "/mcp/" + canary + "ring?key=" + canary + "aged Bearer " + canary + "asked"; !strings.Contains(got.String(), want) {
+		t.Errorf("the control: the server on the network was sent\n%s, want %s", got.String(), want)
+	}
+}
+
+func wantNoCanary(t *testing.T, where, text string) {
+	t.Helper()
+	if at := strings.Index(text, canary); at >= 0 {
+		t.Errorf("a secret is in %s: ...%s...", where, text[max(0, at-200):min(len(text), at+60)])
+	}
+}
+
+// A keyring that does not answer holds nobody up for long: what is in the file is found, and validate is done.
+func TestAKeyringThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	bus := w.path("bus")
+	l := listenUnix(t)
+	config := w.config(obj{"rec": obj{"command": bin.recorder, "env": obj{"K": "${keyring:aged}", "N": "${keyring:none}"}}})
+	run := func(address string, atMost time.Duration, args ...string) string {
+		cmd := exec.Command(mcphub(t), append(args, "--config", config)...)
+		cmd.Env, cmd.Dir, cmd.Stdin = w.env("DBUS_SESSION_BUS_ADDRESS=unix:path="+address), w.home, strings.NewReader("v")
+		start := time.Now()
+		out, _ := cmd.CombinedOutput()
+		if took := time.Since(start); took > atMost {
+			t.Errorf("%q took %s", args, took)
+		}
+		return string(out)
+	}
+	run(bus, patience, "secret", "set", "aged")
+	out := run(l, 8*time.Second, "validate")
+	if !strings.Contains(out, `the secret "none" is not set (the keyring does not answer`) || strings.Contains(out, `"aged" is not set`) {
+		t.Error(out)
+	}
+}
+
+// listenUnix is the path of a socket that takes connections and never says a word.
+func listenUnix(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mh")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "bus"))
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}

@@ -1,0 +1,160 @@
+package declaration
+
+import (
+	"slices"
+	"strings"
+
+	"mcphub/children"
+	"mcphub/hub/tasks"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// maxCaps bounds the capabilities of a client that its children are shown, in
+// bytes.
+const maxCaps = 16 << 10
+
+// Client is what a client says of itself: at initialize, or with a request.
+type Client struct {
+	Known, Roots, RootsChange bool // it has said so; it gives roots; it tells of changes of them
+	Name, Version, Protocol   string
+
+	Can   Abilities
+	Shown []byte // to its own children: a raw object, roots left out
+}
+
+// String is how it calls itself, to be read.
+func (c *Client) String() string {
+	return printable.Clean(strings.TrimSpace(c.Name + " " + c.Version))
+}
+
+// Abilities are what a client can be asked for beside its roots.
+type Abilities struct {
+	Sampling, SamplingTools    bool
+	Form, URL                  bool // elicitation
+	Tasks, TaskList, TaskAbort bool
+	Extensions                 []string // keys of what this program does not know
+}
+
+// objectsIn are the members, where present, of a capability that must be
+// objects. A server that finds another thing there may refuse the client.
+var objectsIn = map[string][]string{
+	"sampling": {"context", "tools"}, "elicitation": {"form", "url"}, "tasks": {"list", "cancel", "requests"}, "experimental": nil, "extensions": nil,
+}
+
+// Read reads the capabilities that it declares. One of an odd shape counts as
+// not declared and spoils no other.
+func (c *Client) Read(caps []byte) {
+	shown := []byte{'{'}
+	seen := map[string]bool{}
+	_ = jsonrpc.Members(caps, func(name string, value []byte) bool {
+		if seen[name] || !jsonrpc.IsObject(value) {
+			return true
+		}
+		seen[name] = true
+		if name == "roots" {
+			c.Roots = true
+			c.RootsChange = string(jsonrpc.Get(value, "listChanged")) == "true"
+			return true
+		}
+		known, ok := objectsIn[name]
+		for _, inner := range known {
+			if v := jsonrpc.Get(value, inner); v != nil && !jsonrpc.IsObject(v) {
+				return true
+			}
+		}
+		if len(shown)+len(name)+len(value) > maxCaps {
+			return true
+		}
+		c.Can.note(name, value, ok)
+		shown = jsonrpc.AppendMember(shown, name, value)
+		return true
+	})
+	c.Shown = append(shown, '}')
+}
+
+func (a *Abilities) note(name string, value []byte, known bool) {
+	has := func(inner string) bool { return jsonrpc.Get(value, inner) != nil }
+	switch name {
+	case "sampling":
+		a.Sampling, a.SamplingTools = true, has("tools")
+	case "elicitation":
+		// An empty object is the form of 2025-06-18.
+		a.Form, a.URL = has("form") || !has("url"), has("url")
+	case "tasks":
+		a.Tasks, a.TaskList, a.TaskAbort = true, has("list"), has("cancel")
+	default:
+		if known { // extensions or experimental
+			_ = jsonrpc.Members(value, func(key string, _ []byte) bool {
+				a.Extensions = append(a.Extensions, key)
+				return true
+			})
+		} else {
+			a.Extensions = append(a.Extensions, name)
+		}
+	}
+}
+
+// Refuses says why a client cannot be asked for this; ok true: it can.
+func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool) {
+	lacks := func(code int64, what string) (jsonrpc.Answer, bool) {
+		return jsonrpc.ErrorAnswer(code, "the client did not declare "+what+", so it cannot be asked for "+m.Method), false
+	}
+	switch m.Method {
+	case MethodSample:
+		switch {
+		case !a.Sampling:
+			return lacks(jsonrpc.CodeMethodNotFound, "sampling")
+		case !a.SamplingTools && (m.Param("tools") != nil || m.Param("toolChoice") != nil):
+			return lacks(jsonrpc.CodeInvalidParams, "sampling.tools")
+		}
+	case MethodElicit:
+		mode, _ := jsonrpc.String(m.Param("mode"))
+		switch {
+		case !a.Form && !a.URL:
+			return lacks(jsonrpc.CodeMethodNotFound, "elicitation")
+		case mode == "url" && !a.URL:
+			return lacks(jsonrpc.CodeInvalidParams, "elicitation.url")
+		case (mode == "form" || m.Param("mode") == nil) && !a.Form:
+			return lacks(jsonrpc.CodeInvalidParams, "elicitation.form")
+		}
+	case tasks.MethodGet, tasks.MethodResult:
+		if !a.Tasks {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks")
+		}
+	case tasks.MethodList:
+		if !a.TaskList {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
+		}
+	case tasks.MethodCancel:
+		if !a.TaskAbort {
+			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
+		}
+	default:
+		if children.OfProtocol(m.Method) || !a.Extends(m.Method) {
+			return lacks(jsonrpc.CodeMethodNotFound, "an extension that it belongs to")
+		}
+	}
+	return jsonrpc.Answer{}, true
+}
+
+// Extends reports whether the client declared an extension that a method or
+// notification is of.
+func (a *Abilities) Extends(method string) bool {
+	return slices.ContainsFunc(a.Extensions, func(key string) bool { return Extends(key, method) })
+}
+
+// Methods of requests that a server may send its client.
+const (
+	MethodRootsList = "roots/list"
+	MethodSample    = "sampling/createMessage"
+	MethodElicit    = "elicitation/create"
+)
+
+// Extends reports whether a method or notification is one of an extension: its
+// first part is the end of the key, or it begins with the whole key.
+func Extends(key, method string) bool {
+	method = strings.TrimPrefix(method, "notifications/")
+	first, _, _ := strings.Cut(method, "/")
+	return key != "" && (key[strings.LastIndexAny(key, "/.")+1:] == first || strings.HasPrefix(method, key+"/"))
+}

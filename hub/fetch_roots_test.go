@@ -1,0 +1,292 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/hub/inline"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// lazyKid asks for the roots when its tool "roots" is called, and not before.
+func lazyKid(t *testing.T) children.Spec {
+	spec := played("kid", children.ShareSession, childtest.Script{LazyRoots: true})
+	spec.Cwd = t.TempDir() // so nothing wants the roots before that
+	return spec
+}
+
+func served(dirs ...string) string {
+	var all []string
+	for _, d := range dirs {
+		all = append(all, fmt.Sprintf(`{"uri":%q}`, rootsmgr.FormatURI(d)))
+	}
+	return `{"roots":[` + strings.Join(all, ",") + `]}`
+}
+
+const (
+	lazily  = `{"name":"kid__roots","arguments":{}}`
+	nothing = `{"roots":[]}`
+)
+
+// unexplained is what a child is served, without why it is nothing.
+func unexplained(served string) string {
+	list, _, _ := strings.Cut(served, `,"_meta":{"mcphub/roots":`)
+	return strings.TrimSuffix(list, "}") + "}"
+}
+
+func TestRootsThatAChildAsksForInACall(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, s *stage) {
+		in := t.TempDir()
+		unable, _ := enterModern(t, h, `{}`)
+		if got, _ := text(unable.raw("tools/call", lazily)); unexplained(got) != nothing {
+			t.Errorf("a client that gives no roots: %s", got)
+		}
+		c, _ := enterModern(t, h, rootsCaps, in)
+		a := c.mustAsk("tools/call", lazily)
+		launched, _ := s.count("kid")
+		if len(a.keys) != 1 || a.methods[a.keys[0]] != "roots/list" || a.params[a.keys[0]] != "{}" {
+			t.Fatalf("asked %+v", a)
+		}
+		if e := c.refused("tools/call", a.retry(lazily, map[string]string{a.keys[0]: `{"roots":7}`})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, inline.RootsKey) {
+			t.Errorf("no roots: %v", e)
+		}
+		if b := c.mustAsk("tools/call", a.retry(lazily, nil)); b.methods[b.keys[0]] != "roots/list" {
+			t.Errorf("left out, they are to be asked for again: %+v", b)
+		} else {
+			a = b
+		}
+		if got, _ := text(c.raw("tools/call", a.retry(lazily, map[string]string{a.keys[0]: c.roots}))); got != served(in) {
+			t.Errorf("the child was given %s, want %s", got, served(in))
+		}
+		result, sent := c.full("tools/call", lazily, nil)
+		if got, _ := text(result); got != served(in) || sent != 1 {
+			t.Errorf("the second call was sent %d times, and the child was given %s", sent, got)
+		}
+		if now, live := s.count("kid"); now != launched || live != 2 {
+			t.Errorf("%d more were started: a child that has served calls is to stay", now-launched)
+		}
+		if h.suspended.Load() != 0 {
+			t.Error("a request is still held")
+		}
+	})
+}
+
+// A client that can give roots and never does holds the child's question for
+// roots.timeout, and the call is answered without.
+func TestRootsThatNeverCome(t *testing.T) {
+	stands := t.TempDir()
+	for name, configured := range map[string]string{nothing: "", served(stands): stands} {
+		play(t, []children.Spec{lazyKid(t)}, configured, 0, func(t *testing.T, h *Hub, _ *stage) {
+			in := t.TempDir()
+			c, _ := enterModern(t, h, rootsCaps, in)
+			a := c.mustAsk("tools/call", lazily)
+			time.Sleep(h.now().cfg.Roots.Timeout + time.Second)
+			if got, _ := text(c.raw("tools/call", a.retry(lazily, nil))); unexplained(got) != name {
+				t.Errorf("the child was given %s, want %s", got, name)
+			}
+			// It is known now to be one that asks: the next call asks before.
+			result, sent := c.full("tools/call", lazily, nil)
+			if got, _ := text(result); got != served(in) || sent != 2 {
+				t.Errorf("the next call was sent %d times, and the child was given %s", sent, got)
+			}
+		})
+	}
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, leave := enterModern(t, h, rootsCaps, t.TempDir())
+		c.mustAsk("tools/call", lazily)
+		leave() // and nothing is left of it: see play
+		if h.suspended.Load() != 0 {
+			t.Error("a request is still held")
+		}
+	})
+}
+
+// What a child asks outside any call is answered at once.
+func TestRootsAskedForOutsideACall(t *testing.T) {
+	spec := lazyKid(t)
+	spec.Args, spec.Env = scripted("kid", childtest.Script{AskRoots: true}).Args, scripted("kid", childtest.Script{AskRoots: true}).Env
+	play(t, []children.Spec{spec}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, rootsCaps, t.TempDir())
+		begun := time.Now()
+		c.raw("tools/list", `{}`)
+		synctest.Wait()
+		if lease, ok := h.sup.TryAcquire(h.only("kid")); !ok || !lease.AskedRoots() {
+			t.Error("its question was not answered")
+		} else {
+			lease.Release()
+		}
+		if time.Since(begun) >= h.now().cfg.Roots.Timeout {
+			t.Error("it waited")
+		}
+	})
+}
+
+// only is the one instance of a child.
+func (h *Hub) only(child string) children.Key {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k := range h.known {
+		if k.Child == child {
+			return k
+		}
+	}
+	return children.Key{}
+}
+
+// A name that leads out of the roots, once these are known, is a path: the call
+// ends before the child is given them.
+func TestRootsInACallAreJudgedBefore(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(in, "a"), 0o700), os.WriteFile(filepath.Join(out, "secret"), nil, 0o600),
+		os.Symlink(filepath.Join(out, "secret"), filepath.Join(in, "a", "way-out")),
+		os.WriteFile(filepath.Join(in, "a", "way-in"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, allowed := range map[string]bool{"way-in": true, "way-out": false} {
+		play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+			c, _ := enterModern(t, h, rootsCaps, in)
+			params := call("kid__roots", fmt.Sprintf(`{"tag":"a/%s"}`, name))
+			a := c.mustAsk("tools/call", params)
+			if a.methods[a.keys[0]] != "roots/list" || h.suspended.Load() != 1 {
+				t.Fatalf("asked %+v before the child did: this is to be about a name that is no path yet", a)
+			}
+			got, bad := text(c.raw("tools/call", a.retry(params, map[string]string{a.keys[0]: c.roots})))
+			if allowed && (bad || got != served(in)) {
+				t.Errorf("%s: %s", name, got)
+			}
+			if !allowed && (!bad || !strings.Contains(got, "Access denied")) {
+				t.Errorf("%s: allowed, and the child was given %s", name, got)
+			}
+		})
+	}
+}
+
+func TestRootsInACallOverHTTP(t *testing.T) {
+	spec := lazyKid(t)
+	mine, other, more := t.TempDir(), t.TempDir(), t.TempDir()
+	unasked := serveWeb(t, newTestHub(t, spec), HTTPOptions{})
+	if got, _ := unasked.modern("").call("kid__roots", `{}`); unexplained(got) != nothing {
+		t.Errorf("a client that gives no roots: %s", got)
+	}
+	w := serveWeb(t, newTestHub(t, spec), HTTPOptions{}) // whose child has never asked
+	// One is asked, and has not answered; meanwhile another has its call done.
+	c := w.modern("", mine)
+	m := c.parked("kid__roots", `{}`)
+	if !strings.Contains(string(m.Result), `"mcphub-roots":{"method":"roots/list","params":{}}`) {
+		t.Fatalf("asked %s", m.Result)
+	}
+	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
+		t.Errorf("a call that brings roots: the child was given %s", got)
+	}
+	again, status := c.outcome(c.once("tools/call", c.again(call("kid__roots", `{}`), m.Result)), nil)
+	if got, _ := text(string(again.Result)); status != 200 || got != served(mine) {
+		t.Errorf("%d: the child was given %s", status, got)
+	}
+	// It has been served roots of this token by now: nobody is asked on account of it.
+	if got, _ := w.modern("", more).call("kid__roots", `{}`); got != served(mine) {
+		t.Errorf("a later call without a path: the child was given %s", got)
+	}
+	if got, _ := w.modern("", more).call("kid__roots", fmt.Sprintf(`{"path":%q}`, more)); got != served(more) {
+		t.Errorf("a later call with a path: the child was given %s", got)
+	}
+}
+
+// A name that may be a path has a turn from the start, which changes with the roots.
+func TestRootsInACallThatHasATurn(t *testing.T) {
+	w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+	mine, other := t.TempDir(), t.TempDir()
+	if got, _ := w.modern("", mine).call("kid__roots", `{"tag":"a/name"}`); got != served(mine) {
+		t.Errorf("the child was given %s", got)
+	}
+	if got, _ := w.modern("", other).call("kid__roots", fmt.Sprintf(`{"path":%q}`, other)); got != served(other) {
+		t.Errorf("a later call with a path: the child was given %s", got)
+	}
+}
+
+// Calls that bring roots and calls on which the child asks for them never get
+// the roots of one another.
+func TestRootsInACallTakeTurns(t *testing.T) {
+	for round := range 3 {
+		w := serveWeb(t, newTestHub(t, lazyKid(t)), HTTPOptions{})
+		sets := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+		var wg sync.WaitGroup
+		for i := range 24 {
+			wg.Go(func() {
+				dir := sets[i%len(sets)]
+				args, any := `{}`, true
+				if i%2 == round%2 {
+					args, any = fmt.Sprintf(`{"path":%q}`, dir), false
+				}
+				got, bad := w.modern("", dir).call("kid__roots", args)
+				if bad || !any && got != served(dir) || any && got == nothing {
+					t.Errorf("with %s the child is served %s", dir, got)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// While a call of a handshake client is with the child as well, it cannot be told
+// whose the question is: it is answered as for that client.
+func TestRootsInACallBesideAHandshake(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		mine, asked := t.TempDir(), t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, mine)
+		c.asks = func(_ *modernClient, m *jsonrpc.Message) jsonrpc.Answer {
+			return jsonrpc.ResultAnswer([]byte(served(asked)))
+		}
+		c.testClient.handshake(`{"roots":{}}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = c.testClient.conn.Call(ctx, "tools/call", []byte(call("kid__sleep", `{}`)))
+		}()
+		synctest.Wait()
+		if got, _ := text(c.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("beside a handshake client's call the child was given %s, want %s", got, served(asked))
+		}
+		cancel()
+		<-done
+		synctest.Wait()
+		if got, _ := text(c.testClient.raw("tools/call", lazily)); got != served(asked) {
+			t.Errorf("the handshake client's own call: the child was given %s", got)
+		}
+	})
+}
+
+// The client goes away while it is asked: the child's question and its call end.
+func TestRootsInACallThatIsAbandoned(t *testing.T) {
+	play(t, []children.Spec{lazyKid(t)}, "", 0, func(t *testing.T, h *Hub, _ *stage) {
+		in := t.TempDir()
+		c, _ := enterModern(t, h, rootsCaps, in)
+		for range 3 * inline.MostSuspended {
+			c.once("tools/call", lazily) // asked, and never answers
+		}
+		if n := h.suspended.Load(); n > inline.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
+		}
+		time.Sleep(inline.StateTime + time.Minute)
+		if n := h.suspended.Load(); n != 0 {
+			t.Errorf("%d requests are still held", n)
+		}
+		if got, _ := text(first(c.full("tools/call", lazily, nil))); got != served(in) {
+			t.Errorf("an honest call after that: the child was given %s", got)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package inline
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+// This file passes on what a child of the same era asks by its result, and what the
+// client brings back. Nothing of it is held here: the child's own requestState goes
+// to the client inside the hub's.
+
+// childState is what a child wants to have back.
+type childState struct {
+	child string // its name
+	state []byte // what was passed as its requestState, raw
+}
+
+// Pass makes the result input_required of a child the answer to the client.
+// The child's questions keep their keys; of a request that was judged by roots
+// the client is asked for these along with them, for it will be judged again;
+// likewise where the child asks for roots that the client has not given (roots). The
+// child has asked for nothing that the client did not declare: see refuses.
+func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
+	result := of()
+	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
+	sealed, err := c.v.sealState(c.subjectNow(), stateChild, append(append([]byte(child), 0), state...))
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the requestState of the server "+strconv.Quote(printable.Escape(child, 100))+": "+err.Error()), true
+	}
+	b := []byte(`{"resultType":"input_required"`)
+	all := []byte{'{'}
+	if roots || c.given.roots != nil {
+		all = append(all, `"`+RootsKey+`":{"method":"roots/list","params":{}}`...)
+	}
+	all = jsonrpc.AppendMembers(all, requests, notRoots)
+	if len(all) > 1 {
+		b = append(append(append(b, `,"inputRequests":`...), all...), '}')
+	}
+	b = jsonrpc.AppendString(append(b, `,"requestState":`...), sealed)
+	if meta := jsonrpc.Get(result, "_meta"); jsonrpc.IsObject(meta) {
+		b = append(append(b, `,"_meta":`...), meta...)
+	}
+	c.Typed()
+	return jsonrpc.ResultAnswer(append(b, '}')), true
+}
+
+// notRoots passes the keys of what is the child's to ask.
+func notRoots(key string) bool { return key != RootsKey }
+
+// Behalf is what a child of the same era is shown of the client of this request.
+func (c *Client) Behalf() children.Client {
+	meta := c.meta()
+	return children.Client{Capabilities: meta.Client.Shown, Level: meta.Level.String()}
+}
+
+// Typed notes that the answer of the work says of itself what it is.
+func (c *Client) Typed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.typed = true
+}
+
+// takeChild takes in what a child wants to have back.
+func (c *Client) takeChild(payload []byte) (jsonrpc.Answer, bool) {
+	name, state, ok := bytes.Cut(payload, []byte{0})
+	if !ok {
+		return refuseState("it is none of this version"), false
+	}
+	c.given.child = &childState{child: string(name), state: bytes.Clone(state)}
+	return jsonrpc.Answer{}, true
+}
+
+// childAnswers are the answers in a raw object that a child of the same era may
+// have, nil for none. Roots are not among them, whoever asked: those that it has
+// are the hub's to say. Neither is an answer to the hub's own question.
+func childAnswers(responses []byte) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
+		if notRoots(key) && !holdsRoots(value) {
+			b = jsonrpc.AppendMember(b, key, value)
+		}
+		return true
+	})
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
+// holdsRoots reports whether a raw answer is one to roots/list, or some parser
+// could take it for one: the answers to nothing else have such a member.
+func holdsRoots(answer []byte) (yes bool) {
+	_ = jsonrpc.Members(answer, func(name string, _ []byte) bool {
+		yes = strings.EqualFold(name, "roots")
+		return !yes
+	})
+	return yes
+}
+
+// AnswersRoots reports whether there is such an answer in a raw object.
+func AnswersRoots(responses []byte) (yes bool) {
+	_ = jsonrpc.Members(responses, func(_ string, value []byte) bool {
+		yes = holdsRoots(value)
+		return !yes
+	})
+	return yes
+}
+
+// WithRoots are the answers in a raw object with those about roots made the ones
+// that are served; where none are, they are left out.
+func WithRoots(responses, roots []byte, served bool) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(responses, func(key string, value []byte) bool {
+		switch {
+		case !holdsRoots(value):
+			b = jsonrpc.AppendMember(b, key, value)
+		case served:
+			b = jsonrpc.AppendMember(b, key, roots)
+		}
+		return true
+	})
+	return append(b, '}')
+}
+
+// Brought is what the client brings for a child: what that wants to have back,
+// raw, nil for nothing, and the answers, a raw object or nil. ok is false where
+// it brings nothing, or for another child. Answers without a requestState are
+// those of a client that knew the questions before, or was told them by a server that
+// had no state: the request was judged as any other, and they bind nobody.
+func (c *Client) Brought(child string) (state, responses []byte, ok bool) {
+	of := c.given.child
+	if of == nil {
+		return nil, c.given.answers, c.given.answers != nil
+	}
+	return of.state, c.given.answers, of.child == child
+}

@@ -1,0 +1,454 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// This file lets the work on a request wait for what its client is asked: the
+// client is answered with the questions, and the work goes on when the same
+// request comes again with the answers (2026-07-28, basic/patterns/mrtr).
+
+// Era is the word for the era of these clients.
+const Era = "modern"
+
+// gatherTime is how long a request that has been asked something waits for more of
+// it: several questions go in one answer.
+const gatherTime = 10 * time.Millisecond
+
+var (
+	errNotAsked  = errors.New("a client of this era can be asked only while a call of a tool, a prompt or a resource of it is being answered")
+	errAbandoned = errors.New("the client was asked for something that it never answered")
+	errOver      = errors.New("the request is over")
+)
+
+// A trip is one request of a client: the first one, or a retry.
+type trip struct {
+	meta Meta
+	out  Outlet
+}
+
+// given is what came with the request that the work is on.
+type given struct {
+	meta    Meta           // of the first trip
+	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
+	child   *childState    // that the client brings back; nil for none
+	answers []byte         // for a child, raw, an object; nil for none
+}
+
+// A Client is whoever made one request, over all round trips that it takes. The
+// work on the request goes through it: what the client is told goes out with the
+// trip under way, and what it is asked is the answer to that trip.
+type Client struct {
+	v       *Server
+	subject []byte // that a requestState is bound to; made when first needed
+	request *jsonrpc.Message
+	token   []byte         // the progress token that the work knows, raw
+	asks    bool           // this kind of request can be answered with a question
+	given   given          // what came with the request
+	judged  *rootsmgr.View // that the request is judged by; belongs to the work
+	unsure  bool           // likewise: what looks like a path may be none
+	// provisional, likewise: it was judged as if nothing were open
+	provisional bool
+	held        int                  // bytes while suspended; set before that
+	end         jsonrpc.Cancellation // of the work
+	done        chan jsonrpc.Answer  // of the work; capacity 1
+	asked       chan struct{}        // there are questions; capacity 1
+
+	mu    sync.Mutex
+	state clientState
+}
+
+// clientState is what Client.mu guards.
+type clientState struct {
+	trip  *trip // nil while the client is not there: suspended, or over
+	open  []*question
+	keys  int         // given so far
+	turn  turn        // set by the work, and by a roots query while that is with a child
+	left  bool        // the client does not come again
+	over  bool        // the work has ended
+	typed bool        // what it ended with says of itself what it is, and may
+	roots bool        // it ended because the client has to say first what its roots are
+	query *rootsQuery // on account of a child; nil: none yet
+}
+
+// A question is one thing that the client is asked.
+type question struct {
+	key    string
+	method string
+	params []byte
+	answer chan *jsonrpc.Response // capacity 1
+}
+
+// Era is the word for the era of the client.
+func (c *Client) Era() string { return Era }
+
+// Claims is what the client says of itself.
+func (c *Client) Claims() declaration.Client { return c.meta().Client }
+
+// Lend does nothing: questions of the hub go into the answer.
+func (c *Client) Lend() (back func()) { return func() {} }
+
+// Reaches is true: the client can be told things before its request is answered.
+func (c *Client) Reaches() bool { return true }
+
+// Suits is false for a client that may have to be asked about roots first, or has
+// headers to compare.
+func (c *Client) Suits(share children.Share, mirrored bool, lease *children.Lease) bool {
+	free := !c.given.meta.Client.Roots || share == children.ShareAll
+	return free && !mirrored && (lease == nil || !lease.Modern())
+}
+
+// Answer is the child's as it is: finish gives it its shape.
+func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jsonrpc.Answer {
+	return resp.Answer()
+}
+
+// Wants is true: say looks at the level.
+func (c *Client) Wants(*jsonrpc.Message) bool { return true }
+
+// Yield gives back the turn of a child: clients with other roots may want it
+// meanwhile.
+func (c *Client) Yield() { c.leaveTurn() }
+
+// meta is what the trip under way says of its client; the first one while there is
+// none.
+func (c *Client) meta() Meta {
+	if t := c.now(); t != nil {
+		return t.meta
+	}
+	return c.given.meta
+}
+
+func (c *Client) now() *trip {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.trip
+}
+
+// say picks the way of a notification. Only what belongs to a request may go out
+// with it: its progress, by the token of the trip, and the log as far as the trip
+// asked for it.
+func (c *Client) say(method string, params [][]byte) (Outlet, [][]byte) {
+	t := c.now()
+	if t == nil {
+		return nil, nil
+	}
+	switch method {
+	case "notifications/progress":
+		if t.meta.Token == nil {
+			return nil, nil
+		}
+		if string(t.meta.Token) != string(c.token) {
+			whole := jsonrpc.Join(params)
+			params = jsonrpc.Splice(whole, jsonrpc.Edit{Old: jsonrpc.Get(whole, "progressToken"), With: t.meta.Token})
+		}
+	case "notifications/message":
+		level, ok := declaration.ReadLevel(jsonrpc.Get(jsonrpc.Join(params), "level"))
+		if t.meta.Level == 0 || ok && level < t.meta.Level {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	return t.out, params
+}
+
+// Notify tells the client with the trip under way; what it is not to be told is
+// dropped.
+func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
+	if out, params := c.say(method, params); out != nil {
+		return out.Notify(ctx, method, params...)
+	}
+	return nil
+}
+
+// TryNotify is Notify that never blocks.
+func (c *Client) TryNotify(method string, params ...[]byte) bool {
+	out, params := c.say(method, params)
+	return out == nil || out.TryNotify(method, params...)
+}
+
+// TrySpare is TryNotify that leaves room to others.
+func (c *Client) TrySpare(method string, params ...[]byte) bool {
+	out, params := c.say(method, params)
+	return out == nil || out.TrySpare(method, params...)
+}
+
+// Detach hands over the way of the trip under way: the Client says nothing on it
+// from then on.
+func (c *Client) Detach() Outlet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.state.trip
+	c.state.trip = nil
+	return t.out
+}
+
+// Call asks the client, in place of the answer to its request, and waits until it
+// comes again with the answer.
+func (c *Client) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	if !c.asks || method != declaration.MethodSample && method != declaration.MethodElicit {
+		return nil, errNotAsked
+	}
+	return c.ask(ctx, &question{method: method, params: questionParams(method, jsonrpc.Join(params))})
+}
+
+// ask asks a question, whose key it makes where there is none.
+func (c *Client) ask(ctx context.Context, q *question) (*jsonrpc.Response, error) {
+	q.answer = make(chan *jsonrpc.Response, 1)
+	c.mu.Lock()
+	if c.state.over {
+		c.mu.Unlock()
+		return nil, errOver
+	}
+	if q.key == "" {
+		c.state.keys++
+		q.key = "mcphub-" + strconv.Itoa(c.state.keys)
+	}
+	c.state.open = append(c.state.open, q)
+	c.mu.Unlock()
+	wake(c.asked)
+	select {
+	case r := <-q.answer:
+		if r == nil {
+			return nil, errOver
+		}
+		return r, nil
+	case <-ctx.Done():
+		c.withdraw(q)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// withdraw takes back a question that nobody waits for any more.
+func (c *Client) withdraw(q *question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, o := range c.state.open {
+		if o == q {
+			c.state.open = append(c.state.open[:i:i], c.state.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// questionParams are what a child of the other era asks, as this era has it:
+// without a token for progress, which no client can report any more, and without
+// the id of an elicitation, which this era does not have.
+func questionParams(method string, params []byte) []byte {
+	if !jsonrpc.IsObject(params) {
+		return []byte(`{}`)
+	}
+	b := []byte{'{'}
+	_ = jsonrpc.Members(params, func(name string, value []byte) bool {
+		switch name {
+		case "elicitationId":
+			if method == declaration.MethodElicit {
+				return true
+			}
+		case "_meta":
+			if value = jsonrpc.Without(value, "progressToken"); value == nil {
+				return true
+			}
+		}
+		b = jsonrpc.AppendMember(b, name, value)
+		return true
+	})
+	return append(b, '}')
+}
+
+// start does the work on a goroutine of its own, which may outlive the trip; false
+// once the Server was closed.
+func (c *Client) start(serve func() jsonrpc.Answer) bool {
+	return c.v.calls.start(c, func() {
+		a := c.v.o.Host.Guard(c.request, serve) // nobody below catches a panic here
+		c.v.calls.grew(c, len(a.Result)+len(a.Error))
+		c.mu.Lock()
+		c.state.over = true
+		open, query := c.state.open, c.state.query
+		c.state.open = nil
+		c.mu.Unlock()
+		for _, q := range open {
+			close(q.answer)
+		}
+		query.stop()
+		c.leaveTurn()
+		c.deliver(a)
+	})
+}
+
+// attend waits with the client of a trip for what becomes of its request: the
+// answer, or what it is asked first.
+func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
+	for {
+		select {
+		case a := <-c.done:
+			return c.finish(a)
+		case <-c.asked:
+			c.gather(ctx)
+			if a, ok := c.suspend(); ok {
+				return a
+			}
+		case <-ctx.Done():
+			c.leave()
+			c.end.End(context.Cause(ctx))
+			discard(<-c.done)
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
+		}
+	}
+}
+
+// leave ends the trip under way: nothing is said on it any more.
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.trip = nil
+}
+
+// gather waits for more questions, but not long.
+func (c *Client) gather(ctx context.Context) {
+	timer := time.NewTimer(gatherTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// finish gives the answer of the work the shape of this era.
+func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
+	c.mu.Lock()
+	typed, roots := c.state.typed, c.state.roots
+	c.state.trip = nil
+	c.mu.Unlock()
+	if roots {
+		discard(a)
+		return c.askRoots()
+	}
+	var keep *Caching
+	if c.request.Method == "resources/read" && !typed {
+		keep = &Caching{}
+	}
+	return c.v.Result(a, keep, typed)
+}
+
+// suspend answers the trip with the questions that are open. false: there are none
+// any more, or the work has ended.
+func (c *Client) suspend() (jsonrpc.Answer, bool) {
+	questions, ok := c.questions()
+	if !ok {
+		return jsonrpc.Answer{}, false
+	}
+	id := uuid.NewString()
+	state, err := c.v.sealState(c.subjectNow(), stateSuspended, []byte(id))
+	if err == nil {
+		err = c.v.calls.suspend(id, c)
+	}
+	if err != nil {
+		c.end.End(err)
+		discard(<-c.done)
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
+	}
+	b := append([]byte(`{"resultType":"input_required","inputRequests":`), questions...)
+	b = jsonrpc.AppendString(append(b, `,"requestState":`...), state)
+	return c.v.Result(jsonrpc.ResultAnswer(append(b, '}')), nil, true), true
+}
+
+// questions ends the trip with the questions that are open, as inputRequests. What
+// the client did not declare is refused to whoever asks. false: there is nothing
+// to ask.
+func (c *Client) questions() (requests []byte, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.over || c.state.trip == nil {
+		return nil, false
+	}
+	claims := &c.state.trip.meta.Client
+	var open []*question
+	for _, q := range c.state.open {
+		if q.method == declaration.MethodRootsList && claims.Roots {
+			open = append(open, q)
+			continue
+		}
+		m := &jsonrpc.Message{Method: q.method, Params: q.params}
+		_ = jsonrpc.Members(q.params, func(name string, value []byte) bool {
+			m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})
+			return true
+		})
+		if refusal, can := claims.Can.Refuses(m); !can {
+			q.answer <- &jsonrpc.Response{Error: refusal.Error}
+			continue
+		}
+		open = append(open, q)
+	}
+	c.state.open = open
+	if len(open) == 0 {
+		return nil, false
+	}
+	c.held = len(c.request.Frame)
+	b := []byte{'{'}
+	for i, q := range open {
+		c.held += len(q.params)
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonrpc.AppendString(append(jsonrpc.AppendString(b, q.key), `:{"method":`...), q.method)
+		b = append(append(append(b, `,"params":`...), q.params...), '}')
+	}
+	c.state.trip = nil
+	return append(b, '}'), true
+}
+
+// subjectNow is what a requestState of the request is bound to.
+func (c *Client) subjectNow() []byte {
+	if c.subject == nil {
+		c.subject = c.v.subject(c.request)
+	}
+	return c.subject
+}
+
+// abandon ends the work for a client that does not come again. The child is told
+// by the end of its call; what it answered is nobody's.
+func (c *Client) abandon(cause error) {
+	c.end.End(cause)
+	c.mu.Lock()
+	c.state.left = true
+	c.mu.Unlock()
+	select {
+	case a := <-c.done:
+		discard(a)
+	default:
+	}
+}
+
+// deliver hands over what the work ended with, or lets go of it where nobody wants
+// it any more.
+func (c *Client) deliver(a jsonrpc.Answer) {
+	c.mu.Lock()
+	wanted := !c.state.left
+	if wanted {
+		c.done <- a
+	}
+	c.mu.Unlock()
+	if !wanted {
+		discard(a)
+	}
+}
+
+// discard lets go of an answer that is not sent.
+func discard(a jsonrpc.Answer) {
+	if a.Release != nil {
+		a.Release()
+	}
+}

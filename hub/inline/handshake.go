@@ -1,0 +1,62 @@
+package inline
+
+import (
+	"bytes"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// HandshakeEdits give a result of this era the shape of the handshake's. They take out of a result that it is complete, which server it came
+// from, and, where it is cached, how long it may be kept.
+func HandshakeEdits(result []byte, cached bool) []jsonrpc.Edit {
+	var head resultHead
+	head.read(result)
+	named := jsonrpc.Get(head.meta, MetaServer) != nil
+	complete := string(head.kind) == `"complete"`
+	if !complete && !named && !(cached && (head.ttl != nil || head.scope != nil)) {
+		return nil
+	}
+	empty := true // _meta, once that is gone
+	_ = jsonrpc.Members(head.meta, func(name string, _ []byte) bool {
+		empty = name == MetaServer
+		return empty
+	})
+	edits := cut(result, func(name string) bool {
+		switch name {
+		case "resultType":
+			return complete
+		case "ttlMs", "cacheScope":
+			return cached
+		case "_meta":
+			return named && empty
+		}
+		return false
+	})
+	if named && !empty {
+		edits = append(edits, cut(head.meta, func(name string) bool { return name == MetaServer })...)
+	}
+	return edits
+}
+
+// cut returns the edits that take members out of a raw object, each with one
+// comma. All other bytes stay.
+func cut(object []byte, out func(name string) bool) (edits []jsonrpc.Edit) {
+	end := bytes.IndexByte(object, '{') + 1 // of the member before
+	kept := false
+	_ = jsonrpc.Members(object, func(name string, value []byte) bool {
+		from, at := end, cap(object)-cap(value)
+		end = at + len(value)
+		comma := bytes.IndexByte(object[from:at], ',') // before the name; none before the first
+		switch quote := bytes.IndexByte(object[from:at], '"'); {
+		case out(name):
+			edits = append(edits, jsonrpc.Edit{Old: object[from:end]})
+		case !kept && comma >= 0 && comma < quote:
+			edits = append(edits, jsonrpc.Edit{Old: object[from+comma : from+comma+1]})
+			kept = true
+		default:
+			kept = true
+		}
+		return true
+	})
+	return edits
+}

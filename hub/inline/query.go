@@ -1,0 +1,181 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"mcphub/children"
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+)
+
+// This file is about a child of the handshake's era that asks for roots in the
+// middle of a call whose client has given none: nothing could tell before that they
+// would be needed. The child's question waits while the client is asked.
+
+var errNoRoots = errors.New("the client has not said in time what its roots are")
+
+// A rootsQuery is the question to a client for its roots on account of a child. A
+// request has one at most, however often its child asks; a child has one at a time,
+// for what came of it may be all that the others need.
+type rootsQuery struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// stop ends it, and returns when it has ended.
+func (q *rootsQuery) stop() {
+	if q != nil {
+		q.cancel()
+		<-q.done
+	}
+}
+
+// queries are those under way, by child. The mutex is a leaf.
+type queries struct {
+	mu sync.Mutex
+	by map[string]*rootsQuery
+}
+
+// start enters a query, or returns the one that is under way.
+func (a *queries) start(child string, q *rootsQuery) (before *rootsQuery) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before := a.by[child]; before != nil {
+		return before
+	}
+	if a.by == nil {
+		a.by = map[string]*rootsQuery{}
+	}
+	a.by[child] = q
+	return nil
+}
+
+func (a *queries) end(child string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.by, child)
+}
+
+// BringsRoots is true: roots come with the request, or because it is asked for
+// them.
+func (c *Client) BringsRoots() bool { return true }
+
+// CanFetchRoots reports whether FetchRoots may get roots for a child: it has been
+// served none of the client, which could give them and has not been asked.
+func (c *Client) CanFetchRoots(child string) bool {
+	return c.asks && c.lacksRoots(child) && !c.wasAsked()
+}
+
+// wasAsked reports whether the client need not be asked for roots: it has been, on
+// account of a child, and may not have answered; or it has its answer.
+func (c *Client) wasAsked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.state.query; q != nil {
+		select {
+		case <-q.done:
+			return true
+		default:
+			return false // others wait for the end of it
+		}
+	}
+	return c.state.over
+}
+
+// FetchRoots asks the client for its roots and has the child served them, or
+// returns when that has taken too long; where the child is being served those of
+// another call, when that has been done. The work waits for the child meanwhile,
+// and does not end before this has. What the request was allowed without these
+// roots is judged by them first: an error of judge ends the request.
+func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	own := &rootsQuery{cancel, make(chan struct{})}
+	if before := c.v.queries.start(child, own); before != nil {
+		select {
+		case <-before.done:
+		case <-ctx.Done():
+		}
+		return
+	}
+	defer close(own.done)
+	defer c.v.queries.end(child)
+	if !c.enterQuery(own) {
+		return
+	}
+	limit := c.v.o.Host.RootsTimeout()
+	page, err := c.askForRoots(ctx, limit)
+	if err == nil {
+		soon, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
+		defer cancel()
+		err = c.useRoots(soon, child, page, judge)
+	}
+	if err != nil {
+		c.v.o.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
+	}
+}
+
+// enterQuery notes the query of the request; false: it has had one, or has ended.
+func (c *Client) enterQuery(q *rootsQuery) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.over || c.state.query != nil {
+		return false
+	}
+	c.state.query = q
+	return true
+}
+
+// askForRoots asks the client for its roots, in place of the answer to its request.
+func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr.Page, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoRoots)
+	defer cancel()
+	resp, err := c.ask(ctx, &question{key: RootsKey, method: declaration.MethodRootsList, params: []byte(`{}`)})
+	if err != nil {
+		return rootsmgr.Page{}, err
+	}
+	if resp.Error != nil {
+		return rootsmgr.Page{}, jsonrpc.ParseError(resp.Error)
+	}
+	return declaration.ReadAllRoots(resp.Result)
+}
+
+// useRoots has the child served the roots that the client gave, unless the request
+// is denied by them: a name may be a path that leads out of them.
+func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
+	host := c.v.o.Host
+	view := host.Roots().InlineOnce(page)
+	view.Client = c.Claims().Name
+	if err := judge(view); err != nil {
+		c.end.End(err)
+		return err
+	}
+	if c.v.o.Stateless {
+		return c.changeTurn(ctx, child, view)
+	}
+	return host.AwaitServed(ctx, host.Roots().Inline(page))
+}
+
+// changeTurn has a child of a stateless Server served roots that came in the middle
+// of a call, which has the turn from then on. A call that had a turn for other
+// roots, and cannot have this one, is over: what it was judged by does not hold.
+func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.View) error {
+	set, gate := rootsmgr.SetID("", view.Snapshot.Roots()), c.v.gates.of(child)
+	had := c.turnNow().gate == gate
+	if !had || !gate.change(set) {
+		c.leaveTurn()
+		if err := c.enter(ctx, gate, set); err != nil {
+			err = &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
+			if had {
+				c.end.End(err)
+			}
+			return err
+		}
+		c.swapTurn(turn{child, gate})
+	}
+	return c.v.o.Host.Serve(ctx, child, set, view)
+}

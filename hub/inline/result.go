@@ -1,0 +1,160 @@
+package inline
+
+import (
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file gives answers the shape of this era. What children of the other era
+// say is spliced, never decoded.
+
+// Values of cacheScope.
+const (
+	scopePrivate = "private"
+	scopePublic  = "public"
+)
+
+// Caching says how long a result may be kept, and by whom (2026-07-28,
+// server/utilities/Caching). The zero value is: not at all, and by nobody else.
+type Caching struct {
+	TTL    int64 // milliseconds
+	Public bool
+}
+
+// Result makes a result one of this era: resultType, the server that it came from
+// (raw), and where keep is not nil how long it may be kept. typed: the result says
+// of itself what it is, and may; else it is complete, whatever a child put there.
+func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+	if a.Error != nil {
+		return shapeError(a)
+	}
+	if !jsonrpc.IsObject(a.Result) {
+		if a.Release != nil {
+			a.Release()
+		}
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer of the server is no object")
+	}
+	var head resultHead
+	head.read(a.Result)
+	var edits []jsonrpc.Edit
+	b := []byte{'{'}
+	switch {
+	case head.kind == nil:
+		b = append(b, `"resultType":"complete",`...)
+	case !typed && string(head.kind) != `"complete"`:
+		edits = append(edits, jsonrpc.Edit{Old: head.kind, With: []byte(`"complete"`)})
+	}
+	if keep != nil {
+		if head.ttl == nil {
+			b = append(strconv.AppendInt(append(b, `"ttlMs":`...), keep.TTL, 10), ',')
+		} else if !isCount(head.ttl) {
+			edits = append(edits, jsonrpc.Edit{Old: head.ttl, With: []byte{'0'}})
+		}
+		if head.scope == nil {
+			b = append(jsonrpc.AppendString(append(b, `"cacheScope":`...), keep.scope()), ',')
+		} else if !keep.Public && string(head.scope) != `"private"` {
+			edits = append(edits, jsonrpc.Edit{Old: head.scope, With: []byte(`"private"`)})
+		}
+	}
+	switch {
+	case head.meta == nil:
+		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), server...), `},`...)
+	case jsonrpc.IsObject(head.meta):
+		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(server, head.meta)})
+	}
+	open := a.Result[:1]
+	rest := 1 // what follows the brace
+	for rest < len(a.Result) && isBlank(a.Result[rest]) {
+		rest++
+	}
+	if a.Result[rest] == '}' && len(b) > 1 {
+		b = b[:len(b)-1] // nothing follows
+	}
+	raw := jsonrpc.Join(jsonrpc.Splice(a.Result, append(edits, jsonrpc.Edit{Old: open, With: b})...))
+	if a.Release != nil {
+		a.Release()
+	}
+	return jsonrpc.ResultAnswer(raw)
+}
+
+func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
+
+func (c Caching) scope() string {
+	if c.Public {
+		return scopePublic
+	}
+	return scopePrivate
+}
+
+// resultHead are the members of a result that this era gave a meaning, raw.
+type resultHead struct{ kind, ttl, scope, meta []byte }
+
+func (h *resultHead) read(result []byte) {
+	_ = jsonrpc.Members(result, func(name string, value []byte) bool {
+		switch name {
+		case "resultType":
+			h.kind = value
+		case "ttlMs":
+			h.ttl = value
+		case "cacheScope":
+			h.scope = value
+		case "_meta":
+			h.meta = value
+		}
+		return true
+	})
+}
+
+func isCount(raw []byte) bool {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil && n >= 0
+}
+
+// OtherHop passes the members of a child's _meta that do not belong to its own hop.
+func OtherHop(name string) bool {
+	return name != MetaServer && name != MetaVersion && name != MetaSubscription
+}
+
+// namedMeta is _meta of a result with the hub as its server: the name that a
+// child gave is of another hop.
+func namedMeta(server, meta []byte) []byte {
+	b := append([]byte(`{"io.modelcontextprotocol/serverInfo":`), server...)
+	return append(jsonrpc.AppendMembers(b, meta, OtherHop), '}')
+}
+
+// shapeError gives another code to an error that this era must not send: -32002
+// has become -32602, the rest of what is reserved to the specification is an
+// internal error of whoever said so (2026-07-28, basic/index, error codes).
+func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
+	e := jsonrpc.ParseError(a.Error)
+	code := e.Code
+	switch {
+	case code == mcp.RESOURCE_NOT_FOUND:
+		code = jsonrpc.CodeInvalidParams
+	case code == codeURLElicitation:
+		code = jsonrpc.CodeInternal
+	case code == mcp.MISSING_REQUIRED_CLIENT_CAPABILITY && jsonrpc.IsObject(jsonrpc.Get(e.Data, "requiredCapabilities")):
+		// A child says what the client would have to be able to do: it passes.
+	case code <= -32020 && code >= -32099:
+		code = jsonrpc.CodeInternal
+	}
+	if code == e.Code {
+		return a
+	}
+	out := jsonrpc.Answer{Error: (&jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}).Raw()}
+	if a.Release != nil {
+		a.Release()
+	}
+	return out
+}
+
+// codeURLElicitation is -32042 of 2025-11-25, which 2026-07-28 must not send.
+const codeURLElicitation = -32042
+
+// Result is Result with the hub as the server.
+func (v *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+	return Result(v.o.Info, a, keep, typed)
+}

@@ -1,0 +1,188 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"mcphub/children"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+)
+
+// This file is about the roots of these clients: they come with the call, when it
+// is sent again because it was answered with the question for them.
+
+// RootsKey is the key of the hub's own question among those of a request.
+const RootsKey = "mcphub-roots"
+
+// ErrRootsFirst ends work that begins anew when the client has said what its roots
+// are.
+var ErrRootsFirst = errors.New("the client is asked for its roots first")
+
+// Boundary is what this request is judged by: the roots that came with it. A client
+// that can give them and has not is asked first. Nothing is held meanwhile.
+func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View, error) {
+	if !c.asks { // a subscription judges many at a time, and notes nothing
+		return c.view(ctx)
+	}
+	c.provisional = false
+	view, err := c.view(ctx)
+	view.Client = c.Claims().Name
+	if err == nil && !c.provisional {
+		c.judged = &view
+	}
+	return view, err
+}
+
+// Scanned notes whether a request holds a path whatever the disk looks like.
+// Where it may hold none it is judged as if nothing were open, and its client
+// asked for roots only if that denies it.
+func (c *Client) Scanned(scan *validate.Scan) {
+	if c.asks {
+		c.unsure = !scan.Certain()
+	}
+}
+
+// Judged asks for roots where a request was judged as if nothing were open, and that
+// matters.
+func (c *Client) Judged(v *validate.Verdict) error {
+	if c.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
+		return c.wantRoots()
+	}
+	return nil
+}
+
+// Reconsider asks nobody: the roots came with the request.
+func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (rootsmgr.View, bool, error) {
+	return rootsmgr.View{}, false, nil
+}
+
+// Standing is what this request would be judged by.
+func (c *Client) Standing(ctx context.Context) (rootsmgr.View, string, error) {
+	view, err := c.Boundary(ctx, nil)
+	return view, view.Word(), err
+}
+
+func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
+	host := c.v.o.Host
+	switch {
+	case c.given.roots != nil && c.v.standsAlone():
+		return *c.given.roots, nil // served when it is this request's turn, or never
+	case c.given.roots != nil:
+		return *c.given.roots, host.AwaitServed(ctx, *c.given.roots)
+	case !c.given.meta.Client.Roots:
+		return c.v.silent(ctx)
+	case c.asks && c.unsure:
+		c.provisional = true
+		return rootsmgr.InlineView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginInline, nil), rootsmgr.When{}), nil
+	case c.asks:
+		return rootsmgr.View{}, c.wantRoots()
+	}
+	if c.v.o.Stateless {
+		return host.Roots().StandIn(), nil
+	}
+	return host.Roots().View(), nil // those that came last, or what stands in for them
+}
+
+// standsAlone reports whether the roots that come with a request hold for that
+// request alone: over HTTP, and where a handshake has declared roots, which are
+// those of the process.
+func (v *Server) standsAlone() bool { return v.o.Stateless || v.o.Host.DeclaredRoots() }
+
+// silent is what a request is judged by that does not declare roots. Where the same
+// process has said what its roots are, in its handshake or with another request,
+// those hold: saying nothing opens nothing. Over HTTP no request stands for another.
+func (v *Server) silent(ctx context.Context) (rootsmgr.View, error) {
+	roots := v.o.Host.Roots()
+	switch {
+	case v.o.Stateless:
+	case v.o.Host.DeclaredRoots():
+		view, err := roots.Await(ctx)
+		if err != nil {
+			return view, err
+		}
+		return view, v.o.Host.AwaitServed(ctx, view)
+	case roots.Given():
+		return roots.View(), nil
+	}
+	return roots.Undeclared(), nil
+}
+
+// wantRoots ends the work: its client has to say first what its roots are.
+func (c *Client) wantRoots() error {
+	c.mu.Lock()
+	c.state.roots = true
+	c.mu.Unlock()
+	c.end.End(ErrRootsFirst)
+	return ErrRootsFirst
+}
+
+// askRoots answers a request with the question for the roots.
+func (c *Client) askRoots() jsonrpc.Answer {
+	state, err := c.v.sealState(c.subjectNow(), stateRoots, nil)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	// With params, which may be left out: the official Go SDK cannot read a question without.
+	b := []byte(`{"resultType":"input_required","inputRequests":{"` + RootsKey + `":{"method":"roots/list","params":{}}},"requestState":`)
+	return c.v.Result(jsonrpc.ResultAnswer(append(jsonrpc.AppendString(b, state), '}')), nil, true)
+}
+
+// RootsBefore sees to it that the client has given its roots before a
+// request goes to a child that needs them without a path in the request: one
+// that asks for roots itself, and over stdio one whose working directory they are. Once
+// is enough: later ones work with what came last.
+func (c *Client) RootsBefore(ctx context.Context, spec *children.Spec) error {
+	if !c.asks {
+		return nil
+	}
+	if spec.Share == children.ShareAll {
+		return nil // it is served nobody's roots
+	}
+	if c.lacksRoots(spec.Name) && (spec.NeedsRoots() || !c.v.o.Stateless && spec.Command != "" && spec.Cwd == "") {
+		return c.wantRoots()
+	}
+	switch {
+	case c.v.o.Stateless:
+		return c.takeTurn(ctx, spec.Name)
+	case c.given.roots != nil && !c.v.standsAlone(): // the child works with them, whatever it is sent
+		return c.v.o.Host.AwaitServed(ctx, *c.given.roots)
+	}
+	return nil
+}
+
+// RootsAfter checks once more when the child runs, because only then is it known
+// whether it has asked for roots. A child of the same era asks by its result when it
+// needs them: see Rootless. Where there is an error the lease was released.
+func (c *Client) RootsAfter(lease *children.Lease) error {
+	if !c.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
+		return nil
+	}
+	lease.Release()
+	return c.wantRoots()
+}
+
+// lacksRoots reports whether a child has been served no roots of the client
+// yet, which could give them.
+func (c *Client) lacksRoots(child string) bool {
+	return c.given.roots == nil && c.given.meta.Client.Roots && !c.v.given(child)
+}
+
+// Rootless reports whether the client could give roots and this request came
+// without: over stdio those of an earlier one hold, where no request stands for
+// another they do not.
+func (c *Client) Rootless() bool {
+	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.v.o.Stateless || !c.v.given(""))
+}
+
+// given reports whether roots that came with a call have reached a child: over
+// stdio those of one call reach all.
+func (v *Server) given(child string) bool {
+	if !v.o.Stateless {
+		return v.o.Host.Roots().Given() || v.o.Host.DeclaredRoots()
+	}
+	set, _ := v.o.Host.Served(child)
+	return set != ""
+}

@@ -1,0 +1,248 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
+	"mcphub/rootsmgr"
+)
+
+// A Host is what the requests of a Server need of the hub.
+type Host interface {
+	// Guard answers a request by serve, and with an error where that panics.
+	Guard(m *jsonrpc.Message, serve func() jsonrpc.Answer) jsonrpc.Answer
+	// Roots are those of the process or the token that the requests come from.
+	Roots() *rootsmgr.Manager
+	// RootsTimeout is how long a client may take to say what its roots are.
+	RootsTimeout() time.Duration
+	// FS is the file system that roots are on.
+	FS() rootsmgr.FS
+	// DeclaredRoots reports whether the same connection has had a handshake that
+	// declared roots. Those are asked for in the handshake's way.
+	DeclaredRoots() bool
+	// AwaitServed waits until the children have been given the roots of a view, or
+	// newer ones.
+	AwaitServed(ctx context.Context, view rootsmgr.View) error
+	// Serve has a child served roots that came with a request, whose digest is set,
+	// and waits until it has been given them.
+	Serve(ctx context.Context, child, set string, view rootsmgr.View) error
+	// Served is what a child was last to be served by Serve; "" for nothing.
+	Served(child string) (set string, view rootsmgr.View)
+}
+
+// Options say whose requests a Server serves.
+type Options struct {
+	Host Host
+	Info []byte // what a result says of its server, raw
+	Seal *seal.Sealer
+	// Bearer is whom a requestState may come from: sealed into each.
+	Bearer string
+	// Stateless: no request stands for any other, as over HTTP, where one Server has
+	// all that comes with one token.
+	Stateless bool
+	Suspended *atomic.Int64 // counts the suspended requests of all Servers together
+	Log       zerolog.Logger
+}
+
+// A Server serves the requests of this era that come over one connection, or with
+// one token. The zero value is not usable.
+type Server struct {
+	o       Options
+	calls   calls
+	gates   gates
+	queries queries
+}
+
+// NewServer makes a Server. It starts nothing: a request starts its work.
+func NewServer(o Options) *Server {
+	return &Server{o: o, calls: calls{total: o.Suspended}}
+}
+
+// Close gives up everything, and returns when all work has ended.
+func (v *Server) Close() { v.calls.close() }
+
+// Busy reports whether any work is under way, or waits for its client.
+func (v *Server) Busy() bool { return v.calls.busy() }
+
+// An Outlet is what a transport lets the hub say on account of one request before
+// its answer: over stdio the connection, over HTTP the response of that request.
+// It may be used by any number of goroutines. Once the request was answered it
+// says nothing any more, without an error.
+type Outlet interface {
+	Notify(ctx context.Context, method string, params ...[]byte) error
+	TryNotify(method string, params ...[]byte) bool
+	TrySpare(method string, params ...[]byte) bool
+}
+
+// A Request is one request as it came.
+type Request struct {
+	Message *jsonrpc.Message // the Server may keep parts of it
+	Meta    Meta
+	Out     Outlet
+	Asks    bool // it may be answered with a question
+}
+
+// Work answers a request, which is stripped of what belongs to its hop. For a
+// request that may be answered with a question it runs on a goroutine of its own,
+// which may outlive the context of the request, and end says when it is not wanted
+// any more.
+type Work func(c *Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer
+
+// Serve answers a request. ctx ends when the client no longer wants an answer, and
+// then nobody reads it.
+func (v *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer {
+	request, err := Strip(r.Message)
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	c := v.Client(r.Meta, r.Out)
+	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
+	if !c.asks {
+		defer c.end.Free()
+		return c.finish(work(c, &c.end, request))
+	}
+	c.end.Base = context.WithoutCancel(ctx)
+	c.done, c.asked = make(chan jsonrpc.Answer, 1), make(chan struct{}, 1)
+	responses := r.Message.Param(MemberResponses)
+	if responses != nil && !jsonrpc.IsObject(responses) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
+	}
+	c.given.answers = childAnswers(responses)
+	if r.Message.Param(MemberState) != nil {
+		switch kind, payload, refusal := v.openState(c.subjectNow(), r.Message); {
+		case refusal.Error != nil:
+			return refusal
+		case kind == stateSuspended:
+			if a, ok := v.resume(ctx, string(payload), responses, c.state.trip); ok {
+				return a
+			}
+			c.given.answers = nil // to questions that will be asked once more
+		default:
+			if a, ok := c.take(kind, payload, responses); !ok {
+				return a
+			}
+		}
+	}
+	if !c.start(func() jsonrpc.Answer {
+		defer c.end.Free()
+		return work(c, &c.end, request)
+	}) {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
+	}
+	return c.attend(ctx)
+}
+
+// Client is the client of a request that is answered by none of Serve's work. It
+// can be told things, and says of itself what came with the request.
+func (v *Server) Client(meta Meta, out Outlet) *Client {
+	return &Client{v: v, given: given{meta: meta}, state: clientState{trip: &trip{meta, out}}}
+}
+
+// resume goes on with a suspended request: its client has come again. ok is false
+// for one that gave way to others meanwhile: it is made anew.
+func (v *Server) resume(ctx context.Context, id string, responses []byte, t *trip) (a jsonrpc.Answer, ok bool) {
+	c := v.calls.find(id)
+	if c != nil {
+		if err := c.check(responses); err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
+		}
+		c = v.calls.take(id)
+	}
+	switch {
+	case c != nil:
+		c.proceed(responses, t)
+		return c.attend(ctx), true
+	case v.calls.gaveWay(id):
+		return jsonrpc.Answer{}, false
+	}
+	return refuseState("it was answered already, or the request was given up"), true
+}
+
+// check looks at the answers to open questions; others are nobody's business.
+func (c *Client) check(responses []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.state.open {
+		a := jsonrpc.Get(responses, q.key)
+		if a == nil {
+			continue
+		}
+		if err := fitting(q.method, a); err != nil {
+			return fmt.Errorf("/params/inputResponses/%s: %w", pointerToken(q.key), err)
+		}
+	}
+	return nil
+}
+
+// fitting says what is wrong with the answer to a question.
+func fitting(method string, a []byte) error {
+	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
+	case method == declaration.MethodRootsList:
+		_, err := declaration.ReadAllRoots(a)
+		return err
+	case !jsonrpc.IsObject(a):
+		return errors.New("it is no object")
+	case method == declaration.MethodElicit && action != "accept" && action != "decline" && action != "cancel":
+		return errors.New("action is to be accept, decline or cancel")
+	case method == declaration.MethodSample && (jsonrpc.Get(a, "role") == nil || jsonrpc.Get(a, "content") == nil || jsonrpc.Get(a, "model") == nil):
+		return errors.New("role, content and model are needed")
+	}
+	return nil
+}
+
+// proceed hands over what the client answered; what it left out is asked again.
+func (c *Client) proceed(responses []byte, t *trip) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.trip = t
+	var open []*question
+	for _, q := range c.state.open {
+		if a := jsonrpc.Get(responses, q.key); a != nil {
+			q.answer <- &jsonrpc.Response{Result: a}
+		} else {
+			open = append(open, q)
+		}
+	}
+	if c.state.open = open; len(open) > 0 {
+		wake(c.asked)
+	}
+}
+
+// take takes in what a client brings with a request that is not held here: the
+// roots, and for a child what it asked. ok false: the answer is why not.
+func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
+	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.given.meta.Client.Roots {
+		page, err := declaration.ReadAllRoots(raw)
+		if err != nil {
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
+		}
+		var view rootsmgr.View
+		if c.v.standsAlone() {
+			view = c.v.o.Host.Roots().InlineOnce(page)
+		} else {
+			view = c.v.o.Host.Roots().Inline(page)
+		}
+		c.given.roots = &view
+	}
+	if kind == stateChild {
+		return c.takeChild(payload)
+	}
+	return jsonrpc.Answer{}, true
+}
+
+// wake leaves a token in a channel of capacity 1, unless there is one.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,117 @@
+package inline
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"slices"
+	"strings"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
+)
+
+// This file makes and reads requestState, which a request that was answered with a
+// question is bound by (2026-07-28, basic/patterns/mrtr). It goes through the
+// client, so it is sealed.
+
+// What a requestState is for; the first byte of what is sealed.
+const (
+	stateRoots     = 'r' // the roots were asked for; nothing else is known of the request
+	stateSuspended = 'p' // the request is suspended here: its id, another one each time
+	stateChild     = 'c' // a child asked: its name, and its own requestState
+)
+
+const purposeState = "requestState"
+
+// subject is what a requestState is bound to: the same request of the same
+// principal. All of a request counts but _meta, which differs each time, and what
+// the retry adds.
+func (v *Server) subject(m *jsonrpc.Message) []byte {
+	h := sha256.New()
+	put(h, 's', []byte(v.o.Bearer))
+	put(h, 'm', []byte(m.Method))
+	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
+		return mb.Name == "_meta" || mb.Name == MemberResponses || mb.Name == MemberState
+	})
+	digestMembers(h, members)
+	return h.Sum(nil)
+}
+
+func put(h hash.Hash, kind byte, b []byte) {
+	var head [9]byte
+	head[0] = kind
+	binary.BigEndian.PutUint64(head[1:], uint64(len(b)))
+	h.Write(head[:])
+	h.Write(b)
+}
+
+// digestMembers hashes an object: order, blanks and escapes do not count, for a
+// client may write its request anew. Numbers count as they are spelled.
+func digestMembers(h hash.Hash, members []jsonrpc.Member) {
+	slices.SortStableFunc(members, func(a, b jsonrpc.Member) int { return strings.Compare(a.Name, b.Name) })
+	put(h, '{', binary.BigEndian.AppendUint64(nil, uint64(len(members))))
+	for _, mb := range members {
+		put(h, 'k', []byte(mb.Name))
+		digestValue(h, mb.Value)
+	}
+}
+
+func digestValue(h hash.Hash, raw []byte) {
+	switch {
+	case len(raw) > 0 && raw[0] == '{':
+		var members []jsonrpc.Member
+		_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
+			members = append(members, jsonrpc.Member{Name: name, Value: value})
+			return true
+		})
+		digestMembers(h, members)
+	case len(raw) > 0 && raw[0] == '[':
+		n := uint64(0)
+		put(h, '[', nil)
+		_ = jsonrpc.Elements(raw, func(value []byte) bool {
+			n++
+			digestValue(h, value)
+			return true
+		})
+		put(h, ']', binary.BigEndian.AppendUint64(nil, n))
+	case len(raw) > 0 && raw[0] == '"':
+		if text, ok := jsonrpc.String(raw); ok {
+			put(h, '"', []byte(text))
+			return
+		}
+		put(h, '?', raw) // lone surrogates: as they are spelled
+	default:
+		put(h, '0', raw)
+	}
+}
+
+// sealState makes a requestState that lives for StateTime.
+func (v *Server) sealState(subject []byte, kind byte, payload []byte) (string, error) {
+	return v.o.Seal.Seal(purposeState, subject, time.Now().Add(StateTime), append([]byte{kind}, payload...))
+}
+
+// StateTime is how long a client may take to answer what a request was asked.
+const StateTime = 10 * time.Minute
+
+// openState reads a requestState; the answer is why it is refused.
+func (v *Server) openState(subject []byte, m *jsonrpc.Message) (kind byte, payload []byte, refusal jsonrpc.Answer) {
+	token, ok := jsonrpc.String(m.Param(MemberState))
+	if !ok {
+		return 0, nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "requestState is to be the string that was given, at /params/requestState")
+	}
+	raw, err := v.o.Seal.Open(purposeState, subject, time.Now(), token)
+	switch {
+	case errors.Is(err, seal.ErrExpired):
+		return 0, nil, refuseState("it was given out too long ago")
+	case err != nil || len(raw) == 0:
+		return 0, nil, refuseState("it was not given out for this request, or was altered")
+	}
+	return raw[0], raw[1:], jsonrpc.Answer{}
+}
+
+func refuseState(why string) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the requestState is refused: "+why+"; send the request again without it")
+}

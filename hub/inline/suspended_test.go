@@ -1,0 +1,235 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/hub/declaration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seal"
+	"mcphub/rootsmgr"
+)
+
+// testHost is a Host of clients that give no roots.
+type testHost struct{ t *testing.T }
+
+func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrpc.Answer) {
+	defer func() {
+		if recover() != nil {
+			a = jsonrpc.Panicked()
+		}
+	}()
+	return serve()
+}
+
+func (h testHost) Roots() *rootsmgr.Manager                                 { h.t.Error("roots are asked for"); return nil }
+func (testHost) RootsTimeout() time.Duration                                { return time.Second }
+func (testHost) FS() rootsmgr.FS                                            { return rootsmgr.OS{} }
+func (testHost) DeclaredRoots() bool                                        { return false }
+func (testHost) AwaitServed(context.Context, rootsmgr.View) error           { return nil }
+func (testHost) Served(string) (set string, view rootsmgr.View)             { return "", rootsmgr.View{} }
+func (testHost) Serve(context.Context, string, string, rootsmgr.View) error { return nil }
+
+// quiet is an outlet that nobody listens at.
+type quiet struct{}
+
+func (quiet) Notify(context.Context, string, ...[]byte) error { return nil }
+func (quiet) TryNotify(string, ...[]byte) bool                { return true }
+func (quiet) TrySpare(string, ...[]byte) bool                 { return true }
+
+func testServer(t *testing.T) *Server {
+	return NewServer(Options{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})
+}
+
+// serve has a request served whose params, but for _meta, are members.
+func serve(t *testing.T, v *Server, members string, do func(ctx context.Context, c *Client) jsonrpc.Answer) jsonrpc.Answer {
+	t.Helper()
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), true, m); err != nil {
+		t.Fatal(err)
+	}
+	meta := Meta{Client: declaration.Client{Known: true, Can: declaration.Abilities{Form: true}}}
+	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Out: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
+		return do(end.Context(), c)
+	})
+}
+
+// asks is work that asks its client for a form, and answers with what it got.
+func asks(ctx context.Context, c *Client) jsonrpc.Answer {
+	resp, err := c.Call(ctx, declaration.MethodElicit, []byte(`{"message":"sure?"}`))
+	if err != nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
+	}
+	return resp.Answer()
+}
+
+// Whatever was taken in is done, by goroutines that are idle in between, and none is
+// left when the calls were closed.
+func TestCallsDoAllWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l calls
+		var mu sync.Mutex
+		taken, done := 0, 0
+		start := func(wait <-chan struct{}) bool {
+			return l.start(&Client{}, func() {
+				if wait != nil {
+					<-wait
+				}
+				mu.Lock()
+				done++
+				mu.Unlock()
+			})
+		}
+		gate := make(chan struct{})
+		for range 3 * mostIdle {
+			if !start(gate) {
+				t.Fatal("not taken")
+			}
+			taken++
+		}
+		close(gate)
+		synctest.Wait()
+		if l.workers.idle != mostIdle {
+			t.Errorf("%d are idle, want %d", l.workers.idle, mostIdle)
+		}
+		for range mostIdle + 3 { // as many as are idle, and more
+			if start(nil) {
+				taken++
+			}
+		}
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if start(nil) {
+					mu.Lock()
+					taken++
+					mu.Unlock()
+				}
+			})
+		}
+		l.close()
+		all.Wait()
+		if start(nil) {
+			t.Error("taken after the end")
+		}
+		if l.all.Wait(); taken != done {
+			t.Errorf("%d taken, %d done", taken, done)
+		}
+	})
+}
+
+// A panic is the end of one request alone.
+func TestPanicOfOneRequest(t *testing.T) {
+	v := testServer(t)
+	defer v.Close()
+	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
+		t.Errorf("%s %s", a.Result, a.Error)
+	}
+	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { return jsonrpc.ResultAnswer([]byte(`{}`)) }); a.Result == nil {
+		t.Errorf("%s", a.Error)
+	}
+}
+
+// Beyond the bound the oldest that gave way is forgotten: its retry is refused.
+func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
+	l := &calls{}
+	for i := range MostSuspended + 5 {
+		l.mu.Lock()
+		l.lapse(fmt.Sprint(i))
+		l.mu.Unlock()
+	}
+	if len(l.lapsed) != MostSuspended || l.gaveWay("4") || !l.gaveWay("5") || l.gaveWay("5") {
+		t.Errorf("%q", l.lapsed)
+	}
+}
+
+// What the work ends with is let go of when its client does not come again, whichever comes first.
+func TestAnAbandonedAnswerIsReleased(t *testing.T) {
+	for name, first := range map[string]string{"answered, then abandoned": "answer", "abandoned, then answered": "abandon", "at once": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &Client{done: make(chan jsonrpc.Answer, 1)}
+				ctx := c.end.Context()
+				defer c.end.Free()
+				var released atomic.Int32
+				answer := func() {
+					c.deliver(jsonrpc.Answer{Result: []byte(`{}`), Release: func() { released.Add(1) }})
+				}
+				abandon := func() { c.abandon(errAbandoned) }
+				switch first {
+				case "answer":
+					answer()
+					abandon()
+				case "abandon":
+					abandon()
+					answer()
+				default:
+					go answer()
+					go abandon()
+				}
+				synctest.Wait()
+				if n := released.Load(); n != 1 || !errors.Is(context.Cause(ctx), errAbandoned) || len(c.done) != 0 {
+					t.Errorf("released %d times, %v", n, context.Cause(ctx))
+				}
+			})
+		})
+	}
+}
+
+// A suspended request goes on once with the answer to its question. Whether it is taken up or given up, it leaves no timer
+// behind, which would hold it for ten minutes more.
+func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := testServer(t)
+		defer v.Close()
+		var slots []*slot
+		ask := func(n int) (state string) {
+			a := serve(t, v, fmt.Sprintf(`"n":%d`, n), asks)
+			state, ok := jsonrpc.String(jsonrpc.Get(a.Result, MemberState))
+			if !ok || jsonrpc.Get(jsonrpc.Get(a.Result, MemberRequests), "mcphub-1") == nil {
+				t.Fatalf("%s %s", a.Result, a.Error)
+			}
+			return state
+		}
+		note := func() {
+			v.calls.mu.Lock()
+			defer v.calls.mu.Unlock()
+			for _, s := range v.calls.slots {
+				slots = append(slots, s)
+			}
+		}
+		state := ask(-1)
+		note()
+		retry := fmt.Sprintf(`"n":-1,"requestState":%q,"inputResponses":{"mcphub-1":{"action":"accept"}}`, state)
+		if a := serve(t, v, retry, asks); !strings.Contains(string(a.Result), `"accept"`) {
+			t.Errorf("%s %s", a.Result, a.Error)
+		}
+		if a := serve(t, v, retry, asks); a.Error == nil || !strings.Contains(string(a.Error), "answered already") {
+			t.Errorf("a second time: %s %s", a.Result, a.Error)
+		}
+		for i := range MostSuspended + 1 {
+			ask(i)
+			if i == 0 {
+				note() // the oldest, which is given up
+			}
+		}
+		if len(slots) != 2 {
+			t.Fatalf("%d slots", len(slots))
+		}
+		for i, s := range slots {
+			if s.expire.Stop() {
+				t.Errorf("%d: its timer still ran", i)
+			}
+		}
+		if n := v.o.Suspended.Load(); n != MostSuspended {
+			t.Errorf("%d are counted", n)
+		}
+	})
+}

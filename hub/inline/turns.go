@@ -1,0 +1,253 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+)
+
+// This file is about calls over HTTP that bring their own roots: one instance of a
+// child serves them all. Whoever has the turn of an instance says which roots it is
+// served, and has the turn until the work on its request has ended.
+
+const (
+	// mostTurns bounds how many calls wait for the turn of one instance.
+	mostTurns = 256
+	// TurnTime bounds how long one of them waits.
+	TurnTime = time.Minute
+	// GivesWayAfter is how long a call that waits for its client keeps a turn that
+	// others wait for, counted from when both do: time is left for whoever has
+	// waited to be served its roots.
+	GivesWayAfter = TurnTime / 2
+)
+
+var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", TurnTime)
+
+// turns lets calls that bring their own roots into one instance of a child: those
+// with the same roots together, those with others after them. Calls that wait are
+// let in in the order of arrival; with the first one come all others that bring the
+// same roots. A call that arrives later is let in no sooner, so a call waits for no
+// more turns than there were calls before it. Whoever has the turn says which roots
+// the instance is served.
+type turns struct {
+	most int // that may wait
+
+	mu     sync.Mutex
+	set    string // the roots of those inside
+	inside int
+	queue  []*ticket
+}
+
+// A ticket is one call that has its turn, or waits for it.
+type ticket struct {
+	set  string
+	turn chan struct{} // closed when the turn has come
+	in   bool
+}
+
+var errTurns = errors.New("too many calls with other roots wait for it already; send it again later, or give each client a token of its own")
+
+func newTurns(most int) *turns { return &turns{most: most} }
+
+// enter waits for the turn of a call that brings a set of roots. Without an
+// error the caller has it until it calls leave. While it waits hurry, where it is not
+// nil, is called after GivesWayAfter, and every few seconds from then on.
+func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
+	k, ok := t.arrive(set)
+	if !ok {
+		return errTurns
+	}
+	select {
+	case <-k.turn:
+		return nil
+	default:
+	}
+	patience := time.NewTimer(GivesWayAfter)
+	defer patience.Stop()
+	for {
+		select {
+		case <-k.turn:
+			return nil
+		case <-ctx.Done():
+			t.quit(k)
+			return context.Cause(ctx)
+		case <-patience.C:
+			if hurry != nil {
+				hurry()
+			}
+			patience.Reset(GivesWayAfter / 10)
+		}
+	}
+}
+
+// arrive lines up a call; false: too many wait.
+func (t *turns) arrive(set string) (*ticket, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := &ticket{set: set, turn: make(chan struct{})}
+	switch free := t.inside == 0 || t.set == set && len(t.queue) == 0; {
+	case free:
+		t.set = set
+		t.admit(k)
+	case len(t.queue) >= t.most:
+		return nil, false
+	default:
+		t.queue = append(t.queue, k)
+	}
+	return k, true
+}
+
+// change makes a turn one for another set of roots, where nobody else has one.
+func (t *turns) change(set string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inside != 1 {
+		return false
+	}
+	t.set = set
+	t.next()
+	return true
+}
+
+// leave gives a turn back.
+func (t *turns) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.inside--
+	t.next()
+}
+
+// quit takes out a call that waits no more, or gives its turn back where that
+// has come meanwhile.
+func (t *turns) quit(k *ticket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k.in {
+		t.inside--
+	} else if i := slices.Index(t.queue, k); i >= 0 {
+		t.queue = slices.Delete(t.queue, i, i+1)
+	}
+	t.next()
+}
+
+// next lets in whoever's turn it is. The caller holds mu.
+func (t *turns) next() {
+	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
+		return
+	}
+	t.set = t.queue[0].set
+	t.queue = slices.DeleteFunc(t.queue, func(k *ticket) bool {
+		if k.set != t.set {
+			return false
+		}
+		t.admit(k)
+		return true
+	})
+}
+
+// admit is for callers that hold mu.
+func (t *turns) admit(k *ticket) {
+	t.inside++
+	k.in = true
+	close(k.turn)
+}
+
+// gates are those of a Server's children, made when first needed. The mutex is
+// a leaf.
+type gates struct {
+	mu sync.Mutex
+	by map[string]*turns
+}
+
+func (g *gates) of(child string) *turns {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.by[child]
+	if t == nil {
+		t = newTurns(mostTurns)
+		if g.by == nil {
+			g.by = map[string]*turns{}
+		}
+		g.by[child] = t
+	}
+	return t
+}
+
+// A turn is what a request has of a child. The zero value is none.
+type turn struct {
+	child string
+	gate  *turns
+}
+
+// takeTurn waits until a child is served the roots that this request is judged
+// by, or brought, and keeps it so. A request without any takes the child as it
+// finds it. Nobody has two turns, or two requests could wait for each other.
+func (c *Client) takeTurn(ctx context.Context, child string) error {
+	view := c.judged
+	if view == nil {
+		view = c.given.roots
+	}
+	if now := c.turnNow(); now.gate != nil && now.child == child {
+		return nil // one request brings one set
+	}
+	var set string
+	var serve rootsmgr.View
+	switch {
+	case view != nil:
+		serve = *view
+		set = rootsmgr.SetID("", view.Snapshot.Roots())
+	case c.provisional: // what was looked for among the roots served is to stay so
+		set, serve = c.v.o.Host.Served(child)
+	default:
+		return nil
+	}
+	c.leaveTurn()
+	gate := c.v.gates.of(child)
+	soon, cancel := context.WithTimeoutCause(ctx, TurnTime, errTurnTime)
+	defer cancel()
+	if err := c.enter(soon, gate, set); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &children.UnavailableError{Child: child, Reason: "calls of the same token use it with other roots: " + err.Error()}
+	}
+	c.swapTurn(turn{child, gate})
+	if set == "" {
+		return nil // no call has brought any yet
+	}
+	return c.v.o.Host.Serve(ctx, child, set, serve)
+}
+
+// enter waits for the turn of a gate, and has calls give way that have it and
+// wait for their clients meanwhile.
+func (c *Client) enter(ctx context.Context, gate *turns, set string) error {
+	return gate.enter(ctx, set, func() { c.v.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
+}
+
+// turnNow is the turn that the request has.
+func (c *Client) turnNow() turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.turn
+}
+
+// swapTurn notes a turn and returns the one before.
+func (c *Client) swapTurn(t turn) (had turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	had, c.state.turn = c.state.turn, t
+	return had
+}
+
+// leaveTurn gives the turn back that the request has, if any.
+func (c *Client) leaveTurn() {
+	if had := c.swapTurn(turn{}); had.gate != nil {
+		had.gate.leave()
+	}
+}

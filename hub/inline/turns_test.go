@@ -1,0 +1,212 @@
+package inline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+// modelTicket is what the model knows of a call.
+type modelTicket struct {
+	k     *ticket
+	set   string
+	ahead int // calls before it when it arrived, those inside counted as one
+	turns int // that were given since it arrived
+}
+
+// Whoever is inside together brings the same roots; nobody waits whose turn it
+// could be; nobody waits for more turns than there were calls before it; no more
+// than most wait; and when all have left there is nobody.
+func TestTurnsAreFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(0, 8).Draw(t, "most")
+		gate := newTurns(most)
+		var in, out []*modelTicket // with a turn, and waiting in order of arrival
+		settle := func(before string, had int) {
+			changed := had == 0 || before != gate.set
+			var still []*modelTicket
+			came := 0
+			for _, m := range out {
+				if m.k.in {
+					in = append(in, m)
+					came++
+				} else {
+					still = append(still, m)
+				}
+			}
+			if came > 0 && changed {
+				for _, m := range still {
+					m.turns++
+				}
+			}
+			out = still
+		}
+		check := func() {
+			for _, m := range in {
+				if m.set != gate.set {
+					t.Fatalf("%q is inside with %q", m.set, gate.set)
+				}
+				select {
+				case <-m.k.turn:
+				default:
+					t.Fatal("one that is inside was not told")
+				}
+			}
+			if gate.inside != len(in) || len(gate.queue) != len(out) || len(out) > most {
+				t.Fatalf("%d inside and %d waiting, the model has %d and %d", gate.inside, len(gate.queue), len(in), len(out))
+			}
+			if len(out) > 0 && (len(in) == 0 || out[0].set == in[0].set) {
+				t.Fatalf("%q waits though it could go in", out[0].set)
+			}
+			for _, m := range out {
+				if m.turns > m.ahead {
+					t.Fatalf("%q has waited for %d turns, and %d were before it", m.set, m.turns, m.ahead)
+				}
+			}
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			before, had := gate.set, len(in)
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what <= 1:
+				m := &modelTicket{set: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "set"), ahead: len(out) + 1}
+				free := len(in) == 0 || in[0].set == m.set && len(out) == 0
+				k, ok := gate.arrive(m.set)
+				if ok != (free || len(out) < most) {
+					t.Fatalf("taken: %v, with %d of %d waiting", ok, len(out), most)
+				}
+				if !ok {
+					break
+				}
+				if m.k = k; k.in != free {
+					t.Fatalf("let in: %v, free: %v", k.in, free)
+				}
+				if free {
+					in = append(in, m)
+				} else {
+					out = append(out, m)
+				}
+			case what == 2 && len(in) > 0:
+				i := rapid.IntRange(0, len(in)-1).Draw(t, "who")
+				in = slices.Delete(in, i, i+1)
+				gate.leave()
+				settle(before, had-1)
+			case what == 3 && len(out) > 0:
+				i := rapid.IntRange(0, len(out)-1).Draw(t, "who")
+				gone := out[i]
+				out = slices.Delete(out, i, i+1)
+				gate.quit(gone.k)
+				settle(before, had)
+			}
+			check()
+		}
+		for len(in) > 0 {
+			before, had := gate.set, len(in)
+			in = in[1:]
+			gate.leave()
+			settle(before, had-1)
+			check()
+		}
+		if gate.inside != 0 || len(gate.queue) != 0 {
+			t.Fatalf("%d inside, %d waiting", gate.inside, len(gate.queue))
+		}
+	})
+}
+
+// Calls of many goroutines, some of which give up: two sets are never inside
+// together, and in the end nobody is.
+func TestTurnsOfManyGoroutines(t *testing.T) {
+	gate := newTurns(1 << 20)
+	var inside [3]atomic.Int32
+	var both, through atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 300 {
+		wg.Go(func() {
+			set := i % 3
+			ctx, cancel := context.WithCancel(context.Background())
+			if i%7 == 0 {
+				go cancel()
+			}
+			defer cancel()
+			if gate.enter(ctx, fmt.Sprint(set), nil) != nil {
+				return
+			}
+			inside[set].Add(1)
+			for other := range inside {
+				if other != set && inside[other].Load() > 0 {
+					both.Add(1)
+				}
+			}
+			through.Add(1)
+			inside[set].Add(-1)
+			gate.leave()
+		})
+	}
+	wg.Wait()
+	if both.Load() > 0 || through.Load() < 200 || gate.inside != 0 || len(gate.queue) != 0 {
+		t.Errorf("%d met another set, %d went through, %d are inside, %d wait", both.Load(), through.Load(), gate.inside, len(gate.queue))
+	}
+}
+
+func TestTurnsRefuseAndGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newTurns(1)
+		if err := gate.enter(t.Context(), "a", nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone, second := make(chan error), make(chan error)
+		go func() { gone <- gate.enter(ctx, "b", nil) }()
+		synctest.Wait()
+		if err := gate.enter(t.Context(), "c", nil); !errors.Is(err, errTurns) {
+			t.Fatalf("beyond the bound: %v", err)
+		}
+		why := errors.New("no more")
+		cancel(why)
+		if err := <-gone; !errors.Is(err, why) {
+			t.Fatalf("given up: %v", err)
+		}
+		go func() { second <- gate.enter(t.Context(), "c", nil) }()
+		synctest.Wait()
+		select {
+		case err := <-second:
+			t.Fatalf("let in beside another set: %v", err)
+		default:
+		}
+		gate.leave()
+		if err := <-second; err != nil {
+			t.Fatal(err)
+		}
+		gate.leave()
+	})
+}
+
+// A turn can be made one for other roots while nobody else has it.
+func TestTurnsChange(t *testing.T) {
+	g := newTurns(10)
+	ctx := t.Context()
+	if err := g.enter(ctx, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := g.arrive("b")
+	if !g.change("b") || !b.in {
+		t.Error("alone, it is to become one of b, and to let others of b in")
+	}
+	if g.change("c") {
+		t.Error("changed under another")
+	}
+	g.leave()
+	if !g.change("c") {
+		t.Error("alone again, it is to change")
+	}
+	g.leave()
+	if err := g.enter(ctx, "d", nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,207 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/hub/inline"
+	"mcphub/internal/jsonrpc"
+)
+
+const (
+	askCaps   = `{"elicitation":{"form":{},"url":{}},"sampling":{}}`
+	someForm  = `{"message":"who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}},"_meta":{"progressToken":7}}`
+	someText  = `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`
+	accepted  = `{"action":"accept","content":{"name":"x"}}`
+	completed = `{"role":"assistant","content":{"type":"text","text":"ok"},"model":"m"}`
+)
+
+func askingStage(t *testing.T, test func(t *testing.T, h *Hub, s *stage)) {
+	play(t, []children.Spec{played("kid", children.ShareSession, childtest.Script{Asks: true})}, "", 0, test)
+}
+
+func TestQuestionOfALegacyChildBecomesAResult(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, askCaps)
+		for method, tc := range map[string]struct{ params, answer string }{
+			methodElicit: {someForm, accepted},
+			methodSample: {someText, completed},
+		} {
+			params := asking("kid", method, tc.params)
+			a := c.mustAsk("tools/call", params)
+			if len(a.keys) != 1 || a.methods[a.keys[0]] != method {
+				t.Fatalf("asked %+v", a)
+			}
+			if strings.Contains(a.params[a.keys[0]], "progressToken") {
+				t.Errorf("asked with a token that no client can use: %s", a.params[a.keys[0]])
+			}
+			result := c.raw("tools/call", a.retry(params, map[string]string{a.keys[0]: tc.answer}))
+			if got := answerOf(result); got != `{"jsonrpc":"2.0","id":"q1","result":`+tc.answer+`}` && !strings.Contains(got, tc.answer) {
+				t.Errorf("%s: the child was answered %s", method, got)
+			}
+		}
+		if n := h.suspended.Load(); n != 0 {
+			t.Errorf("%d requests are still held", n)
+		}
+	})
+}
+
+func TestUndeclaredIsNeverAsked(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		able, _ := enterModern(t, h, askCaps)
+		if _, ok := askedBy(able.raw("tools/call", asking("kid", methodElicit, someForm))); !ok {
+			t.Fatal("control: a client that can be asked was not")
+		}
+		for _, caps := range []string{`{}`, `{"sampling":{}}`, `{"elicitation":{"url":{}}}`, `{"elicitation":true}`} {
+			c, _ := enterModern(t, h, caps)
+			result := c.raw("tools/call", asking("kid", methodElicit, someForm))
+			if _, ok := askedBy(result); ok || !strings.Contains(answerOf(result), "did not declare") {
+				t.Errorf("%s: %s", caps, result)
+			}
+		}
+		// What one request declares is not taken over to the next.
+		able.caps = `{}`
+		if result := able.raw("tools/call", asking("kid", methodElicit, someForm)); !strings.Contains(answerOf(result), "did not declare") {
+			t.Errorf("declared by a former request only: %s", result)
+		}
+	})
+}
+
+// Each attack is tried while the request is held; the honest retry goes through
+// afterwards, so it was the attack that was refused.
+func TestOnlyTheSameRequestGoesOn(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, askCaps)
+		foreign, _ := enterModern(t, h, askCaps)
+		params := asking("kid", methodElicit, someForm)
+		a := c.mustAsk("tools/call", params)
+		answers := map[string]string{a.keys[0]: accepted}
+		tampered := a
+		tampered.state = a.state[:20] + string('A'+(a.state[20]-'A'+1)%26) + a.state[21:]
+		noString := a
+		noString.state = `{"a":1}`
+		for name, try := range map[string]func() *jsonrpc.Error{
+			"tampered":          func() *jsonrpc.Error { return c.refused("tools/call", tampered.retry(params, answers)) },
+			"no string":         func() *jsonrpc.Error { return c.refused("tools/call", noString.retry(params, answers)) },
+			"another principal": func() *jsonrpc.Error { return foreign.refused("tools/call", a.retry(params, answers)) },
+			"other arguments": func() *jsonrpc.Error {
+				return c.refused("tools/call", a.retry(asking("kid", methodElicit, strings.Replace(someForm, "who", "why", 1)), answers))
+			},
+			"another tool": func() *jsonrpc.Error {
+				return c.refused("tools/call", a.retry(strings.Replace(params, "kid__ask", "kid__echo", 1), answers))
+			},
+			"another method": func() *jsonrpc.Error { return c.refused("prompts/get", a.retry(params, answers)) },
+			"no object": func() *jsonrpc.Error {
+				return c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: `7`}))
+			},
+			"no action": func() *jsonrpc.Error {
+				return c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: `{"action":"perhaps"}`}))
+			},
+		} {
+			if e := try(); e.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+		// Written anew by the client, it is the same request.
+		same := `{"arguments":{"params":` + someForm + `,"method": "elicitation\/create"},"name":"kid__ask"}`
+		if got := answerOf(c.raw("tools/call", a.retry(same, answers))); !strings.Contains(got, accepted) {
+			t.Errorf("the honest retry: %s", got)
+		}
+		if e := c.refused("tools/call", a.retry(params, answers)); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "already") {
+			t.Errorf("replayed: %v", e)
+		}
+	})
+}
+
+func TestStateExpires(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, askCaps)
+		params := asking("kid", methodElicit, someForm)
+		a := c.mustAsk("tools/call", params)
+		time.Sleep(inline.StateTime + time.Second)
+		synctest.Wait()
+		if e := c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: accepted})); e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(e.Message, "too long ago") {
+			t.Errorf("expired: %v", e)
+		}
+		if n := h.suspended.Load(); n != 0 {
+			t.Errorf("%d requests are still held", n)
+		}
+		if got := c.noticed("kid", "notifications/cancelled"); len(got) != 1 || !strings.Contains(got[0], "never answered") {
+			t.Errorf("the child was told %q", got)
+		}
+		if got := c.noticed("kid", "answer"); len(got) != 1 || !strings.Contains(got[0], "error") {
+			t.Errorf("the child's question was answered %q", got)
+		}
+	})
+}
+
+func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, leave := enterModern(t, h, askCaps)
+		first := asking("kid", methodElicit, someForm, `,"task":"first"`)
+		a := c.mustAsk("tools/call", first)
+		for i := range 3 * inline.MostSuspended {
+			c.mustAsk("tools/call", asking("kid", methodElicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
+		}
+		synctest.Wait()
+		if n := h.suspended.Load(); n != inline.MostSuspended {
+			t.Errorf("%d requests are held, more than %d", n, inline.MostSuspended)
+		}
+		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
+			t.Errorf("the oldest: %v", e)
+		}
+		last := asking("kid", methodElicit, someForm, `,"task":"last"`)
+		a = c.mustAsk("tools/call", last)
+		if got := answerOf(c.raw("tools/call", a.retry(last, map[string]string{a.keys[0]: accepted}))); !strings.Contains(got, accepted) {
+			t.Errorf("control: the newest: %s", got)
+		}
+		leave()
+		if n := h.suspended.Load(); n != 0 {
+			t.Errorf("%d requests are held after the session", n)
+		}
+	})
+}
+
+func TestWhatIsMissingIsAskedAgain(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, askCaps)
+		params := asking("kid", methodElicit, someForm)
+		a := c.mustAsk("tools/call", params)
+		b := c.mustAsk("tools/call", a.retry(params, map[string]string{}))
+		if len(b.keys) != 1 || b.keys[0] != a.keys[0] || b.state == a.state {
+			t.Fatalf("asked %+v, then %+v", a, b)
+		}
+		if e := c.refused("tools/call", a.retry(params, map[string]string{a.keys[0]: accepted})); e.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("the state of the former round: %v", e)
+		}
+		if got := answerOf(c.raw("tools/call", with(b.retry(params, map[string]string{b.keys[0]: accepted})))); !strings.Contains(got, accepted) {
+			t.Errorf("answered at last: %s", got)
+		}
+	})
+}
+
+func TestCancelEndsWhatIsUnderWay(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, askCaps)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.conn.Call(ctx, "tools/call", []byte(with(call("kid__sleep", `{}`), c.meta())))
+			ended <- err
+		}()
+		synctest.Wait()
+		cancel(errors.New("changed my mind"))
+		<-ended
+		synctest.Wait()
+		if got := c.noticed("kid", "notifications/cancelled"); len(got) != 1 || !strings.Contains(got[0], "changed my mind") {
+			t.Errorf("the child was told %q", got)
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"filippo.io/age"
+	"github.com/gofrs/flock"
+)
+
+// Names of files in Options.Dir.
+const (
+	fileName     = "secrets.age"
+	identityName = "secrets.identity"
+	lockName     = "secrets.lock"
+)
+
+const (
+	mostFile     = 4 << 20  // bytes of all secrets together
+	mostIdentity = 64 << 10 // bytes of the file of the key
+	lockWait     = 10 * time.Second
+)
+
+// Files are the files of a Store, whether they are there or not.
+func (s *Store) Files() []string {
+	if s.o.Dir == "" {
+		return nil
+	}
+	return []string{s.file(), s.identity(), filepath.Join(s.o.Dir, lockName)}
+}
+
+func (s *Store) file() string { return filepath.Join(s.o.Dir, fileName) }
+
+func (s *Store) identity() string {
+	if s.o.Identity != "" {
+		return s.o.Identity
+	}
+	return filepath.Join(s.o.Dir, identityName)
+}
+
+// lock keeps other processes from changing anything until it is given back.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	if s.o.Dir == "" {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the folder of the secrets: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	l := flock.New(filepath.Join(s.o.Dir, lockName), flock.SetPermissions(0o600))
+	if ok, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
+		return nil, fmt.Errorf("another program holds %s: %w", l.Path(), err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// readFile reads the encrypted file; where there is none there are no secrets.
+func (s *Store) readFile() (map[string]string, error) {
+	all := map[string]string{}
+	if s.o.Dir == "" {
+		return all, nil
+	}
+	raw, err := readPrivate(s.file(), mostFile+mostIdentity)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, _, err := s.readKey()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is encrypted, and the file of its key %s is gone; bring it back, or remove %s and set the secrets anew", s.file(), s.identity(), s.file())
+	}
+	if err != nil {
+		return nil, err
+	}
+	plain, err := age.Decrypt(bytes.NewReader(raw), key)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be decrypted with the key of %s: %w", s.file(), s.identity(), err)
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, mostFile+1))
+	if err == nil && len(text) > mostFile {
+		err = fmt.Errorf("is larger than %d bytes", mostFile)
+	}
+	if err == nil && json.Unmarshal(text, &all) != nil {
+		err = errors.New("does not hold secrets") // what json says quotes the text
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.file(), err)
+	}
+	return all, nil
+}
+
+// readKey reads the key of the file.
+func (s *Store) readKey() (age.Identity, age.Recipient, error) {
+	raw, err := readPrivate(s.identity(), mostIdentity)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := age.ParseIdentities(bytes.NewReader(raw))
+	if err != nil || len(all) != 1 {
+		return nil, nil, fmt.Errorf("%s must hold one key of age, as age-keygen makes it", s.identity()) // err may quote it
+	}
+	switch id := all[0].(type) {
+	case *age.X25519Identity:
+		return id, id.Recipient(), nil
+	case *age.HybridIdentity:
+		return id, id.Recipient(), nil
+	}
+	return nil, nil, fmt.Errorf("%s holds a key that nothing can be encrypted to", s.identity())
+}
+
+// writeFile encrypts the secrets. The caller holds the lock.
+func (s *Store) writeFile(all map[string]string) error {
+	if s.o.Dir == "" {
+		return errors.New("there is no folder for the file of the secrets: this user has no folder for configurations")
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if len(text) > mostFile {
+		return fmt.Errorf("all secrets together are larger than %d bytes", mostFile)
+	}
+	_, to, err := s.readKey()
+	if errors.Is(err, fs.ErrNotExist) {
+		to, err = s.makeKey()
+	}
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, to)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = replace(s.file(), out.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", s.file(), err)
+	}
+	return nil
+}
+
+// makeKey makes a key. readFile has seen that nothing is encrypted to another.
+func (s *Store) makeKey() (age.Recipient, error) {
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.identity()), 0o700); err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("# The key of the secrets of mcphub. Keep it to yourself.\n# public key: %s\n%s\n", key.Recipient(), key)
+	if err := replace(s.identity(), []byte(text)); err != nil {
+		return nil, fmt.Errorf("the file of the key cannot be written: %w", err)
+	}
+	return key.Recipient(), nil
+}
+
+// replace writes a file beside and renames it, so that nobody ever reads a part.
+func replace(path string, text []byte) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".secrets-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// OpenToOthers reports whether others than its owner can read or change a file.
+func OpenToOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
+
+// readPrivate reads a file that is its owner's alone.
+func readPrivate(path string, most int) ([]byte, error) {
+	raw, info, err := readRegular(path, most)
+	if err == nil && OpenToOthers(info) {
+		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 it", path, info.Mode().Perm())
+	}
+	return raw, err
+}
+
+// readRegular reads a file of bounded size, and nothing that would make it wait.
+func readRegular(path string, most int) ([]byte, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
+		return nil, nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(raw) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return raw, info, err
+}

@@ -1,0 +1,52 @@
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"mcphub/internal/reference"
+)
+
+// mostEnvFile bounds an env file, in bytes.
+const mostEnvFile = 256 << 10
+
+// Resolve gives the value of a reference. Its error says what to do, and no value.
+func (s *Store) Resolve(ctx context.Context, r reference.Ref) (string, error) {
+	switch r.Kind {
+	case reference.Keyring, reference.Input:
+		return s.Get(ctx, r.Name)
+	case reference.File:
+		return s.text(r.Name)
+	case reference.EnvFile:
+		raw, _, err := readRegular(r.Name, mostEnvFile)
+		return string(raw), err
+	}
+	return "", fmt.Errorf("%s is no reference to a secret", r)
+}
+
+// text is the value of ${file:PATH}.
+func (s *Store) text(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("${file:%s}: there is no hub.json whose folder it could start at; write an absolute path", path)
+	}
+	raw, info, err := readRegular(path, MostValue)
+	if err != nil {
+		return "", fmt.Errorf("${file:%s}: %w", path, err)
+	}
+	if OpenToOthers(info) && s.o.Warn != nil {
+		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 it", path, info.Mode().Perm()))
+	}
+	text := string(raw)
+	if cut, ok := strings.CutSuffix(text, "\n"); ok {
+		text = strings.TrimSuffix(cut, "\r")
+	}
+	switch {
+	case text == "":
+		return "", fmt.Errorf("${file:%s}: the file is empty", path)
+	case strings.ContainsRune(text, 0):
+		return "", fmt.Errorf("${file:%s}: the file holds a NUL character, which no program can be given", path)
+	}
+	return text, nil
+}

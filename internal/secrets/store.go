@@ -1,0 +1,212 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mcphub/internal/reference"
+)
+
+// Bounds.
+const (
+	// MostValue is the longest secret, in bytes.
+	MostValue = 64 << 10
+	// mostNames is how many secrets there are at most in one place.
+	mostNames = 500
+	// usualWait is how long the keyring may take where Options say nothing.
+	usualWait = 10 * time.Second
+)
+
+// A Place is where a secret is kept.
+type Place string
+
+// The places.
+const (
+	InKeyring Place = "keyring"
+	InFile    Place = "file"
+)
+
+// Options say where a Store keeps what.
+type Options struct {
+	FileOnly bool          // the keyring is not asked
+	Dir      string        // folder of the encrypted file, made when needed; "": there is no file
+	Identity string        // file of the key of age; "": secrets.identity in Dir
+	Wait     time.Duration // how long the keyring may take; 0: ten seconds
+	Warn     func(string)  // is told of files that others can read; nil: nobody is
+}
+
+// A Store keeps secrets.
+type Store struct {
+	o       Options
+	keyring keyringCalls
+}
+
+// New makes a Store. It looks at nothing.
+func New(o Options) *Store {
+	if o.Wait <= 0 {
+		o.Wait = usualWait
+	}
+	return &Store{o: o, keyring: keyringCalls{wait: o.Wait, turn: make(chan struct{}, 1), ready: sessionBus}}
+}
+
+// A NotSetError says that there is no secret of that name.
+type NotSetError struct {
+	Name string
+	Why  string // why the keyring could not be asked; "": it was, or was not to be
+}
+
+func (e *NotSetError) Error() string {
+	text := fmt.Sprintf("the secret %q is not set", e.Name)
+	if e.Why != "" {
+		text += " (" + e.Why + ")"
+	}
+	return text + "; mcphub secret set " + e.Name
+}
+
+// Get returns a secret. The error is a *NotSetError where there is none.
+func (s *Store) Get(ctx context.Context, name string) (string, error) {
+	value, _, err := s.find(ctx, name)
+	return value, err
+}
+
+func (s *Store) find(ctx context.Context, name string) (string, Place, error) {
+	if bad := reference.CheckName(name); bad != "" {
+		return "", "", fmt.Errorf("%q %s", name, bad)
+	}
+	why := ""
+	if !s.o.FileOnly {
+		value, err := s.keyring.get(ctx, name)
+		if err == nil {
+			return value, InKeyring, nil
+		}
+		if !errors.Is(err, errNone) {
+			why = err.Error()
+		}
+	}
+	all, err := s.readFile()
+	if err != nil {
+		return "", "", err
+	}
+	value, ok := all[name]
+	if !ok {
+		return "", "", &NotSetError{name, why}
+	}
+	return value, InFile, nil
+}
+
+// Set keeps a secret. It returns where, and why not in the keyring.
+func (s *Store) Set(ctx context.Context, name, value string) (at Place, why string, err error) {
+	if bad := reference.CheckName(name); bad != "" {
+		return "", "", fmt.Errorf("%q %s", name, bad)
+	}
+	switch {
+	case value == "":
+		return "", "", errors.New("the secret is empty")
+	case len(value) > MostValue:
+		return "", "", fmt.Errorf("the secret is longer than %d bytes", MostValue)
+	case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
+		return "", "", errors.New("the secret is no text: it holds a NUL character, or is no UTF-8")
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer unlock()
+	if !s.o.FileOnly {
+		err := s.keyring.set(ctx, name, value)
+		if err == nil {
+			return InKeyring, "", s.dropFromFile(name) // an older copy would be in the way once the keyring is gone
+		}
+		why = err.Error()
+	}
+	all, err := s.readFile()
+	if err != nil {
+		return "", why, err
+	}
+	if all[name] = value; len(all) > mostNames {
+		return "", why, fmt.Errorf("there are %d secrets; no more are kept", mostNames)
+	}
+	return InFile, why, s.writeFile(all)
+}
+
+func (s *Store) dropFromFile(name string) error {
+	all, err := s.readFile()
+	if err != nil {
+		return fmt.Errorf("it is kept in the keyring, and an older copy may be in the file: %w", err)
+	}
+	if _, old := all[name]; !old {
+		return nil
+	}
+	delete(all, name)
+	return s.writeFile(all)
+}
+
+// Delete forgets a secret, wherever it is kept. The error is a *NotSetError where
+// there is none.
+func (s *Store) Delete(ctx context.Context, name string) error {
+	if bad := reference.CheckName(name); bad != "" {
+		return fmt.Errorf("%q %s", name, bad)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	found, why := false, ""
+	if !s.o.FileOnly {
+		switch err := s.keyring.remove(ctx, name); {
+		case err == nil:
+			found = true
+		case !errors.Is(err, errNone):
+			why = err.Error()
+		}
+	}
+	all, err := s.readFile()
+	if err != nil {
+		return err
+	}
+	if _, there := all[name]; there {
+		delete(all, name)
+		found, err = true, s.writeFile(all)
+	}
+	if err == nil && !found {
+		err = &NotSetError{name, why}
+	}
+	return err
+}
+
+// A Kept is one secret by its name.
+type Kept struct {
+	Name  string
+	Place Place // that Get takes it from
+}
+
+// Names lists the secrets, sorted by name. why says why the keyring could not be
+// asked.
+func (s *Store) Names(ctx context.Context) (all []Kept, why string, err error) {
+	if !s.o.FileOnly {
+		names, err := s.keyring.names(ctx)
+		if err != nil {
+			why = err.Error()
+		}
+		for _, name := range names {
+			all = append(all, Kept{name, InKeyring})
+		}
+	}
+	file, err := s.readFile()
+	if err != nil {
+		return nil, why, err
+	}
+	for name := range file {
+		if !slices.ContainsFunc(all, func(k Kept) bool { return k.Name == name }) {
+			all = append(all, Kept{name, InFile})
+		}
+	}
+	slices.SortFunc(all, func(a, b Kept) int { return strings.Compare(a.Name, b.Name) })
+	return all, why, nil
+}

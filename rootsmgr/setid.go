@@ -1,0 +1,28 @@
+package rootsmgr
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// SetID is the digest of all that a child can tell of the roots of a principal: who
+// that is, and each root's URI, path and name, in order. The order counts because
+// the first root is the working directory and ${root}, the names because a child is
+// shown them.
+func SetID(principal string, roots []Root) string {
+	h := sha256.New()
+	put := func(s string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	put(principal)
+	for i := range roots {
+		put(roots[i].URI)
+		put(roots[i].Path)
+		put(roots[i].Name)
+	}
+	return "roots-" + hex.EncodeToString(h.Sum(nil))
+}
