@@ -36,7 +36,7 @@ type clientWork struct {
 	ctx     context.Context // of the command
 	env     clients.Env
 	store   *clients.Store
-	secrets clients.Secrets // nil: secrets stay where they are
+	secrets clients.Secrets // set when hub.json was read
 	out     io.Writer       // the result
 	say     io.Writer       // what comes before it
 	in      *bufio.Reader   // nil where nobody can be asked

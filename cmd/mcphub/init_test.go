@@ -81,7 +81,7 @@ func TestInitAsks(t *testing.T) {
 	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, `"--roots", "`+filepath.Join(home, "project")+`"`) || strings.Contains(lm, "three") {
 		t.Errorf("got %s", lm)
 	}
-	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret stays in hub.json as plain text (env.TOKEN)", "- one (kept in the backup)"} {
+	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret is kept outside of hub.json (env.TOKEN)", "- one (kept in the backup)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in:\n%s", want, said)
 		}
