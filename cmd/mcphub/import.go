@@ -172,7 +172,7 @@ func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
 			return nil, exit.Errorf(exit.Config, "%w", err)
 		}
 	}
-	return setup.Secrets(f, w.env.Home, nil), nil
+	return secrets.New(setup.Secrets(f, w.env.Home)), nil
 }
 
 // asksFor finds what a client asked a person for, and the hub has not been told.
