@@ -3,7 +3,6 @@ package children_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +32,24 @@ func (s *seer) Launch(l launch.Launch, spec children.Spec, h jsonrpc.Handler, lo
 	return childtest.Pipes{}.Launch(l, spec, h, log)
 }
 
+// lockedText is a log that is read while it is written.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	secrets := map[string]string{"K": "canary-k", "S": "canary/s", "BREAK": "canary\nx", "HOST": "canary@evil.example/"}
 	key := func(name string) string { return reference.Ref{Kind: reference.Keyring, Name: name}.Mark() }
@@ -44,13 +61,12 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	missing := childtest.Spec("missing", childtest.Script{})
 	missing.Env["KEY"] = key("NONE")
 	see, w := &seer{}, newWatcher()
-	var log strings.Builder
-	var mu sync.Mutex
+	var log lockedText
 	s := children.NewSupervisor(children.Options{
 		Specs: []children.Spec{process, missing,
 			remote("remote", "http://127.0.0.1:1/"+key("S")+"?k="+key("K"), "Bearer "+key("K")),
 			remote("broken", "http://127.0.0.1:1/", key("BREAK")), remote("elsewhere", "http://127.0.0.1"+"/"+key("K"), key("NONE"))},
-		Launcher: see, Observer: w, Log: zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.TraceLevel),
+		Launcher: see, Observer: w, Log: zerolog.New(&log).Level(zerolog.TraceLevel),
 		Secret: func(_ context.Context, r reference.Ref) (string, error) {
 			if v, ok := secrets[r.Name]; ok {
 				return v, nil
@@ -78,9 +94,7 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	for _, st := range s.Status() {
 		said = append(said, fmt.Sprintf("%+v", st))
 	}
-	mu.Lock()
 	said = append(said, log.String())
-	mu.Unlock()
 	if all := strings.Join(said, "\n"); strings.Contains(all, "canary") {
 		t.Errorf("a secret is told:\n%s", all)
 	}
@@ -88,8 +102,5 @@ func TestSecretsReachTheLauncherAlone(t *testing.T) {
 	defer see.mu.Unlock()
 	if all := strings.Join(see.got, "\n"); !strings.Contains(all, `"KEY=canary-k"`) || !strings.Contains(all, `http://127.0.0.1:1/canary/s?k=canary-k`) || !strings.Contains(all, "Bearer canary-k") || strings.Contains(all, `\x00`) {
 		t.Errorf("the launcher was given\n%s", all)
-	}
-	if !slices.ContainsFunc(see.got, func(g string) bool { return strings.Contains(g, "canary") }) {
-		t.Error("the control: nobody was given a secret")
 	}
 }

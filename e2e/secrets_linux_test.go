@@ -245,3 +245,65 @@ func listenUnix(t *testing.T) string {
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
 }
+
+// At a terminal a secret is asked for, with the words of hub.json, and nothing of it is shown. What is no password is.
+func TestSecretsAreAskedForAtATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := w.config(obj{"rec": obj{"command": bin.recorder, "env": obj{"A": "${input:key}", "B": "${input:user}", "C": "${keyring:other}"}}},
+		obj{"secrets": obj{"store": "file"}, "inputs": []obj{{"id": "key", "description": "Key of the service", "password": true}, {"id": "user"}}})
+	set := func(args ...string) *seat {
+		return w.sit(w.env(), func(c *exec.Cmd) {
+			c.Args = append([]string{c.Path, "secret", "set", "--config", config}, args...)
+		})
+	}
+	s := set()
+	s.sees(1, `Key of the service \(key\): $`)
+	s.types(canary + "key")
+	s.sees(1, `key is kept in the encrypted file .*secrets\.age\.`)
+	s.sees(1, `Value of user for rec: $`)
+	s.types("shown")
+	s.sees(1, "user is kept")
+	s.sees(1, `Value of other for rec: $`)
+	s.types("")
+	s.sees(1, "other is left out")
+	<-s.ended
+	if shown := s.shown(); strings.Contains(shown, canary) || !strings.Contains(shown, "for rec: shown") || s.cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("exit status %d, shown:\n%s", s.cmd.ProcessState.ExitCode(), shown)
+	}
+
+	s = set("other")
+	s.sees(1, `Value of other for rec: $`)
+	s.types(canary + "o\x7fother\x03")
+	<-s.ended
+	if s.cmd.ProcessState.ExitCode() != 130 || strings.Contains(s.shown(), canary) {
+		t.Errorf("exit status %d, shown:\n%s", s.cmd.ProcessState.ExitCode(), s.shown())
+	}
+	s = set("other")
+	s.sees(1, `Value of other for rec: $`)
+	s.types(canary + "o\x7fother")
+	s.sees(1, "other is kept")
+	<-s.ended
+
+	hub := w.serve(config, ide.Folders(w.project))
+	hub.initialize()
+	_, err := hub.Call(hub.ctx(), "tools/list", `{}`)
+	must(t, err)
+	var environ string
+	if !within(patience, func() bool {
+		for _, p := range tree(t, hub.PID()) {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+			if strings.HasPrefix(p.command, bin.recorder) {
+				environ = string(text)
+			}
+		}
+		return environ != ""
+	}) {
+		t.Fatal("the server did not start")
+	}
+	for _, want := range []string{"A=" + canary + "key", "B=shown", "C=" + canary + "other"} {
+		if !strings.Contains(environ, want+"\x00") {
+			t.Errorf("%s is not in its environment", want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +33,10 @@ type clientWork struct {
 	yes    bool
 	asJSON bool
 
+	ctx     context.Context // of the command
 	env     clients.Env
 	store   *clients.Store
-	secrets clients.Secrets // nil: secrets stay where they are
+	secrets clients.Secrets // set when hub.json was read
 	out     io.Writer       // the result
 	say     io.Writer       // what comes before it
 	in      *bufio.Reader   // nil where nobody can be asked
@@ -53,6 +55,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 	if err != nil || !filepath.IsAbs(home) {
 		return exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
 	}
+	w.ctx = cmd.Context()
 	w.env = clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}
 	dir := setup.ClientFolder(os.Getenv)
 	if dir == "" {
@@ -91,7 +94,23 @@ func (w *clientWork) ask(question string) (string, error) {
 		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
 	}
 	fmt.Fprint(w.say, question)
-	line, err := w.in.ReadString('\n')
+	type typed struct {
+		line string
+		err  error
+	}
+	read := make(chan typed, 1)
+	go func() { // an interrupt does not end the reading
+		line, err := w.in.ReadString('\n')
+		read <- typed{line, err}
+	}()
+	var line string
+	var err error
+	select {
+	case <-w.ctx.Done():
+		return "", w.ctx.Err()
+	case got := <-read:
+		line, err = got.line, got.err
+	}
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
 		return "", exit.Errorf(exit.Failure, "no answer; nothing was changed")
 	}
@@ -199,7 +218,7 @@ func ownPath() (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(own)
 	if err != nil {
-		return own, nil //nolint:nilerr // what was started is good enough
+		return own, nil // what was started is good enough
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		p := filepath.Join(dir, filepath.Base(own))

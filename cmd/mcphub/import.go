@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -9,7 +12,11 @@ import (
 
 	"mcphub/internal/clients"
 	"mcphub/internal/clients/edit"
+	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/secrets"
+	"mcphub/internal/setup"
 )
 
 func importCommand() *cobra.Command {
@@ -106,7 +113,7 @@ func (w *clientWork) importAll(found []clients.Found) error {
 		}
 	}
 	if w.asJSON {
-		return writeJSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
+		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
 	}
 	if m.added() == 0 {
 		fmt.Fprintf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), several(len(m.imports), "server"))
@@ -143,11 +150,47 @@ func (w *clientWork) merge(found []clients.Found) (*merged, error) {
 			servers, inputs = append(servers, f.Servers...), append(inputs, f.Inputs...)
 		}
 	}
+	kept, err := w.kept(path, text)
+	if err != nil {
+		return nil, err
+	}
+	w.secrets = kept.Keeper(w.ctx)
 	m := &merged{path: path, before: text}
-	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, lookup); err != nil {
+	if m.after, m.imports, err = clients.Merge(path, text, servers, inputs, w.secrets != nil, os.LookupEnv); err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
+	w.unanswered(m, kept)
 	return m, nil
+}
+
+// kept is where the secrets are that hub.json refers to.
+func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
+	f := config.Default()
+	if text != nil {
+		var err error
+		if f, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
+			return nil, exit.Errorf(exit.Config, "%w", err)
+		}
+	}
+	return secrets.New(setup.Secrets(f, w.env.Home)), nil
+}
+
+// asksFor finds what a client asked a person for, and the hub has not been told.
+var asksFor = regexp.MustCompile(`\$\{input:([^}]+)\}`)
+
+func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
+	for i := range m.imports {
+		im := &m.imports[i]
+		raw, err := json.Marshal(im.Server.Entry)
+		if err != nil || im.Err != "" {
+			continue
+		}
+		for _, found := range asksFor.FindAllStringSubmatch(string(raw), -1) {
+			if _, err := kept.Get(w.ctx, found[1]); err != nil {
+				im.Err = err.Error()
+			}
+		}
+	}
 }
 
 func (m *merged) added() int {

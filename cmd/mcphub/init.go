@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/clients"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 )
 
 func initCommand() *cobra.Command {
@@ -72,7 +73,7 @@ func (w *clientWork) init(given []string) error {
 		w.preview(&p)
 		all = append(all, p)
 	}
-	if m.added() > 0 || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
+	if m.added() > 0 || m.before == nil || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
 		if yes, err := w.agreed("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
@@ -88,7 +89,7 @@ func (w *clientWork) init(given []string) error {
 	failed := w.apply(all)
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
-		err = writeJSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next})
+		err = layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next})
 	} else {
 		again := ""
 		if n := len(m.imports) - m.added(); n > 0 {

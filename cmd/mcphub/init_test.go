@@ -3,6 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,6 +44,7 @@ func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home
 	t.Chdir(project)
 	var out bytes.Buffer
 	w := &clientWork{
+		ctx:   t.Context(),
 		env:   clients.Env{OS: "linux", Home: home, Get: func(string) string { return "" }},
 		store: &clients.Store{Dir: filepath.Join(home, "state")},
 		out:   &out, say: &out, in: bufio.NewReader(strings.NewReader(answers)),
@@ -77,7 +81,7 @@ func TestInitAsks(t *testing.T) {
 	if lm := fileText(t, home, ".lmstudio/mcp.json"); !strings.Contains(lm, `"--roots", "`+filepath.Join(home, "project")+`"`) || strings.Contains(lm, "three") {
 		t.Errorf("got %s", lm)
 	}
-	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret stays in hub.json as plain text (env.TOKEN)", "- one (kept in the backup)"} {
+	for _, want := range []string{`"1,9" is none of that.`, "On this machine:", "LM Studio does not tell the hub which folders are open", "a secret is kept outside of hub.json (env.TOKEN)", "- one (kept in the backup)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in:\n%s", want, said)
 		}
@@ -102,6 +106,18 @@ func TestInitTakesNo(t *testing.T) {
 				t.Errorf("got %s", cursor)
 			}
 		})
+	}
+}
+
+// TestInterruptEndsAQuestion: nobody types anything, and the command is interrupted.
+func TestInterruptEndsAQuestion(t *testing.T) {
+	in, typing := io.Pipe()
+	defer typing.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &clientWork{ctx: ctx, in: bufio.NewReader(in), say: io.Discard}
+	cancel()
+	if _, err := w.agreed("Well?"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,10 +11,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 )
-
-func lookup(name string) (string, bool) { return os.LookupEnv(name) }
-
-func writeJSON(out io.Writer, v any) error { return layout.JSON(out, v) }
 
 func installCommand() *cobra.Command {
 	var w clientWork
@@ -108,17 +102,20 @@ type planned struct {
 // what fails otherwise stands in the report.
 func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (planned, error) {
 	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
-	if found, err := clients.Read(c, w.env); err == nil && found.Registered != "" {
-		// Whoever registered it chose its roots.
-		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
-		if found.Registered != clients.HubName || len(given) == 0 {
-			p.plan = &clients.Plan{Client: c}
-			return p, nil
+	roots, why := given, ""
+	found, err := clients.Read(c, w.env)
+	switch {
+	case err != nil || found.Registered == "":
+		if roots, why, err = w.rootsFor(c, given); err != nil {
+			return p, err
 		}
-	}
-	roots, why, err := w.rootsFor(c, given)
-	if err != nil {
-		return p, err
+	case len(given) > 0 && c.Roots != clients.GivesRoots:
+	case found.Registered == clients.HubName && c.Roots != clients.ListsRoots && w.ours(c):
+		roots = found.HubRoots // as they were chosen; its path or that of hub.json may be another now
+	default:
+		p.plan = &clients.Plan{Client: c}
+		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
+		return p, nil
 	}
 	plan, already, err := clients.PlanInstall(c, w.env, c.In(h, roots))
 	if err != nil {
@@ -134,6 +131,12 @@ func (w *clientWork) plan(c *clients.Client, h clients.Hub, given []string) (pla
 		p.report.File = plan.Files[0].Place.File
 	}
 	return p, nil
+}
+
+// ours reports whether this program has changed a client before.
+func (w *clientWork) ours(c *clients.Client) bool {
+	known, err := w.store.Known()
+	return err == nil && slices.Contains(known, c.Name)
 }
 
 // preview shows what a plan changes.
@@ -184,7 +187,7 @@ func (w *clientWork) install(chosen []*clients.Client, given []string) error {
 func (w *clientWork) finish(all []planned) error {
 	failed := w.apply(all)
 	if w.asJSON {
-		if err := writeJSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
+		if err := layout.JSON(w.out, map[string]any{"clients": reportsOf(all)}); err != nil {
 			return err
 		}
 	} else {
@@ -283,7 +286,7 @@ func (w *clientWork) print(chosen []*clients.Client, named bool, given []string)
 		}
 	}
 	if w.asJSON {
-		return writeJSON(w.out, map[string]any{"clients": out})
+		return layout.JSON(w.out, map[string]any{"clients": out})
 	}
 	return nil
 }
@@ -352,7 +355,7 @@ func (w *clientWork) uninstall(args []string, all bool) error {
 		reports = append(reports, r)
 	}
 	if w.asJSON {
-		if err := writeJSON(w.out, map[string]any{"clients": reports}); err != nil {
+		if err := layout.JSON(w.out, map[string]any{"clients": reports}); err != nil {
 			return err
 		}
 	} else {

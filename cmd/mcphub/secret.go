@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -44,13 +43,18 @@ type secretKeeper struct {
 	store *secrets.Store
 }
 
+// unlockTime is how long a person has to unlock the keyring.
+const unlockTime = time.Minute
+
 func newSecretKeeper(src *setup.Source) (*secretKeeper, error) {
 	file, err := src.Load(io.Discard) // what else is wrong with it, validate says
 	if err != nil {
 		return nil, err
 	}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
-	return &secretKeeper{file, setup.Secrets(file, home, nil)}, nil
+	kept := setup.Secrets(file, home)
+	kept.Wait = unlockTime
+	return &secretKeeper{file, secrets.New(kept)}, nil
 }
 
 func secretSetCommand() *cobra.Command {
@@ -201,40 +205,44 @@ func (k *secretKeeper) hidden(name string) bool {
 	return in == nil || in.Password
 }
 
-// ask asks for one line at the terminal of standard input. What cannot be interrupted
-// is left behind: the process ends.
+// ask asks for one line at the terminal of standard input. The terminal shows nothing
+// by itself before the question is there. A read cannot be interrupted: where ctx ends
+// it is left behind, and the process ends.
 func ask(ctx context.Context, question string, hidden bool) (string, error) {
 	fd := int(os.Stdin.Fd())
-	before, err := term.GetState(fd)
+	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
 	}
-	fmt.Fprintf(os.Stderr, "%s: ", question)
+	defer func() { _ = term.Restore(fd, before) }()
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{os.Stdin, os.Stderr}, question+": ")
 	type line struct {
 		text string
 		err  error
 	}
 	got := make(chan line, 1)
 	go func() {
+		var l line
 		if hidden {
-			raw, err := term.ReadPassword(fd)
-			got <- line{string(raw), err}
-			return
+			l.text, l.err = t.ReadPassword(question + ": ")
+		} else {
+			l.text, l.err = t.ReadLine()
 		}
-		text, err := bufio.NewReader(io.LimitReader(os.Stdin, secrets.MostValue+2)).ReadString('\n')
-		got <- line{strings.TrimRight(text, "\r\n"), err}
+		got <- l
 	}()
 	select {
 	case l := <-got:
-		if hidden {
-			fmt.Fprintln(os.Stderr)
+		if errors.Is(l.err, term.ErrPasteIndicator) {
+			l.err = nil
 		}
-		if l.err != nil && !(errors.Is(l.err, io.EOF) && l.text != "") {
-			return "", exit.Errorf(exit.Failure, "nothing was typed: %w", l.err)
+		if l.err != nil {
+			return "", exit.Errorf(exit.Interrupt, "nothing was typed, and nothing is set")
 		}
 		return l.text, nil
 	case <-ctx.Done():
-		_ = term.Restore(fd, before)
 		return "", exit.Errorf(exit.Interrupt, "interrupted")
 	}
 }

@@ -45,6 +45,7 @@ type Found struct {
 	Servers    []Server
 	Skipped    []Skipped
 	Registered string       // the name under which the hub is in it
+	HubRoots   []string     // the folders that it is registered with there
 	Inputs     []edit.Table // questions of VS Code that entries refer to
 	Err        error        // why it could not be read, where several are read
 }
@@ -184,7 +185,7 @@ func (f *Found) addEntry(name string, entry edit.Table, p Place, at kept) {
 	}
 	if isHub(s.Entry) {
 		if f.Registered == "" {
-			f.Registered = name
+			f.Registered, f.HubRoots = name, rootsIn(s.Entry)
 		}
 		return
 	}
@@ -221,6 +222,18 @@ func guessName(t edit.Table) string {
 		return config.ServerName(filepath.Base(s))
 	}
 	return "server"
+}
+
+// rootsIn are the folders that an entry of the hub names.
+func rootsIn(t edit.Table) []string {
+	args, _ := t.Get("args").([]any)
+	for i, a := range args {
+		if a == "--roots" && i+1 < len(args) {
+			dirs, _ := args[i+1].(string)
+			return strings.Split(dirs, ",")
+		}
+	}
+	return nil
 }
 
 // isHub reports an entry that starts mcphub.

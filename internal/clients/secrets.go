@@ -3,6 +3,7 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ func moveSecrets(server string, entry edit.Table) (out edit.Table, all []secret,
 		if at < 0 {
 			return value
 		}
-		ref := server + "/" + name
+		ref := strings.TrimLeft(server, ".-") + "/" + unnamed.ReplaceAllString(name, "-")
 		for n := 2; slices.ContainsFunc(all, func(s secret) bool { return s.name == ref }); n++ {
 			ref = fmt.Sprintf("%s/%s-%d", server, name, n)
 		}
@@ -104,6 +105,9 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 	}
 	return out
 }
+
+// unnamed is what the name of a secret cannot hold.
+var unnamed = regexp.MustCompile(`[^A-Za-z0-9_./-]+`)
 
 // secretAt is where in a text the secret begins, behind a word such as Bearer;
 // -1 where there is none, because it is empty or taken from elsewhere.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,22 +187,23 @@ func TestBounds(t *testing.T) {
 func TestKeyringThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keyringCalls{wait: 10 * time.Second, turn: make(chan struct{}, 1), ready: func() error { return nil }}
-		let, calls := make(chan struct{}), 0
+		let := make(chan struct{})
+		var calls atomic.Int32
 		began := time.Now()
-		err := k.do(t.Context(), func() error { calls++; <-let; return nil })
+		err := k.do(t.Context(), func() error { calls.Add(1); <-let; return nil })
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 10*time.Second {
 			t.Error(err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began = time.Now()
-		if err := k.do(ctx, func() error { calls++; return nil }); err == nil || time.Since(began) != time.Second || calls != 1 {
-			t.Error(err, time.Since(began), calls)
+		if err := k.do(ctx, func() error { calls.Add(1); return nil }); err == nil || time.Since(began) != time.Second || calls.Load() != 1 {
+			t.Error(err, time.Since(began), calls.Load())
 		}
 		close(let)
 		synctest.Wait()
-		if err := k.do(t.Context(), func() error { calls++; return keyring.ErrNotFound }); !errors.Is(err, errNone) || calls != 2 {
-			t.Error(err, calls)
+		if err := k.do(t.Context(), func() error { calls.Add(1); return keyring.ErrNotFound }); !errors.Is(err, errNone) || calls.Load() != 2 {
+			t.Error(err, calls.Load())
 		}
 	})
 }

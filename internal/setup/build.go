@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/secrets"
 	"mcphub/rootsmgr"
 )
 
@@ -49,7 +50,9 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r := Result{File: file, Logs: logFolder(file, home, os.Getenv), Audit: auditFolder(file, home, os.Getenv)}
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
-	cfg.Secret = Secrets(file, home, func(text string) { log.Warn().Msg(text) }).Resolve
+	kept := Secrets(file, home)
+	kept.Warn = func(text string) { log.Warn().Msg(text) }
+	cfg.Secret = secrets.New(kept).Resolve
 	if err := entries(file, cfg); err != nil {
 		return r, err
 	}

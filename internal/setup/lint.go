@@ -19,6 +19,7 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
+	"mcphub/internal/secrets"
 	"mcphub/rootsmgr"
 )
 
@@ -88,7 +89,9 @@ const lookTime = time.Second
 // not set.
 func (l *linter) secrets() {
 	var warned string
-	store := Secrets(l.file, l.cfg.Home, func(text string) { warned = text })
+	kept := Secrets(l.file, l.cfg.Home)
+	kept.Warn = func(text string) { warned = text }
+	store := secrets.New(kept)
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	seen := map[reference.Ref]bool{}

@@ -41,19 +41,18 @@ func configFolder(env func(string) string) string {
 	return ""
 }
 
-// Secrets is where the secrets are kept that a file refers to. warn is told of files
-// that others can read; nil: nobody is.
-func Secrets(f *config.File, home string, warn func(string)) *secrets.Store {
-	return secrets.New(secrets.Options{
+// Secrets says where the secrets are kept that a file refers to.
+func Secrets(f *config.File, home string) secrets.Options {
+	return secrets.Options{
 		FileOnly: f.Secrets.Store == config.StoreFile, Dir: configFolder(os.Getenv),
-		Identity: fromFile(f, f.Secrets.Identity, home, false), Warn: warn,
-	})
+		Identity: fromFile(f, f.Secrets.Identity, home, false),
+	}
 }
 
 // secretFiles are the files that hold secrets, or variables of a child: no call may
 // touch them, whatever is in scope.
 func secretFiles(f *config.File, home string) []string {
-	all := Secrets(f, home, nil).Files()
+	all := secrets.New(Secrets(f, home)).Files()
 	add := func(path string) {
 		if path = fromFile(f, path, home, false); filepath.IsAbs(path) && !strings.Contains(path, "${root") {
 			all = append(all, path)
