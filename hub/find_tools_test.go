@@ -1,0 +1,59 @@
+package hub
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
+)
+
+// found returns the names that find-tools answers with.
+func (c *testClient) found(args string) (names []string) {
+	c.t.Helper()
+	var got struct {
+		Tools []struct {
+			Name, ServerName, ToolName string
+			InputSchema                json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(jsonrpc.Get([]byte(c.raw("tools/call", call("find-tools", args))), "structuredContent"), &got); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, t := range got.Tools {
+		if t.ServerName == "" || t.ToolName == "" || len(t.InputSchema) == 0 {
+			c.t.Errorf("%s comes without its server, its own name or its schema", t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func TestFindTools(t *testing.T) {
+	cfg := testConfig(t, scripted("kid", childtest.Script{}), scripted("held", childtest.Script{}))
+	cfg.Children[1].Exclude = []string{"echo"}
+	c := connect(t, runHub(t, cfg), t.TempDir())
+	c.handshake(`{"roots":{}}`)
+	got := c.found(`{"query":"echo"}`)
+	if len(got) == 0 || got[0] != "kid__echo" {
+		t.Fatalf("found %q, want kid__echo first", got)
+	}
+	if strings.Contains(strings.Join(got, " "), "held__echo") {
+		t.Errorf("an excluded tool is found: %q", got)
+	}
+	if _, bad := text(c.raw("tools/call", call(got[0], `{}`))); bad {
+		t.Errorf("%s is found and cannot be called", got[0])
+	}
+	if got := c.found(`{"query":"bitcoin exchange rate"}`); len(got) != 0 {
+		t.Errorf("nothing fits, and %q are found", got)
+	}
+	if got := c.found(`{"query":"kid","limit":1}`); len(got) > 1 {
+		t.Errorf("limit 1: %q", got)
+	}
+	for _, wrong := range []string{`{}`, `{"query":" "}`, `{"query":"echo","limit":0}`, `{"query":"echo","limit":21}`} {
+		if msg, bad := text(c.raw("tools/call", call("find-tools", wrong))); !bad || !strings.Contains(msg, "query") && !strings.Contains(msg, "limit") {
+			t.Errorf("%s: %v %s", wrong, bad, msg)
+		}
+	}
+}
