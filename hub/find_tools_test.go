@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -55,5 +56,42 @@ func TestFindTools(t *testing.T) {
 		if msg, bad := text(c.raw("tools/call", call("find-tools", wrong))); !bad || !strings.Contains(msg, "query") && !strings.Contains(msg, "limit") {
 			t.Errorf("%s: %v %s", wrong, bad, msg)
 		}
+	}
+}
+
+// TestExpose holds that tools that are not listed are found and called like any other.
+func TestExpose(t *testing.T) {
+	for name, c := range map[string]struct {
+		expose catalog.Exposure
+		all    bool
+	}{
+		"direct":            {catalog.Exposure{}, true},
+		"search":            {catalog.Exposure{Search: true}, false},
+		"auto, below bound": {catalog.Exposure{Above: 1 << 20}, true},
+		"auto, above bound": {catalog.Exposure{Above: 10}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t, scripted("kid", childtest.Script{}), scripted("pinned", childtest.Script{}))
+			cfg.Expose, cfg.Children[1].Always = c.expose, []string{"ec*"}
+			client := connect(t, runHub(t, cfg), t.TempDir())
+			client.handshake(`{"roots":{}}`)
+			list := client.raw("tools/list", `{}`)
+			for tool, want := range map[string]bool{"get-roots": true, "find-tools": true, "call-tool": true, "pinned__echo": true, "kid__echo": c.all} {
+				if strings.Contains(list, `"`+tool+`"`) != want {
+					t.Errorf("%s is listed: %v, want %v", tool, !want, want)
+				}
+			}
+			if found := client.found(`{"query":"kid echo"}`); len(found) == 0 || found[0] != "kid__echo" {
+				t.Errorf("found %q, want kid__echo first", found)
+			}
+			for _, args := range []string{call("kid__echo", `{}`), call("call-tool", `{"serverName":"kid","toolName":"echo"}`)} {
+				if msg, bad := text(client.raw("tools/call", args)); bad {
+					t.Errorf("%s: %s", args, msg)
+				}
+			}
+			if msg, bad := text(client.raw("tools/call", call("kid__echo", `{"path":"/etc/passwd"}`))); !bad || !strings.HasPrefix(msg, "Access denied") {
+				t.Errorf("a tool that is not listed is not judged: %s", msg)
+			}
+		})
 	}
 }

@@ -99,7 +99,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		}
 	}
 	b.nameTools(c, wanted)
-	all := c.tools // those too that are taken out below
+	all := b.listed(c.tools) // those too that are taken out below
 	c.pages[Tools] = sync.OnceValue(func() *Pages {
 		defs := make([][]byte, len(all))
 		for i, t := range all {
