@@ -95,3 +95,25 @@ func TestExpose(t *testing.T) {
 		})
 	}
 }
+
+// TestExposeIsApplied holds that a change of what is listed is told of, and that the
+// list follows.
+func TestExposeIsApplied(t *testing.T) {
+	kid := scripted("kid", childtest.Script{})
+	h := newTestHub(t, kid)
+	c := connect(t, h, t.TempDir())
+	c.handshake(`{"roots":{}}`)
+	if !c.listed("kid__echo") {
+		t.Fatal("kid__echo is not listed")
+	}
+	cfg := testConfig(t, kid)
+	cfg.Expose.Search = true
+	apply(t, h, cfg)
+	c.awaitNote(listChanged)
+	if c.listed("kid__echo") || !c.listed("find-tools") {
+		t.Error("search lists kid__echo, or not find-tools")
+	}
+	if msg, bad := text(c.raw("tools/call", call("kid__echo", `{}`))); bad {
+		t.Error(msg)
+	}
+}
