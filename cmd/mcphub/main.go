@@ -53,6 +53,6 @@ func rootCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), secretCommand(), filesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), addCommand(), removeCommand(), enableCommand(), disableCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), secretCommand(), filesCommand(), versionCommand())
 	return root
 }
