@@ -10,7 +10,7 @@ import (
 // command or is answered with one that there is.
 func TestGuessedWords(t *testing.T) {
 	named := regexp.MustCompile(`mcphub ([a-z]+)`)
-	words := strings.Fields("ls ps servers search info start stop login secrets config check test run show list add remove rm enable disable reload restart status schema man completion")
+	words := strings.Fields("ls ps servers logs tail search info start stop login secrets config check test run show list tools add remove rm enable disable reload restart status schema man completion")
 	for word := range guesses {
 		words = append(words, word)
 	}
