@@ -65,6 +65,30 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 	}
 }
 
+// The first line of a process that goes on with a log may be seen half written. Where
+// no process holds the log, something was put behind its end.
+func TestFirstLineHalfWritten(t *testing.T) {
+	dir := t.TempDir()
+	id := shortRun(t, dir, 1)
+	name := filepath.Join(dir, id+".jsonl")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(text, `{"v":1,"n":5,"pre`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Verify(dir); err != nil || r.OK() {
+		t.Errorf("nobody holds it: %v, %+v", err, r)
+	}
+	if err := os.WriteFile(filepath.Join(dir, id+lockEnding), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Verify(dir); err != nil || !r.OK() || r.Open != 1 {
+		t.Errorf("a process holds it: %v, %+v", err, r)
+	}
+}
+
 // A short run that was killed is closed by the next, which goes on with its log.
 func TestShortRunThatWasKilled(t *testing.T) {
 	dir := t.TempDir()

@@ -119,6 +119,8 @@ func (c *checkedLog) end() {
 		c.r.Open++
 	case final.at != c.last.Number:
 		c.problem(0, fmt.Sprintf("there are lines behind its end, which was line %d", final.at))
+	case c.cut && c.held: // of a process that goes on with the log, and writes its first line
+		c.r.Open++
 	case c.cut:
 		c.problem(c.tornAt, fmt.Sprintf("there is something behind its end, which was line %d", final.at))
 	case c.unended:

@@ -60,7 +60,8 @@ type File struct {
 // Server is one entry of mcpServers. Without Err exactly one of Builtin,
 // Command and URL is set.
 type Server struct {
-	Name     string `koanf:"-"`
+	Name     string `koanf:"-"`       // made of A-Z a-z 0-9 _ . -, without the separator
+	Key      string `koanf:"-"`       // the name as it is written
 	Builtin  string `koanf:"builtin"` // one of Builtins, or ""
 	Process  `koanf:",squash"`
 	Remote   `koanf:",squash"`
@@ -289,6 +290,11 @@ func (f *File) Dir() string {
 // is not in the file it points at the nearest one around it.
 func (f *File) At(path ...string) Problem {
 	p := Problem{}
+	if len(path) > 1 && path[0] == "mcpServers" {
+		if server := f.Server(path[1]); server != nil {
+			path = append([]string{path[0], server.Key}, path[2:]...)
+		}
+	}
 	n, steps := f.tree, make([]string, 0, len(path))
 	for i, step := range path {
 		steps = append(steps, step)

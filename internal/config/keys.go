@@ -92,7 +92,7 @@ var (
 
 // table is hub.json: every key, once.
 var table = object(
-	key{name: "mcpServers", guard: true, text: "The child servers by name. Names are made of `A-Z a-z 0-9 _ . -` and do not contain the separator.",
+	key{name: "mcpServers", guard: true, text: "The child servers by name. A name of other signs than `A-Z a-z 0-9 _ . -` is shortened to these, and `mcphub validate` says how it is called.",
 		spec: &spec{kind: kindMap, elem: entryTable}},
 	key{name: "names", text: "How the tools of the children are named.", spec: object(
 		key{name: "separator", def: `"__"`, spec: str(isSeparator), text: "Stands between the name of the server and that of its tool."},

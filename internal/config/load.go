@@ -268,13 +268,14 @@ func (c *checker) defaultValue(n *node, s *spec) (any, bool) {
 func (p *parser) finish(f *File, servers map[string]*Server) {
 	entries := p.tree.get("mcpServers")
 	if entries != nil {
+		called := callNames(entries, f.Names.Separator)
 		for _, m := range entries.members {
 			s := servers[m.name]
 			if s == nil {
 				s = &Server{}
 			}
-			s.Name = m.name
-			p.server(s, m.value, m.off, f.Names.Separator)
+			s.Key, s.Name = m.name, called[m.name]
+			p.server(s, m.value, m.off)
 			s.Err = p.failed[m.name]
 			f.Servers = append(f.Servers, *s)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}}, Secret{Env: "STATE_KEY"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
 	}
-	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum")); diff != "" {
+	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
 		t.Error("(-want +got)", diff)
 	}
 	if !f.Audit.Off() || !f.Logs.Off() {
@@ -106,7 +107,7 @@ func TestDefaults(t *testing.T) {
 		HTTP:     HTTP{Listen: "127.0.0.1:0"},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
 	}
-	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); diff != "" {
+	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
 		t.Error("(-want +got)", diff)
 	}
 	if p := f.At("roots"); p.Line != 0 || p.Key != "roots" || f.Dir() != "" {
@@ -263,5 +264,31 @@ func TestFind(t *testing.T) {
 		if path != tc.path || unused != tc.unused {
 			t.Errorf("%s: %q %q, want %q %q", tc.name, path, unused, tc.path, tc.unused)
 		}
+	}
+}
+
+// Whatever an entry is called, it has a name of its own that tools can begin with.
+func TestNamesOfServers(t *testing.T) {
+	f, problems, err := Parse("hub.json", []byte(`{"names":{"separator":"--"},"mcpServers":{
+		"My Server":{"command":"a"}, "My-Server":{"command":"b"}, "\u6587\u4ef6":{"command":"c"}, "../x/y":{"command":"d"},
+		"a--b":{"command":"e"}, "":{"command":"f"}, "  ":{"command":"g","cwd":3}}}`), nil)
+	if err != nil {
+		t.Fatal(err, problems)
+	}
+	var names []string
+	for _, s := range f.Servers {
+		names = append(names, s.Name)
+		if !serverName.MatchString(s.Name) || strings.Contains(s.Name, "--") {
+			t.Errorf("%q is called %q", s.Key, s.Name)
+		}
+	}
+	if want := []string{"My-Server2", "My-Server", "server", "x-y", "a_b", "server2", "server3"}; !slices.Equal(names, want) {
+		t.Errorf("have %q\nwant %q", names, want)
+	}
+	if f.Servers[6].Err == nil || f.Servers[0].Err != nil {
+		t.Errorf("errors: %v, %v", f.Servers[6].Err, f.Servers[0].Err)
+	}
+	if at := f.At("mcpServers", "server3", "cwd"); at.Line != 3 || at.Key != `mcpServers["  "].cwd` {
+		t.Errorf("at %d, %s", at.Line, at.Key)
 	}
 }

@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -115,14 +115,44 @@ func (c *checker) duplicates(at []string, n *node) {
 	}
 }
 
+// callNames says what each entry is called in the hub. A name made of A-Z a-z 0-9
+// _ . - stays; of another one these signs stay, and it is told apart from others by
+// a number.
+func callNames(entries *node, separator string) map[string]string {
+	called, taken := map[string]string{}, map[string]bool{}
+	plain := func(name string) bool { return serverName.MatchString(name) && !strings.Contains(name, separator) }
+	for _, m := range entries.members {
+		if plain(m.name) {
+			called[m.name], taken[m.name] = m.name, true
+		}
+	}
+	for _, m := range entries.members {
+		if called[m.name] != "" {
+			continue
+		}
+		base := ServerName(m.name)
+		for _, fill := range []string{"-", "_", "."} {
+			if strings.Contains(base, separator) && !strings.Contains(separator, fill) {
+				base = strings.ReplaceAll(base, separator, fill)
+			}
+		}
+		if strings.Contains(base, separator) {
+			base = "server"
+		}
+		name := base
+		for i := 2; taken[name]; i++ {
+			name = base + strconv.Itoa(i)
+		}
+		called[m.name], taken[name] = name, true
+	}
+	return called
+}
+
 // server checks what one key alone cannot show. n is the entry in our spelling.
-func (c *checker) server(s *Server, n *node, nameOff int, separator string) {
-	at := []string{"mcpServers", s.Name}
-	switch {
-	case !serverName.MatchString(s.Name):
-		c.fail(at, nameOff, "the name of a server is made of A-Z a-z 0-9 _ . -", "rename it"+renamed(s.Name))
-	case strings.Contains(s.Name, separator):
-		c.fail(at, nameOff, fmt.Sprintf("the name of a server cannot contain the separator %q", separator), `rename it, or set "names.separator"`)
+func (c *checker) server(s *Server, n *node, nameOff int) {
+	at := []string{"mcpServers", s.Key}
+	if s.Name != s.Key {
+		c.report(SeverityNote, at, nameOff, "is called "+quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
 	}
 	if n.kind != '{' {
 		return
@@ -141,20 +171,6 @@ func (c *checker) server(s *Server, n *node, nameOff int, separator string) {
 	default:
 		c.fail(at, n.get(kinds[1]).off, fmt.Sprintf("has both %q and %q", kinds[0], kinds[1]), "keep the one that is meant")
 	}
-}
-
-// renamed proposes a name made of what a name may hold.
-func renamed(s string) string {
-	proposal := strings.Trim(strings.Map(func(r rune) rune {
-		if r < 128 && serverName.MatchString(string(r)) {
-			return r
-		}
-		return '-'
-	}, path.Base(s)), "-.")
-	if !serverName.MatchString(proposal) || len(proposal) > 40 {
-		return ""
-	}
-	return fmt.Sprintf(", %q for one", proposal)
 }
 
 // fits checks that the rest of an entry goes with its kind.

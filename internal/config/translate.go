@@ -72,7 +72,9 @@ func ServerName(s string) string {
 	var out []rune
 	for _, r := range s {
 		if r < 128 && serverName.MatchString(string(r)) {
-			out = append(out, r)
+			if len(out) > 0 || r != '.' && r != '-' {
+				out = append(out, r)
+			}
 		} else if n := len(out); n > 0 && out[n-1] != '-' {
 			out = append(out, '-')
 		}
