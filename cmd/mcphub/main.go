@@ -50,9 +50,10 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildVersion(),
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), secretCommand(), filesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), initCommand(), importCommand(), installCommand(), uninstallCommand(), addCommand(), removeCommand(), enableCommand(), disableCommand(), listCommand(), toolsCommand(), logsCommand(), schemaCommand(), manCommand(), callCommand(), explainCommand(), rootsCommand(), demoCommand(), warmCommand(), validateCommand(), statusCommand(), approveCommand(), auditCommand(), reloadCommand(), secretCommand(), filesCommand(), versionCommand())
+	root.InitDefaultCompletionCmd()
+	catchGuesses(root)
 	return root
 }

@@ -28,8 +28,9 @@ func statusCommand() *cobra.Command {
 	var asJSON, verbose bool
 	var pid int
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the hubs that run, their servers and their clients",
+		Use:     "status",
+		Aliases: []string{"ps", "top"},
+		Short:   "Show the hubs that run, their servers and their clients",
 		Long: "Shows every hub that this user runs: how its servers are and what they last said, and\n" +
 			"which clients it has. Each hub listens on a socket of its own that only its user can\n" +
 			"open. The exit status is 9 where no hub runs.",

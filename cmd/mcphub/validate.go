@@ -24,8 +24,9 @@ import (
 func validateCommand() *cobra.Command {
 	src := newSource()
 	cmd := &cobra.Command{
-		Use:   "validate",
-		Short: "Check hub.json and say what is wrong with it",
+		Use:     "validate",
+		Aliases: []string{"check"},
+		Short:   "Check hub.json and say what is wrong with it",
 		Long: "Reads hub.json and looks, without starting anything, for what would not work: programs\n" +
 			"and folders that are not there, an address that serve would refuse, rules that are about\n" +
 			"nobody, servers that cannot be told apart. Says ok where there is nothing. The exit\n" +

@@ -145,7 +145,7 @@ func Merge(file string, text []byte, servers []Server, inputs []edit.Table, move
 	}
 	where := hubContainer(whole)
 	if len(whole) == 0 {
-		text = []byte("{\n  \"mcpServers\": {\n    \"files\": { \"builtin\": \"files\" }\n  }\n}\n")
+		text = []byte(FirstHub)
 	}
 	there, err := edit.Entries(edit.JSON, text, where)
 	if err != nil {

@@ -77,3 +77,14 @@ func (s *Source) AuditFolder(w io.Writer) (string, error) {
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
 	return auditFolder(file, home, os.Getenv), nil
 }
+
+// LogFolder reads hub.json for the folder of what servers write to standard
+// error; "" where none is kept.
+func (s *Source) LogFolder(w io.Writer) (string, error) {
+	file, err := s.Load(w)
+	if err != nil {
+		return "", err
+	}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is not found
+	return logFolder(file, home, os.Getenv), nil
+}

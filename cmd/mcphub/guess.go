@@ -1,0 +1,67 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+)
+
+// guesses are words that people try and that are no command here, with what
+// does the thing.
+var guesses = map[string]string{
+	"config":  "mcphub validate checks hub.json and shows what would be served; mcphub schema describes its keys",
+	"edit":    "mcphub add, remove, enable and disable change hub.json; so does any editor",
+	"find":    "mcphub tools lists the tools",
+	"info":    "mcphub list shows the servers, mcphub status the hubs that run",
+	"login":   "mcphub secret set NAME keeps a key or token for a server",
+	"logout":  "mcphub secret remove NAME takes a secret away",
+	"auth":    "mcphub secret set NAME keeps a key or token for a server",
+	"restart": "mcphub disable NAME and mcphub enable NAME stop a server and start it again; mcphub reload reads hub.json again",
+	"run":     "mcphub serve runs the hub, mcphub call TOOL one tool",
+	"search":  "mcphub tools lists the tools",
+	"show":    "mcphub list shows the servers, mcphub status the hubs that run",
+	"start":   "mcphub serve runs the hub; mcphub enable NAME serves a server again",
+	"stop":    "a hub ends with its client; mcphub disable NAME stops a server",
+	"test":    "mcphub validate checks hub.json, mcphub call TOOL calls a tool, mcphub demo shows the hub at work",
+	"up":      "mcphub serve runs the hub",
+	"down":    "a hub ends with its client; mcphub disable NAME stops a server",
+	"update":  "mcphub add, remove, enable and disable change hub.json",
+}
+
+// guessed says what to do instead of a command that is not there.
+func guessed(root *cobra.Command, word string) error {
+	if advice := guesses[word]; advice != "" {
+		return exit.Errorf(exit.Usage, "unknown command %q; %s", word, advice)
+	}
+	var words []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			words = append(append(words, c.Name()), c.Aliases...)
+		}
+	}
+	slices.Sort(words)
+	if best := config.Suggest(word, words); best != "" {
+		return exit.Errorf(exit.Usage, "unknown command %q; did you mean mcphub %s?", word, best)
+	}
+	return exit.Errorf(exit.Usage, "unknown command %q", word)
+}
+
+// catchGuesses has a word that is no command answered by guessed, also where
+// flags follow it.
+func catchGuesses(root *cobra.Command) {
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return guessed(cmd, args[0])
+		}
+		return nil
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && cmd.Flags().NArg() > 0 {
+			return guessed(root, cmd.Flags().Arg(0))
+		}
+		return err
+	})
+}

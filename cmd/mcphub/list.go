@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+)
+
+func listCommand() *cobra.Command {
+	src := newSource()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls", "servers"},
+		Short:   "List the servers of hub.json, and how they are where a hub runs",
+		Long: "Lists the servers of hub.json with their kind. Where a hub runs on that file, it says in\n" +
+			"which state each is and how many tools it offers; mcphub status says more. Nothing is\n" +
+			"started.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := src.Load(printable.Writer(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			found := listServers(file, running(cmd.Context(), file.Path))
+			out := cmd.OutOrStdout()
+			if asJSON {
+				return exit.Failed(layout.JSON(out, found))
+			}
+			found.show(printable.Writer(out))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object; its shape is stable")
+	configFlags(cmd, src)
+	return cmd
+}
+
+// running are the hubs that run on a hub.json; "" is none.
+func running(ctx context.Context, path string) []admin.Report {
+	var out []admin.Report
+	for _, r := range look(ctx, setup.SocketFolders(os.Getenv), 0).Hubs {
+		if r.Config.Path == path {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// listed is the result of list; the shape of --json.
+type listed struct {
+	Config  string         `json:"config"` // "" where there is none
+	Hubs    int            `json:"hubs"`   // that run on this file
+	Servers []listedServer `json:"servers"`
+}
+
+type listedServer struct {
+	Name     string `json:"name"`
+	Kind     string `json:"kind"` // builtin, command or url
+	Disabled bool   `json:"disabled"`
+	State    string `json:"state,omitempty"` // disabled, unusable, or what the hub says; "" where no hub runs
+	Tools    int    `json:"tools"`           // offered when a hub listed them last
+	Error    string `json:"error,omitempty"`
+}
+
+func listServers(file *config.File, hubs []admin.Report) listed {
+	out := listed{Config: file.Path, Hubs: len(hubs), Servers: []listedServer{}}
+	for i := range file.Servers {
+		s := &file.Servers[i]
+		l := listedServer{Name: s.Name, Kind: "command", Disabled: s.Disabled}
+		switch {
+		case s.Builtin != "":
+			l.Kind = "builtin"
+		case s.URL != "":
+			l.Kind = "url"
+		}
+		switch {
+		case s.Disabled:
+			l.State = "disabled"
+		case s.Err != nil:
+			l.State, l.Error = "unusable", s.Err.Text
+		default:
+			l.ask(hubs)
+		}
+		out.Servers = append(out.Servers, l)
+	}
+	return out
+}
+
+// ask takes over how a server is. One instance that is ready counts for more than
+// others that are not.
+func (l *listedServer) ask(hubs []admin.Report) {
+	for _, r := range hubs {
+		for _, c := range r.Children {
+			if c.Server != l.Name {
+				continue
+			}
+			l.Tools = max(l.Tools, c.Tools)
+			if l.State != "ready" {
+				l.State, l.Error = c.State, c.Error
+			}
+		}
+	}
+}
+
+func (l listed) show(w io.Writer) {
+	if len(l.Servers) == 0 {
+		fmt.Fprintln(w, "no servers; mcphub add NAME -- COMMAND adds one")
+		return
+	}
+	t := layout.Table(w)
+	layout.Row(t, "SERVER", "KIND", "STATE", "TOOLS", "")
+	for _, s := range l.Servers {
+		state := s.State
+		if state == "" {
+			state = "-"
+		}
+		layout.Row(t, s.Name, s.Kind, state, number(s.Tools), printable.Escape(s.Error, 200))
+	}
+	_ = t.Flush()
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+)
+
+func schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of hub.json",
+		Long: "Prints the JSON Schema of hub.json, by which editors complete and check it: save it beside\n" +
+			"the file, and name it there as \"$schema\".",
+		Example: "  mcphub schema > hub.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), config.Schema)
+			return exit.Failed(err)
+		},
+	}
+}
+
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man",
+		Short:   "Print the manual page",
+		Example: "  mcphub man | man -l -",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), manual(cmd.Root()))
+			return exit.Failed(err)
+		},
+	}
+}
+
+// manual is one page in roff for all commands.
+func manual(root *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH MCPHUB 1 \"\" \"mcphub %s\"\n.SH NAME\nmcphub \\- %s\n.SH SYNOPSIS\n.B mcphub\n.I COMMAND\n[\\fIFLAGS\\fR]\n.SH DESCRIPTION\n%s\n.SH COMMANDS\n",
+		roff(root.Version), roff(root.Short), roff(root.Long))
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if !sub.IsAvailableCommand() {
+				continue
+			}
+			if sub.Runnable() {
+				text := sub.Long
+				if text == "" {
+					text = sub.Short
+				}
+				fmt.Fprintf(&b, ".SS %s\n%s\n", roff(sub.UseLine()), roff(text))
+				sub.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+					if !f.Hidden && f.Name != "help" {
+						fmt.Fprintf(&b, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", roff(f.Name), roff(f.Usage))
+					}
+				})
+			}
+			walk(sub)
+		}
+	}
+	walk(root)
+	b.WriteString(".SH \"EXIT STATUS\"\n")
+	for _, s := range []struct {
+		code int
+		text string
+	}{
+		{exit.OK, "all went well"}, {exit.Failure, "a failure"}, {exit.Usage, "wrong usage"}, {exit.Config, "hub.json cannot be used"},
+		{exit.NotFound, "there is no such server or tool"}, {exit.ToolError, "the tool answered with an error"},
+		{exit.Timeout, "no answer in time"}, {exit.NoHub, "no hub runs"}, {exit.Interrupt, "interrupted"},
+	} {
+		fmt.Fprintf(&b, ".TP\n%d\n%s\n", s.code, s.text)
+	}
+	return b.String()
+}
+
+// roff makes plain text harmless in a manual page.
+func roff(text string) string {
+	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
