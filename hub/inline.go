@@ -36,7 +36,8 @@ func (s inlineHost) Serve(ctx context.Context, child, set string, view rootsmgr.
 }
 
 func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
-	return s.servedNow(child)
+	b, _ := s.served.Brought(child)
+	return b.Set, b.View
 }
 
 // inlineOf returns the client of a request that only this era has.
@@ -168,7 +169,7 @@ func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range g.names() {
 		o, st := s.tab.offers[name], s.tab.status[name]
-		if o == nil || s.replacing(o) || s.seats.Load().by[name].moved {
+		if o == nil || s.replacing(o) || s.assigned.Load().Moved(name) {
 			return inline.Caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew

@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/assignment"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
@@ -33,14 +34,15 @@ const startAfter = time.Second
 type Session struct {
 	id string
 	sessionOptions
-	hub     *Hub
-	client  mainPeer         // whatever belongs to none of its requests goes there
-	main    *handshakeClient // of requests that have no way of their own
-	roots   *rootsmgr.Manager
-	catalog atomic.Pointer[listing] // nil when an offer has come: see tools
-	seats   atomic.Pointer[seats]
-	log     zerolog.Logger
-	since   time.Time
+	hub      *Hub
+	client   mainPeer         // whatever belongs to none of its requests goes there
+	main     *handshakeClient // of requests that have no way of their own
+	roots    *rootsmgr.Manager
+	catalog  atomic.Pointer[listing]                // nil when an offer has come: see tools
+	assigned atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
+	served   *assignment.Served                     // which roots they were given
+	log      zerolog.Logger
+	since    time.Time
 
 	began sync.Once
 	begun chan struct{} // closed when the client is there: its children may be started
@@ -67,7 +69,6 @@ type Session struct {
 	notifier *subscribe.Notifier // tells the client what changes
 	outbox   outbox              // what the client tells children
 
-	turned  chan struct{} // roots that came with a call are to be served; capacity 1
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
@@ -90,12 +91,6 @@ type sessionTables struct {
 	offers      map[string]*catalog.Offer
 	status      map[string]children.Status
 	changed     chan struct{} // status or offers
-	brought     brought
-	served      uint64 // generation of the roots that the children were given
-	servedOnce  bool
-	servedBy    *generation   // whose policy and configuration they were given them by
-	granted     uint64        // version of the grants that they were given
-	servedNow   chan struct{} // served
 	begun       bool          // as the channel
 	listsBy     time.Time     // until when lists wait for starting children; zero before the first
 	caps        declaration.Client
@@ -113,11 +108,11 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s := &Session{
 		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		yielded: make(chan struct{}, 1), turned: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.tab = sessionTables{
 		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
-		changed: make(chan struct{}), servedNow: make(chan struct{}),
+		changed: make(chan struct{}),
 	}
 	s.outbox.passing.Do = s.outbox.empty
 	s.inline = inline.NewServer(inline.Options{
@@ -126,7 +121,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
-	s.seats.Store(newSeats(nil))
+	s.assigned.Store(assignment.None())
 	return s
 }
 
@@ -181,7 +176,7 @@ func (s *Session) introduce() { s.met.Do(func() { close(s.introduced) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
-// alone seats the session and sets roots for it, so all that comes in order.
+// alone assigns the session to instances and sets roots for it, so all that comes in order.
 func (s *Session) serveRoots(ctx context.Context) {
 	select {
 	case <-s.begun:
@@ -208,7 +203,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
-		case <-s.turned:
+		case <-s.served.Wanted():
 		case <-s.yielded:
 		case <-grants:
 		case <-next:
@@ -231,72 +226,42 @@ func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grant
 		return // what a session knows when it has ended is no change of its roots
 	}
 	s.approvals.Prune(g.rules())
-	asked := s.broughtSoFar()
+	brought := s.served.LastBrought()
 	granted, grants := s.approvals.Version()
 	s.serve(g, view, first)
-	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	s.served.Set(assignment.State{Given: true, Configuration: g.number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
 	return updates, grants, g.next
 }
 
-func (s *Session) setServed(g *generation, generation, brought, granted uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tab.brought.done = brought
-	s.tab.served, s.tab.servedOnce, s.tab.servedBy, s.tab.granted = generation, true, g, granted
-	close(s.tab.servedNow)
-	s.tab.servedNow = make(chan struct{})
-}
-
 // awaitServed waits until the children have been given the roots of a view, or
-// newer ones; being given is not having applied them, which Acquire waits for.
-// Where patience ends first, as it does for a client that never said that it is
-// initialized, the hub alone judges.
-func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience time.Duration) error {
+// newer ones. Where limit ends first, as it does for a client that never said that it
+// is initialized, the hub alone judges.
+func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
 	generation := view.Snapshot.Generation()
-	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool {
-		return tab.servedOnce && tab.served >= generation
-	})
+	return s.awaitGiven(ctx, max(limit, 0), func(now assignment.State) bool { return now.Given && now.Roots >= generation })
 }
 
-// awaitGiven waits until serveRoots has given the children what given looks for
-// by the configuration that the session goes by now, for a call is judged by its
-// policy, and the directories of that are served too; or until patience ends,
-// which is no error; less than none has no end. given is called with the
-// session's lock held.
-func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given func(*sessionTables) bool) error {
-	var over <-chan time.Time
-	for {
+// awaitGiven waits until the children were given what enough looks for, by the
+// configuration that the session goes by now: a call is judged by its policy, and
+// the directories of that are served too.
+func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
+	return s.served.Await(ctx, limit, func(now assignment.State) bool {
 		s.mu.Lock()
-		done, again := given(&s.tab) && s.tab.servedBy == s.tab.gen, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		if over == nil && patience >= 0 {
-			timer := time.NewTimer(patience)
-			defer timer.Stop()
-			over = timer.C
-		}
-		select {
-		case <-again:
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+		defer s.mu.Unlock()
+		return enough(now) && now.Configuration == s.tab.gen.number
+	})
 }
 
 // childChanged takes in what is told of one instance. The
 // caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
-	at, seated := s.seats.Load().by[st.Child]
-	if !seated || at.key != st.Key || st.Serial < at.serial {
+	at, assigned := s.assigned.Load().Of(st.Child)
+	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
-	if at.moved && offer != nil {
-		at.moved = false
-		s.reseat(at)
+	if at.Moved && offer != nil {
+		at.Moved = false
+		s.reassign(at)
 	}
 	s.mu.Lock()
 	before := s.tab.status[st.Child]
@@ -368,7 +333,7 @@ func (s *Session) childStatus(name string) (st children.Status, known, offered b
 	defer s.mu.Unlock()
 	st, known = s.tab.status[name]
 	offer := s.tab.offers[name]
-	return st, known, offer != nil && !s.replacing(offer) && !s.seats.Load().by[name].moved, s.tab.changed
+	return st, known, offer != nil && !s.replacing(offer) && !s.assigned.Load().Moved(name), s.tab.changed
 }
 
 // settled reports whether it is known what a child offers, or will not be soon.
