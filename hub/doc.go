@@ -83,7 +83,7 @@
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
 // goroutine of that session has ended and its children have been told to stop. A Session's
-// tables are guarded by one leaf mutex; its catalogue is replaced, never changed,
+// tables are guarded by one leaf mutex, and what it is offered (offering.go) by another; its catalogue is replaced, never changed,
 // and so are its assignments (package assignment), under Hub.mu.
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.

@@ -164,12 +164,10 @@ const listTTL = time.Minute
 // the hub says of itself, which is made of what they say of themselves.
 func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	g := s.hub.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range g.names() {
-		o, st := s.tab.offers[name], s.tab.status[name]
-		if o == nil || s.replacing(o) || s.assigned.Load().Moved(name) {
+		st, o := s.ownOffer(name)
+		if o == nil {
 			return inline.Caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew

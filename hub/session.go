@@ -34,11 +34,11 @@ const startAfter = time.Second
 type Session struct {
 	id string
 	sessionOptions
+	*onOffer // what it is offered
 	hub      *Hub
 	client   mainPeer         // whatever belongs to none of its requests goes there
 	main     *handshakeClient // of requests that have no way of their own
 	roots    *rootsmgr.Manager
-	catalog  atomic.Pointer[listing]                // nil when an offer has come: see tools
 	assigned atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
 	served   *assignment.Served                     // which roots they were given
 	log      zerolog.Logger
@@ -56,7 +56,6 @@ type Session struct {
 
 	met        sync.Once
 	introduced chan struct{} // closed when it is known what the client can do
-	recalled   chan struct{} // closed when what is remembered is in the catalogue
 
 	inFlight  inFlights
 	tasks     tasks.Table
@@ -84,15 +83,9 @@ type sessionOptions struct {
 	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 }
 
-// sessionTables is what Session.mu guards. Channels in it are closed and
-// replaced at each change, so that whoever waits looks again.
+// sessionTables is what Session.mu guards.
 type sessionTables struct {
-	gen         *generation // that the session goes by: its catalogue is made under it
-	offers      map[string]*catalog.Offer
-	status      map[string]children.Status
-	changed     chan struct{} // status or offers
-	begun       bool          // as the channel
-	listsBy     time.Time     // until when lists wait for starting children; zero before the first
+	begun       bool // as the channel
 	caps        declaration.Client
 	level       declaration.Level // that the client set
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
@@ -107,13 +100,10 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		o.seal = h.seal
 	}
 	s := &Session{
-		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}),
 		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
-	s.tab = sessionTables{
-		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
-		changed: make(chan struct{}),
-	}
+	s.onOffer = newOnOffer(g, h.now, func(child string) bool { return s.assigned.Load().Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
 	s.inline = inline.NewServer(inline.Options{
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
@@ -246,9 +236,7 @@ func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit tim
 // the directories of that are served too.
 func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
 	return s.served.Await(ctx, limit, func(now assignment.State) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return enough(now) && now.Configuration == s.tab.gen.number
+		return enough(now) && now.Configuration == s.configuration().number
 	})
 }
 
@@ -263,32 +251,14 @@ func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
 		at.Moved = false
 		s.reassign(at)
 	}
-	s.mu.Lock()
-	before := s.tab.status[st.Child]
-	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
-	s.tab.status[st.Child] = st
-	had := s.tab.offers[st.Child]
-	news := true
-	switch {
-	case offer != nil && had != offer:
-		s.tab.offers[st.Child] = offer
-		s.catalog.Store(nil)
-	case offer == nil && had != nil && s.replacing(had) && settled(st, true, false):
-		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
-		s.catalog.Store(nil)
-	default:
-		news = false
-	}
+	restarted, changed := s.take(st, offer)
 	if st.Yields {
 		poke(s.yielded)
 	}
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
-	s.mu.Unlock()
 	switch {
-	case again:
+	case restarted:
 		s.notifier.Restarted(st.Child)
-	case news:
+	case changed:
 		s.notifier.Changed()
 	}
 }
@@ -299,106 +269,6 @@ func poke(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// tools returns the session's catalogue, made anew where an offer has come since:
-// when many children start, their offers come in one after the other, and nobody
-// looks at what is between.
-func (s *Session) tools() *listing {
-	if c := s.catalog.Load(); c != nil {
-		return c
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.toolsNow()
-}
-
-// toolsNow is tools for callers that hold mu.
-func (s *Session) toolsNow() *listing {
-	if c := s.catalog.Load(); c != nil {
-		return c
-	}
-	l := &listing{s.tab.gen.offers.Catalog(s.tab.offers), s.tab.gen}
-	s.catalog.Store(l)
-	return l
-}
-
-// replacing reports an offer of a child that is being replaced. s.mu is held.
-func (s *Session) replacing(o *catalog.Offer) bool { return !o.By(s.tab.gen.offers) }
-
-// childStatus is one child as this session sees it. offered: the instance that
-// serves the session now has listed its tools, or what it offers is remembered.
-func (s *Session) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, known = s.tab.status[name]
-	offer := s.tab.offers[name]
-	return st, known, offer != nil && !s.replacing(offer) && !s.assigned.Load().Moved(name), s.tab.changed
-}
-
-// settled reports whether it is known what a child offers, or will not be soon.
-func settled(st children.Status, known, offered bool) bool {
-	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
-}
-
-// listed reports whether a child has listed its tools since it was started for
-// this session, or will not soon.
-func listed(st children.Status, known, offered bool) bool {
-	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
-}
-
-// begun reports whether there is anything to tell of a child: its life has
-// begun, and it is settled.
-func begun(st children.Status, known, offered bool) bool {
-	return known && st.State != children.Configured && settled(st, known, offered)
-}
-
-// awaitBegun waits until there is something to tell of every child, within the
-// time that a list has.
-func (s *Session) awaitBegun(ctx context.Context) {
-	g := s.hub.now()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
-	defer cancel()
-	s.awaitChildren(ctx, g.names(), begun)
-}
-
-// awaitChildren waits until every named child is as wanted, or ctx ends. A
-// child that is not yet configured to run counts as one to wait for.
-func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
-	for _, name := range names {
-		for {
-			st, known, offered, changed := s.childStatus(name)
-			if wanted(st, known, offered) || s.hub.now().byName[name] == nil {
-				break
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
-}
-
-// awaitOffers gives the children that are still starting their time, and no
-// more: a list is answered with what there is by then.
-func (s *Session) awaitOffers(ctx context.Context) {
-	g := s.hub.now()
-	ctx, cancel := context.WithDeadline(ctx, s.listsBy(g.cfg.Limits.ListWait))
-	defer cancel()
-	s.awaitRecalled(ctx)
-	s.awaitChildren(ctx, g.names(), settled)
-}
-
-// listsBy is when the session's lists have waited for starting children for long
-// enough: a child that hangs delays the first of them, and not every one.
-func (s *Session) listsBy(wait time.Duration) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tab.listsBy.IsZero() {
-		s.tab.listsBy = time.Now().Add(wait)
-	}
-	return s.tab.listsBy
 }
 
 // setCaps records what the client declared. Roots that are no object count as

@@ -207,6 +207,6 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
 	}
-	s.awaitBegun(ctx)
+	s.awaitStarted(ctx)
 	return structured(s.serversReport(only))
 }
