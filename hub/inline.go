@@ -65,18 +65,18 @@ func bridged(first *declaration.Client) []byte {
 	return append(jsonrpc.AppendMember(b, "extensions", extensions), '}')
 }
 
-// meet notes that a client of 2026-07-28 is there, with its first request. Later calls do
+// startInline notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
-func (s *Session) meet(first *declaration.Client) {
-	s.inlineMet.Do(func() {
+func (s *Session) startInline(first *declaration.Client) {
+	s.inlineOnce.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = bridged(first)
-			s.inlineFirst.Store(!s.tab.begun)
+			s.inlineFirst.Store(!s.tab.started)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
-		s.introduce()
+		s.knowClient()
 	})
 }
 
@@ -97,10 +97,10 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inlin
 
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Outlet) jsonrpc.Answer {
-	s.meet(&meta.Client)
+	s.startInline(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
-		s.begin()
+		s.start()
 	}
 	switch {
 	case how.modern == nil:

@@ -63,7 +63,7 @@ func warnOmitted(o *catalog.Offer, log zerolog.Logger) {
 func (s *Session) recall(ctx context.Context) {
 	defer close(s.recalled)
 	select {
-	case <-s.introduced:
+	case <-s.clientKnown:
 	case <-ctx.Done():
 		return
 	}

@@ -44,18 +44,18 @@ type Session struct {
 	log      zerolog.Logger
 	since    time.Time
 
-	began sync.Once
-	begun chan struct{} // closed when the client is there: its children may be started
+	startOnce sync.Once
+	started   chan struct{} // closed when the client is there: its children may be started
 
 	inline *inline.Server // its requests of 2026-07-28
 	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
 	// that has both eras is spoken to in that one. It is settled when the session
 	// begins, and written with the session's lock held.
 	inlineFirst atomic.Bool
-	inlineMet   sync.Once
+	inlineOnce  sync.Once
 
-	met        sync.Once
-	introduced chan struct{} // closed when it is known what the client can do
+	knownOnce   sync.Once
+	clientKnown chan struct{} // closed when it is known what the client can do
 
 	inFlight  inFlights
 	tasks     tasks.Table
@@ -85,7 +85,7 @@ type sessionOptions struct {
 
 // sessionTables is what Session.mu guards.
 type sessionTables struct {
-	begun       bool // as the channel
+	started     bool // as the channel
 	caps        declaration.Client
 	level       declaration.Level // that the client set
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
@@ -100,7 +100,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		o.seal = h.seal
 	}
 	s := &Session{
-		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
 		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
 	s.onOffer = newOnOffer(g, h.now, func(child string) bool { return s.assigned.Load().Moved(child) })
@@ -150,26 +150,26 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	return err
 }
 
-// begin says that the client is there. Later calls do nothing.
-func (s *Session) begin() {
-	s.introduce()
-	s.began.Do(func() {
+// start says that the client is there. Later calls do nothing.
+func (s *Session) start() {
+	s.knowClient()
+	s.startOnce.Do(func() {
 		s.mu.Lock()
-		s.tab.begun = true
+		s.tab.started = true
 		s.mu.Unlock()
-		close(s.begun)
+		close(s.started)
 	})
 }
 
-// introduce says that the client has told what it can do, or will not.
-func (s *Session) introduce() { s.met.Do(func() { close(s.introduced) }) }
+// knowClient says that the client has told what it can do, or will not.
+func (s *Session) knowClient() { s.knownOnce.Do(func() { close(s.clientKnown) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
 // alone assigns the session to instances and sets roots for it, so all that comes in order.
 func (s *Session) serveRoots(ctx context.Context) {
 	select {
-	case <-s.begun:
+	case <-s.started:
 	case <-ctx.Done():
 		return
 	}
@@ -282,11 +282,11 @@ func (s *Session) setCaps(params []byte) {
 	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
-	if !s.tab.begun {
+	if !s.tab.started {
 		s.inlineFirst.Store(false)
 	}
 	s.mu.Unlock()
-	s.introduce()
+	s.knowClient()
 }
 
 func (s *Session) capabilities() declaration.Client {
