@@ -214,7 +214,7 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
 	}
-	s.awaitBegun(ctx)
+	s.awaitStarted(ctx)
 	return structured(s.serversReport(only))
 }
 
@@ -243,7 +243,7 @@ func (h *Hub) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.Call
 	if limit < 1 || limit > mostFound {
 		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
 	}
-	s.awaitBegun(ctx)
+	s.awaitStarted(ctx)
 	found := struct {
 		Tools []foundTool `json:"tools"`
 	}{Tools: []foundTool{}}
