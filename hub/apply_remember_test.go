@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
@@ -124,7 +125,7 @@ func TestARequestIsJudgedAndRunByOneConfiguration(t *testing.T) {
 		apply(t, h, testConfig(t, next))
 		c.raw("prompts/get", `{"name":"kid__greet"}`) // the new one is there
 		a, err := (&Call{
-			s: s, build: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
+			s: s, build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"greet"}`)} },
 			target: &requestTarget{gen: former, child: "kid", name: "prompts/get", look: func([]string) (*validate.Scan, error) {
 				return former.cfg.Checker.ScanPrompt("kid", "greet", nil)
 			}},

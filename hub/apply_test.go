@@ -214,7 +214,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		s := sessionOfTest(h)
 		a, err := (&Call{
 			s: s, target: &toolTarget{listed: tool, args: fmt.Appendf(nil, `{"path":%q}`, outside)},
-			build: func([]byte, []edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
+			build: func([]byte, []jsonrpc.Edit) [][]byte { return [][]byte{[]byte(`{"name":"echo","arguments":{}}`)} },
 		}).run(t.Context())
 		if !errors.Is(err, errSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)

@@ -31,7 +31,7 @@ type Call struct {
 	told   bool   // it is a notification: nothing is answered
 	// build, where set, builds what the child is sent in the place of request: see
 	// params.
-	build    func(own []byte, edits []edit) [][]byte
+	build    func(own []byte, edits []jsonrpc.Edit) [][]byte
 	request  splicing
 	scanned  scanned            // by an earlier attempt
 	approval *approval.Approval // a person's, of this very call; nil: none
@@ -70,7 +70,7 @@ type target interface {
 	// mayGo is asked just before it is sent.
 	mayGo(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
-	edits(s *Session, v *validate.Verdict) []edit
+	edits(s *Session, v *validate.Verdict) []jsonrpc.Edit
 	// settle takes in the answer; drop ends its progress.
 	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	// deny is the answer where it was judged, and refuse where it was not, or the
@@ -92,16 +92,16 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
 
 // params are what the child is sent: the judged bytes, with the edits that the
 // verdict made of them, and the hub's own progress token.
-func (c *Call) params(own []byte, edits []edit) [][]byte {
+func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
 	if c.build != nil {
 		return c.build(own, edits)
 	}
 	r := &c.request
-	edits = append(edits, edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
+	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
 	if own != nil {
-		edits = append(edits, edit{Old: r.token, With: own})
+		edits = append(edits, jsonrpc.Edit{Old: r.token, With: own})
 	}
-	return splice(r.raw, edits...)
+	return jsonrpc.Splice(r.raw, edits...)
 }
 
 // tokenOf is the progress token of a request, raw; nil where it has none.

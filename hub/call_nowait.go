@@ -79,7 +79,7 @@ type toolAttempt struct {
 	first judgement // of the first attempt; it holds the lease
 
 	name  []byte
-	edits [2]edit
+	edits [2]jsonrpc.Edit
 	parts [5][]byte
 	held  []byte // the params, of a call that has to wait for its line
 }
@@ -164,15 +164,15 @@ func (c *toolCall) depart(m *jsonrpc.Message) {
 	a := c.attempt
 	a.name = jsonrpc.AppendString(a.name[:0], a.request.remote)
 	edits := a.edits[:]
-	edits[0] = edit{Old: a.request.quoted, With: a.name}
+	edits[0] = jsonrpc.Edit{Old: a.request.quoted, With: a.name}
 	if a.token != nil {
 		c.own = s.hub.progress.Add(c.inFlight.Key, c.inFlight.Client.client, bytes.Clone(a.token))
-		edits[1] = edit{Old: a.token, With: c.own}
+		edits[1] = jsonrpc.Edit{Old: a.token, With: c.own}
 	}
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := withClient(context.Background(), c.inFlight.Client.client)
-		c.talk = &talk{judged: join(params)}
+		c.talk = &talk{judged: jsonrpc.Join(params)}
 		params = append(a.parts[:0], c.talk.judged)
 		c.call.For(c.inFlight.Client.client.Behalf())
 		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
@@ -214,7 +214,7 @@ func (c *toolCall) leave(b *jsonrpc.Batch, params [][]byte) {
 	case c.sent:
 		c.reply.OnCancel(c)
 	default:
-		ctx, whole := c.context(), join(params)
+		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
 		go func() { c.Answered(c.lease.Call(children.WithProgressToken(ctx, c.own), methodCall, whole)) }()
 	}

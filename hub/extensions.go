@@ -22,11 +22,11 @@ func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	g, offers := s.offersNow()
 	all := g.offers.Extensions(offers)
-	if !isObject(caps) || len(all) == 0 {
+	if !jsonrpc.IsObject(caps) || len(all) == 0 {
 		return result
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
-	return join(splice(result, edit{Old: caps, With: append(all.Append(b, ""), '}')}))
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: append(all.Append(b, ""), '}')}))
 }
 
 // expects reports whether a notification that the protocol does not know may go to
@@ -72,7 +72,7 @@ func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	default:
 		edits = nil
 	}
-	if m.Params != nil && !isObject(m.Params) {
+	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+quotedName(m.Method)+" are to be an object")
 	}
 	a, err := s.extendTo(ctx, c.gen, among[0], m, edits)
@@ -95,10 +95,10 @@ func ownType(result []byte) bool {
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.
-func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []edit) (jsonrpc.Answer, error) {
+func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
-		judged = jsonrpc.Without(join(splice(m.Params, edits...)), "_meta")
+		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
 		gen: g, child: child, name: m.Method, follows: true, templates: s.tools().TemplatesOf(child),
@@ -107,15 +107,15 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 		},
 	}
 	token := tokenOf(m)
-	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), build: func(own []byte, _ []edit) [][]byte {
+	c := &Call{s: s, target: t, token: token, told: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
 		all := slices.Clone(edits)
 		if own != nil {
-			all = append(all, edit{Old: token, With: own})
+			all = append(all, jsonrpc.Edit{Old: token, With: own})
 		}
-		return splice(m.Params, all...)
+		return jsonrpc.Splice(m.Params, all...)
 	}}
 	if c.told {
 		c.token, t.unaskable = nil, "nobody is asked about a notification"
@@ -126,17 +126,17 @@ func (s *Session) extendTo(ctx context.Context, g *generation, child string, m *
 // named finds the child that the thing belongs to which the params name, and the
 // edits that put the child's own name for it in the place of the client's. ""
 // where they name nothing that is known.
-func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []edit) {
+func (s *Session) named(c *listing, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.tasks.Find(id); ok {
 			return k.Child, nil
 		}
 	}
-	own := func(quoted []byte, was, is string) []edit {
+	own := func(quoted []byte, was, is string) []jsonrpc.Edit {
 		if was == is {
 			return nil
 		}
-		return []edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
+		return []jsonrpc.Edit{{Old: quoted, With: jsonrpc.AppendString(nil, is)}}
 	}
 	if uri, ok := jsonrpc.String(m.Param("uri")); ok {
 		if at, ok := c.OwnerOf(uri, among); ok {

@@ -24,7 +24,7 @@ func settle(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 	if len(edits) == 0 {
 		return a
 	}
-	raw := join(splice(a.Result, edits...))
+	raw := jsonrpc.Join(jsonrpc.Splice(a.Result, edits...))
 	if a.Release != nil {
 		a.Release()
 	}

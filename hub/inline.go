@@ -57,7 +57,7 @@ const bridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{
 // nothing of it is asked of the client.
 func bridged(first *declaration.Client) []byte {
 	ui := jsonrpc.Get(jsonrpc.Get(first.Shown, "extensions"), catalog.ExtensionUI)
-	if !isObject(ui) {
+	if !jsonrpc.IsObject(ui) {
 		return []byte(bridgedCaps)
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, []byte(bridgedCaps), func(string) bool { return true })

@@ -25,7 +25,7 @@ func (s *Session) withInstructions(result []byte) []byte {
 		}
 		text += "\n\n## " + shown(name, 100) + "\n\n" + said
 	}
-	return join(splice(result, edit{Old: own, With: jsonrpc.AppendString(nil, text)}))
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: own, With: jsonrpc.AppendString(nil, text)}))
 }
 
 // Bounds of one child's instructions and of all together, in bytes.

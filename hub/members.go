@@ -66,8 +66,6 @@ func checkParams(m *jsonrpc.Message) error {
 	return nil
 }
 
-func isObject(raw []byte) bool { return jsonrpc.IsObject(raw) }
-
 // stringAt is the member of params that names what a request is about: as it was
 // sent, and read. The error says what it should be.
 func stringAt(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {

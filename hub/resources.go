@@ -134,19 +134,19 @@ func noResource(uri string) jsonrpc.Answer {
 
 // renamedContents puts the client's URI in the place of the child's own.
 func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
-	var edits []edit
+	var edits []jsonrpc.Edit
 	with := jsonrpc.AppendString(nil, uri)
 	_ = jsonrpc.Elements(jsonrpc.Get(a.Result, "contents"), func(content []byte) bool {
 		at := jsonrpc.Get(content, "uri")
 		if text, ok := jsonrpc.String(at); ok && text == remote {
-			edits = append(edits, edit{Old: at, With: with})
+			edits = append(edits, jsonrpc.Edit{Old: at, With: with})
 		}
 		return true
 	})
 	if len(edits) == 0 {
 		return a
 	}
-	renamed := jsonrpc.ResultAnswer(join(splice(a.Result, edits...)))
+	renamed := jsonrpc.ResultAnswer(jsonrpc.Join(jsonrpc.Splice(a.Result, edits...)))
 	if a.Release != nil {
 		a.Release()
 	}

@@ -139,7 +139,7 @@ type retry struct {
 // era has no such members to send: what it puts there would be taken for an
 // answer that nobody gave, or for another's state.
 func (d *dialogue) with(add *retry) ([]byte, error) {
-	raw := bytes.TrimSpace(join(d.params(d.j.verdict)))
+	raw := bytes.TrimSpace(jsonrpc.Join(d.params(d.j.verdict)))
 	empty := true
 	var foreign string
 	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
@@ -260,7 +260,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 			if a.Release != nil {
 				defer a.Release()
 			}
-			if a.Result == nil || !isObject(a.Result) {
+			if a.Result == nil || !jsonrpc.IsObject(a.Result) {
 				text := "with something that is no object"
 				if a.Error != nil {
 					text = "with an error: " + jsonrpc.ParseError(a.Error).Error()

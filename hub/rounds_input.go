@@ -66,7 +66,7 @@ func readInput(result []byte) (demand, error) {
 			failed = badInput("it asks for more than %d things at a time", mostInputs)
 		case !ok || in.method != methodRootsList && in.method != methodElicit && in.method != methodSample:
 			failed = badInput("it asks for %s, which is not for a server to ask", quotedName(in.method))
-		case in.params != nil && !isObject(in.params):
+		case in.params != nil && !jsonrpc.IsObject(in.params):
 			failed = badInput("what it asks for under %s has params that are no object", quotedName(key))
 		case in.params == nil && in.method != methodRootsList:
 			failed = badInput("what it asks for under %s has no params", quotedName(key))
@@ -127,7 +127,7 @@ func passed(asked demand, others []input) []byte {
 		}
 	}
 	b = append(b, ']')
-	if isObject(asked.meta) {
+	if jsonrpc.IsObject(asked.meta) {
 		b = append(append(b, `,"_meta":`...), asked.meta...)
 	}
 	return append(b, '}')

@@ -42,7 +42,7 @@ func (t *requestTarget) subject() record.Subject {
 }
 
 func (t *requestTarget) asked(c *Call) approval.Request {
-	params := join(c.params(nil, nil))
+	params := jsonrpc.Join(c.params(nil, nil))
 	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }
 
@@ -88,7 +88,7 @@ func (t *requestTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
 	return noAnswer(ctx, t.child, t.name, err)
 }
 
-func (t *requestTarget) edits(*Session, *validate.Verdict) []edit { return nil }
+func (t *requestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }
 
 // noAnswer answers a request that was not judged, or that the child did not
 // answer.

@@ -198,10 +198,10 @@ func (t *toolTarget) refuse(ctx context.Context, err error) jsonrpc.Answer {
 
 // edits are other spellings of paths that were judged, for a server that does not
 // take the ones given.
-func (t *toolTarget) edits(s *Session, v *validate.Verdict) []edit {
-	edits := make([]edit, 0, len(v.Rewrites)+2)
+func (t *toolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
+	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
-		edits = append(edits, edit{Old: t.args[r.Start:r.End], With: r.With})
+		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})
 		s.log.Info().Str("child", t.tool.Child).Str("tool", t.tool.Remote).Str("argument", shown(r.Pointer, 200)).
 			Str("from", shown(r.From, 400)).Str("to", shown(r.To, 400)).Str("why", r.Why).Msg("argument rewritten")
 	}

@@ -41,16 +41,16 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 		own = s.hub.progress.Add(k, s.clientOf(ctx), bytes.Clone(token))
 		defer s.hub.progress.Remove(own)
 	}
-	edits := []edit{{Old: token, With: own}}
+	edits := []jsonrpc.Edit{{Old: token, With: own}}
 	if responses := m.Param(inline.MemberResponses); m.Method == tasks.MethodUpdate && inline.AnswersRoots(responses) {
 		roots, served := lease.Roots()
-		edits = append(edits, edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
+		edits = append(edits, jsonrpc.Edit{Old: responses, With: inline.WithRoots(responses, roots, served)})
 	}
 	away, back := s.track(children.WithProgressToken(ctx, own), &inFlight{}, k, nil)
 	if m.Method == tasks.MethodResult {
 		away = children.WithoutTimeout(away) // it is answered when the task has ended
 	}
-	resp, err := lease.Call(away, m.Method, splice(m.Params, edits...)...)
+	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
 		return noAnswer(ctx, k.Child, m.Method, err), err

@@ -99,15 +99,15 @@ func (s *Session) callOwn(ctx context.Context, tool listedTool, m *jsonrpc.Messa
 		return refusal
 	}
 	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []edit) [][]byte {
+	c := &Call{s: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
-			parts = append(append(parts, []byte(`,"arguments":`)), splice(inner, edits...)...)
+			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
 		}
 		if meta != nil {
 			parts = append(parts, []byte(`,"_meta":`))
 			if own != nil {
-				parts = append(parts, splice(meta, edit{Old: token, With: own})...)
+				parts = append(parts, jsonrpc.Splice(meta, jsonrpc.Edit{Old: token, With: own})...)
 			} else {
 				parts = append(parts, meta)
 			}
