@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"time"
 
 	"mcphub/children"
 	"mcphub/hub/catalog"
@@ -91,11 +90,10 @@ func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) 
 		note(k.Child, c.status.Revision, c.offer)
 	}
 	for _, s := range h.sessions {
-		s.mu.Lock()
-		for name, o := range s.tab.offers {
+		_, offers := s.offersNow()
+		for name, o := range offers {
 			note(name, o.Revision(), o)
 		}
-		s.mu.Unlock()
 	}
 	return missing
 }
@@ -103,32 +101,7 @@ func (h *Hub) unread(g *generation, renewed map[*children.Offer]*catalog.Offer) 
 // adopt makes g what the session goes by. h.mu is held.
 func (s *Session) adopt(g *generation, renewed map[*children.Offer]*catalog.Offer) {
 	s.roots.Reconfigure(g.cfg.Fallback, g.cfg.Roots)
-	var replaced []string
-	s.mu.Lock()
-	for name, o := range s.tab.offers {
-		c := g.byName[name]
-		switch {
-		case c == nil:
-			delete(s.tab.offers, name)
-		case c.Spec.Revision == o.Revision() && renewed[o.Raw] != nil:
-			s.tab.offers[name] = renewed[o.Raw]
-		case !o.NamesAlike(g.offers):
-			delete(s.tab.offers, name)
-		}
-	}
-	for name, st := range s.tab.status {
-		if c := g.byName[name]; c == nil || c.Spec.Revision != st.Revision {
-			delete(s.tab.status, name)
-			replaced = append(replaced, name)
-		}
-	}
-	s.tab.gen = g
-	s.tab.listsBy = time.Time{} // what is new has its time, too
-	s.catalog.Store(nil)
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
-	s.mu.Unlock()
-	s.notifier.Restarted(replaced...)
+	s.notifier.Restarted(s.onOffer.adopt(g, renewed)...)
 }
 
 // since tells g and old apart.

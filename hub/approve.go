@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/hub/approval"
+	"mcphub/hub/assignment"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/validate"
@@ -111,7 +112,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.c.s.awaitGiven(ctx, max(e.j.gen.cfg.Roots.Timeout, 0), func(tab *sessionTables) bool { return tab.granted >= version })
+	return e.c.s.awaitGiven(ctx, max(e.j.gen.cfg.Roots.Timeout, 0), func(now assignment.State) bool { return now.Grants >= version })
 }
 
 // Record writes a line of its own about a question.

@@ -81,7 +81,7 @@ func (s *Session) callAndWait(from client, w *waiter, m *jsonrpc.Message) (jsonr
 	if len(m.Frame) > quickFrame {
 		return jsonrpc.Answer{}, false
 	}
-	s.begin()
+	s.start()
 	w.done = s.dones.take()
 	ok := s.tryCall(m, from, w, false)
 	if ok {

@@ -50,7 +50,7 @@
 //
 // # Sharing
 //
-// share.go seats a session at one instance of each child: its own, the one of
+// share.go assigns a session to one instance of each child: its own, the one of
 // its root set, or everybody's. The root set is a digest of URIs, paths and
 // names in their order, so the roots of such an instance never change; other
 // roots move the session to another instance. It joins the new one, then looks
@@ -83,8 +83,8 @@
 // [New] starts nothing. [Hub.Run] runs the supervisor of the children;
 // [Hub.ServeStdio] serves one client until its input ends and returns when every
 // goroutine of that session has ended and its children have been told to stop. A Session's
-// tables are guarded by one leaf mutex; its catalogue is replaced, never changed,
-// and so are its seats, under Hub.mu.
+// tables are guarded by one leaf mutex, and what it is offered (offering.go) by another; its catalogue is replaced, never changed,
+// and so are its assignments (package assignment), under Hub.mu.
 // [Hub.Apply] replaces the generation, one immutable value of all that hub.json
 // decides; a tool carries the one that it is judged and run by.
 // The observer methods that the supervisor calls do not block.

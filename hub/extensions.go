@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,9 +20,8 @@ import (
 // known by now, to the result of initialize.
 func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	s.mu.Lock()
-	all := s.tab.gen.offers.Extensions(s.tab.offers)
-	s.mu.Unlock()
+	g, offers := s.offersNow()
+	all := g.offers.Extensions(offers)
 	if !isObject(caps) || len(all) == 0 {
 		return result
 	}
@@ -39,10 +37,7 @@ func (s *Session) expects(k children.Key, method string) bool {
 	if able.Extends(method) {
 		return true
 	}
-	s.mu.Lock()
-	offers := maps.Clone(s.tab.offers)
-	g := s.tab.gen
-	s.mu.Unlock()
+	g, offers := s.offersNow()
 	among := g.offers.Extensions(offers).Speakers(method)
 	return slices.Contains(among, k.Child) && (len(among) == 1 || offers[k.Child].Extends(method))
 }

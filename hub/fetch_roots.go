@@ -43,22 +43,17 @@ func (s *Session) settled(child string) bool {
 			return true
 		}
 		view := s.roots.View()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return !view.Assumed && s.tab.servedOnce && s.tab.served >= view.Snapshot.Generation()
+		now, _ := s.served.Now()
+		return !view.Assumed && now.Given && now.Roots >= view.Snapshot.Generation()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tab.brought.done >= s.tab.brought.served[child].at
+	return s.served.GivenBrought(child)
 }
 
 // settle waits until that is so.
 func (s *Session) settle(ctx context.Context, child string) {
 	for {
 		news := s.roots.Updates()
-		s.mu.Lock()
-		again := s.tab.servedNow
-		s.mu.Unlock()
+		_, again := s.served.Now()
 		if s.settled(child) {
 			return
 		}

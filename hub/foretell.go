@@ -33,10 +33,10 @@ func (s *Session) foretell(ctx context.Context, patience *rootsmgr.Wait, j *judg
 // foresee notes how the child would be started; false where it runs, or that
 // cannot be told.
 func (s *Session) foresee(j *judgement) (ok bool) {
-	at, seated := s.seats.Load().by[j.child]
-	if !seated || at.revision != j.gen.byName[j.child].Spec.Revision {
+	at, assigned := s.assigned.Load().Of(j.child)
+	if !assigned || at.Revision != j.gen.byName[j.child].Spec.Revision {
 		return false
 	}
-	j.cwd, j.served, ok = s.hub.sup.Foresee(at.key)
+	j.cwd, j.served, ok = s.hub.sup.Foresee(at.Key)
 	return ok
 }

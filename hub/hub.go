@@ -32,6 +32,7 @@ type Config struct {
 	Disabled []string // entries that are left out on purpose: shown by Status
 	Checker  *validate.Checker
 	Names    catalog.Names
+	Expose   catalog.Exposure
 	Roots    rootsmgr.Settings
 	Fallback rootsmgr.Fallback
 	Limits   Limits
@@ -56,6 +57,7 @@ type Child struct {
 	Prefix  string   // before each tool's name, separator included; "" = unprefixed
 	Include []string // globs of tool names; empty: all
 	Exclude []string // globs of tool names, after Include
+	Always  []string // globs of tools that are listed whatever Config.Expose says
 }
 
 // A Broken entry of hub.json cannot be run; it is shown with its reason.
@@ -160,7 +162,7 @@ func (h *Hub) Run(ctx context.Context) error { return h.sup.Run(ctx) }
 func (h *Hub) add(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.now(); s.tab.gen != g { // it was made under an older one
+	if g := h.now(); s.configuration() != g { // it was made under an older one
 		s.adopt(g, nil)
 	}
 	h.sessions[s.id] = s

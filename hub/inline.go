@@ -36,7 +36,8 @@ func (s inlineHost) Serve(ctx context.Context, child, set string, view rootsmgr.
 }
 
 func (s inlineHost) Served(child string) (set string, view rootsmgr.View) {
-	return s.servedNow(child)
+	b, _ := s.served.Brought(child)
+	return b.Set, b.View
 }
 
 // inlineOf returns the client of a request that only this era has.
@@ -64,18 +65,18 @@ func bridged(first *declaration.Client) []byte {
 	return append(jsonrpc.AppendMember(b, "extensions", extensions), '}')
 }
 
-// meet notes that a client of 2026-07-28 is there, with its first request. Later calls do
+// startInline notes that a client of 2026-07-28 is there, with its first request. Later calls do
 // nothing.
-func (s *Session) meet(first *declaration.Client) {
-	s.inlineMet.Do(func() {
+func (s *Session) startInline(first *declaration.Client) {
+	s.inlineOnce.Do(func() {
 		s.mu.Lock()
 		if !s.tab.caps.Known {
 			s.tab.caps.Shown = bridged(first)
-			s.inlineFirst.Store(!s.tab.begun)
+			s.inlineFirst.Store(!s.tab.started)
 		}
 		s.mu.Unlock()
 		s.roots.Stateless()
-		s.introduce()
+		s.knowClient()
 	})
 }
 
@@ -96,10 +97,10 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out inlin
 
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta inline.Meta, out inline.Outlet) jsonrpc.Answer {
-	s.meet(&meta.Client)
+	s.startInline(&meta.Client)
 	how := s.methodOf(m.Method)
 	if !how.early {
-		s.begin()
+		s.start()
 	}
 	switch {
 	case how.modern == nil:
@@ -163,12 +164,10 @@ const listTTL = time.Minute
 // the hub says of itself, which is made of what they say of themselves.
 func (s *Session) keeping(k catalog.Kind) inline.Caching {
 	g := s.hub.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ttl, parts, public := listTTL, 0, true
 	for _, name := range g.names() {
-		o, st := s.tab.offers[name], s.tab.status[name]
-		if o == nil || s.replacing(o) || s.seats.Load().by[name].moved {
+		st, o := s.ownOffer(name)
+		if o == nil {
 			return inline.Caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew

@@ -13,10 +13,9 @@ func (s *Session) withInstructions(result []byte) []byte {
 	if !ok {
 		return result
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range s.tab.gen.names() {
-		offer := s.tab.offers[name]
+	g, offers := s.offersNow()
+	for _, name := range g.names() {
+		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {
 			continue
 		}

@@ -52,10 +52,10 @@ func (g *generation) builder(own []catalog.Own) *catalog.Builder {
 	offered := make([]catalog.Child, len(g.cfg.Children))
 	for i := range g.cfg.Children {
 		c := &g.cfg.Children[i]
-		offered[i] = catalog.Child{Name: c.Spec.Name, Prefix: c.Prefix, Include: c.Include, Exclude: c.Exclude, Revision: c.Spec.Revision}
+		offered[i] = catalog.Child{Name: c.Spec.Name, Prefix: c.Prefix, Include: c.Include, Exclude: c.Exclude, Always: c.Always, Revision: c.Spec.Revision}
 	}
 	return catalog.NewBuilder(catalog.Config{
-		Names: g.cfg.Names, Limit: g.cfg.Limits.Definitions, Checker: g.cfg.Checker, Own: own, Children: offered,
+		Names: g.cfg.Names, Limit: g.cfg.Limits.Definitions, Checker: g.cfg.Checker, Own: own, Expose: g.cfg.Expose, Children: offered,
 	})
 }
 

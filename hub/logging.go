@@ -37,8 +37,8 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 // tellLevels tells the children that serve the session what it wants to hear.
 func (s *Session) tellLevels(ctx context.Context) {
 	var told sync.WaitGroup
-	for _, at := range s.seats.Load().by {
-		told.Go(func() { s.hub.tellLevel(ctx, at.key) })
+	for _, at := range s.assigned.Load().All() {
+		told.Go(func() { s.hub.tellLevel(ctx, at.Key) })
 	}
 	told.Wait()
 }
@@ -83,7 +83,7 @@ func (h *Hub) listener(k children.Key) *Session {
 	for s := range h.holders[k] {
 		return s
 	}
-	return h.sessions[k.Instance] // its own, which is only being seated
+	return h.sessions[k.Instance] // its own, which is only being assigned to it
 }
 
 // logged passes a log message on to the session that it belongs to, unless the

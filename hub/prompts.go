@@ -15,7 +15,7 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
 	s.awaitOffers(ctx)
 	if s.hub.now().cfg.Inspect {
-		s.awaitBegun(ctx) // a command asks what there is, and not for the quickest answer
+		s.awaitStarted(ctx) // a command asks what there is, and not for the quickest answer
 	}
 	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {

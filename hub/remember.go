@@ -63,7 +63,7 @@ func warnOmitted(o *catalog.Offer, log zerolog.Logger) {
 func (s *Session) recall(ctx context.Context) {
 	defer close(s.recalled)
 	select {
-	case <-s.introduced:
+	case <-s.clientKnown:
 	case <-ctx.Done():
 		return
 	}
@@ -97,30 +97,4 @@ func (s *Session) recallAll(g *generation) []*catalog.Offer {
 	close(next)
 	readers.Wait()
 	return found
-}
-
-// takeRecalled offers what was found of children that have told nothing yet;
-// false where the session goes by another generation than g.
-func (s *Session) takeRecalled(g *generation, found []*catalog.Offer) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tab.gen != g {
-		return false
-	}
-	for i, o := range found {
-		name := g.cfg.Children[i].Spec.Name
-		if had := s.tab.offers[name]; o != nil && (had == nil || s.replacing(had)) {
-			s.tab.offers[name] = o
-			s.catalog.Store(nil)
-		}
-	}
-	return true
-}
-
-// awaitRecalled waits until what is remembered is in the catalogue.
-func (s *Session) awaitRecalled(ctx context.Context) {
-	select {
-	case <-s.recalled:
-	case <-ctx.Done():
-	}
 }

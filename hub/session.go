@@ -13,6 +13,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/hub/approval"
+	"mcphub/hub/assignment"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inline"
@@ -33,28 +34,28 @@ const startAfter = time.Second
 type Session struct {
 	id string
 	sessionOptions
-	hub     *Hub
-	client  mainPeer         // whatever belongs to none of its requests goes there
-	main    *handshakeClient // of requests that have no way of their own
-	roots   *rootsmgr.Manager
-	catalog atomic.Pointer[listing] // nil when an offer has come: see tools
-	seats   atomic.Pointer[seats]
-	log     zerolog.Logger
-	since   time.Time
+	*onOffer // what it is offered
+	hub      *Hub
+	client   mainPeer         // whatever belongs to none of its requests goes there
+	main     *handshakeClient // of requests that have no way of their own
+	roots    *rootsmgr.Manager
+	assigned atomic.Pointer[assignment.Assignments] // which instances serve it; stored under Hub.mu
+	served   *assignment.Served                     // which roots they were given
+	log      zerolog.Logger
+	since    time.Time
 
-	began sync.Once
-	begun chan struct{} // closed when the client is there: its children may be started
+	startOnce sync.Once
+	started   chan struct{} // closed when the client is there: its children may be started
 
 	inline *inline.Server // its requests of 2026-07-28
 	// inlineFirst: what came first that needs children was of 2026-07-28, and a child
 	// that has both eras is spoken to in that one. It is settled when the session
 	// begins, and written with the session's lock held.
 	inlineFirst atomic.Bool
-	inlineMet   sync.Once
+	inlineOnce  sync.Once
 
-	met        sync.Once
-	introduced chan struct{} // closed when it is known what the client can do
-	recalled   chan struct{} // closed when what is remembered is in the catalogue
+	knownOnce   sync.Once
+	clientKnown chan struct{} // closed when it is known what the client can do
 
 	inFlight  inFlights
 	tasks     tasks.Table
@@ -67,7 +68,6 @@ type Session struct {
 	notifier *subscribe.Notifier // tells the client what changes
 	outbox   outbox              // what the client tells children
 
-	turned  chan struct{} // roots that came with a call are to be served; capacity 1
 	yielded chan struct{} // an instance has ended that another one stands in for
 
 	mu  sync.Mutex
@@ -83,21 +83,9 @@ type sessionOptions struct {
 	streams   int          // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 }
 
-// sessionTables is what Session.mu guards. Channels in it are closed and
-// replaced at each change, so that whoever waits looks again.
+// sessionTables is what Session.mu guards.
 type sessionTables struct {
-	gen         *generation // that the session goes by: its catalogue is made under it
-	offers      map[string]*catalog.Offer
-	status      map[string]children.Status
-	changed     chan struct{} // status or offers
-	brought     brought
-	served      uint64 // generation of the roots that the children were given
-	servedOnce  bool
-	servedBy    *generation   // whose policy and configuration they were given them by
-	granted     uint64        // version of the grants that they were given
-	servedNow   chan struct{} // served
-	begun       bool          // as the channel
-	listsBy     time.Time     // until when lists wait for starting children; zero before the first
+	started     bool // as the channel
 	caps        declaration.Client
 	level       declaration.Level // that the client set
 	modernLevel declaration.Level // the most verbose that a modern request of it wanted
@@ -112,13 +100,10 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		o.seal = h.seal
 	}
 	s := &Session{
-		id: id, sessionOptions: o, hub: h, since: time.Now(), begun: make(chan struct{}), introduced: make(chan struct{}), recalled: make(chan struct{}),
-		yielded: make(chan struct{}, 1), turned: make(chan struct{}, 1), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
+		id: id, sessionOptions: o, hub: h, since: time.Now(), started: make(chan struct{}), clientKnown: make(chan struct{}),
+		yielded: make(chan struct{}, 1), served: assignment.NewServed(), log: g.cfg.Log.With().Str("session", id[:8]).Logger(),
 	}
-	s.tab = sessionTables{
-		gen: g, offers: map[string]*catalog.Offer{}, status: map[string]children.Status{},
-		changed: make(chan struct{}), servedNow: make(chan struct{}),
-	}
+	s.onOffer = newOnOffer(g, h.now, func(child string) bool { return s.assigned.Load().Moved(child) })
 	s.outbox.passing.Do = s.outbox.empty
 	s.inline = inline.NewServer(inline.Options{
 		Host: inlineHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, Stateless: o.stateless, Suspended: &h.suspended, Log: s.log,
@@ -126,7 +111,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.records = record.New(id, func() *Audit { return &h.now().cfg.Audit }, s.log)
 	s.approvals = s.newApprovals()
-	s.seats.Store(newSeats(nil))
+	s.assigned.Store(assignment.None())
 	return s
 }
 
@@ -165,26 +150,26 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	return err
 }
 
-// begin says that the client is there. Later calls do nothing.
-func (s *Session) begin() {
-	s.introduce()
-	s.began.Do(func() {
+// start says that the client is there. Later calls do nothing.
+func (s *Session) start() {
+	s.knowClient()
+	s.startOnce.Do(func() {
 		s.mu.Lock()
-		s.tab.begun = true
+		s.tab.started = true
 		s.mu.Unlock()
-		close(s.begun)
+		close(s.started)
 	})
 }
 
-// introduce says that the client has told what it can do, or will not.
-func (s *Session) introduce() { s.met.Do(func() { close(s.introduced) }) }
+// knowClient says that the client has told what it can do, or will not.
+func (s *Session) knowClient() { s.knownOnce.Do(func() { close(s.clientKnown) }) }
 
 // serveRoots starts the children once their roots are known, or after a second
 // those that need none to start, and serves every later change down. It
-// alone seats the session and sets roots for it, so all that comes in order.
+// alone assigns the session to instances and sets roots for it, so all that comes in order.
 func (s *Session) serveRoots(ctx context.Context) {
 	select {
-	case <-s.begun:
+	case <-s.started:
 	case <-ctx.Done():
 		return
 	}
@@ -208,7 +193,7 @@ func (s *Session) serveRoots(ctx context.Context) {
 		updates, grants, next := s.serveRootsNow(ctx, first)
 		select {
 		case <-updates:
-		case <-s.turned:
+		case <-s.served.Wanted():
 		case <-s.yielded:
 		case <-grants:
 		case <-next:
@@ -231,99 +216,49 @@ func (s *Session) serveRootsNow(ctx context.Context, first bool) (updates, grant
 		return // what a session knows when it has ended is no change of its roots
 	}
 	s.approvals.Prune(g.rules())
-	asked := s.broughtSoFar()
+	brought := s.served.LastBrought()
 	granted, grants := s.approvals.Version()
 	s.serve(g, view, first)
-	s.setServed(g, view.Snapshot.Generation(), asked, granted)
+	s.served.Set(assignment.State{Given: true, Configuration: g.number, Roots: view.Snapshot.Generation(), Grants: granted, Brought: brought})
 	return updates, grants, g.next
 }
 
-func (s *Session) setServed(g *generation, generation, brought, granted uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tab.brought.done = brought
-	s.tab.served, s.tab.servedOnce, s.tab.servedBy, s.tab.granted = generation, true, g, granted
-	close(s.tab.servedNow)
-	s.tab.servedNow = make(chan struct{})
-}
-
 // awaitServed waits until the children have been given the roots of a view, or
-// newer ones; being given is not having applied them, which Acquire waits for.
-// Where patience ends first, as it does for a client that never said that it is
-// initialized, the hub alone judges.
-func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, patience time.Duration) error {
+// newer ones. Where limit ends first, as it does for a client that never said that it
+// is initialized, the hub alone judges.
+func (s *Session) awaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
 	generation := view.Snapshot.Generation()
-	return s.awaitGiven(ctx, max(patience, 0), func(tab *sessionTables) bool {
-		return tab.servedOnce && tab.served >= generation
-	})
+	return s.awaitGiven(ctx, max(limit, 0), func(now assignment.State) bool { return now.Given && now.Roots >= generation })
 }
 
-// awaitGiven waits until serveRoots has given the children what given looks for
-// by the configuration that the session goes by now, for a call is judged by its
-// policy, and the directories of that are served too; or until patience ends,
-// which is no error; less than none has no end. given is called with the
-// session's lock held.
-func (s *Session) awaitGiven(ctx context.Context, patience time.Duration, given func(*sessionTables) bool) error {
-	var over <-chan time.Time
-	for {
-		s.mu.Lock()
-		done, again := given(&s.tab) && s.tab.servedBy == s.tab.gen, s.tab.servedNow
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		if over == nil && patience >= 0 {
-			timer := time.NewTimer(patience)
-			defer timer.Stop()
-			over = timer.C
-		}
-		select {
-		case <-again:
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+// awaitGiven waits until the children were given what enough looks for, by the
+// configuration that the session goes by now: a call is judged by its policy, and
+// the directories of that are served too.
+func (s *Session) awaitGiven(ctx context.Context, limit time.Duration, enough func(assignment.State) bool) error {
+	return s.served.Await(ctx, limit, func(now assignment.State) bool {
+		return enough(now) && now.Configuration == s.configuration().number
+	})
 }
 
 // childChanged takes in what is told of one instance. The
 // caller holds Hub.mu.
 func (s *Session) childChanged(st children.Status, offer *catalog.Offer) {
-	at, seated := s.seats.Load().by[st.Child]
-	if !seated || at.key != st.Key || st.Serial < at.serial {
+	at, assigned := s.assigned.Load().Of(st.Child)
+	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
-	if at.moved && offer != nil {
-		at.moved = false
-		s.reseat(at)
+	if at.Moved && offer != nil {
+		at.Moved = false
+		s.reassign(at)
 	}
-	s.mu.Lock()
-	before := s.tab.status[st.Child]
-	again := st.State == children.Ready && (before.State != children.Ready || st.Renewed != before.Renewed)
-	s.tab.status[st.Child] = st
-	had := s.tab.offers[st.Child]
-	news := true
-	switch {
-	case offer != nil && had != offer:
-		s.tab.offers[st.Child] = offer
-		s.catalog.Store(nil)
-	case offer == nil && had != nil && s.replacing(had) && settled(st, true, false):
-		delete(s.tab.offers, st.Child) // the one that was to take its place has failed
-		s.catalog.Store(nil)
-	default:
-		news = false
-	}
+	restarted, changed := s.take(st, offer)
 	if st.Yields {
 		poke(s.yielded)
 	}
-	close(s.tab.changed)
-	s.tab.changed = make(chan struct{})
-	s.mu.Unlock()
 	switch {
-	case again:
+	case restarted:
 		s.notifier.Restarted(st.Child)
-	case news:
+	case changed:
 		s.notifier.Changed()
 	}
 }
@@ -334,106 +269,6 @@ func poke(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// tools returns the session's catalogue, made anew where an offer has come since:
-// when many children start, their offers come in one after the other, and nobody
-// looks at what is between.
-func (s *Session) tools() *listing {
-	if c := s.catalog.Load(); c != nil {
-		return c
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.toolsNow()
-}
-
-// toolsNow is tools for callers that hold mu.
-func (s *Session) toolsNow() *listing {
-	if c := s.catalog.Load(); c != nil {
-		return c
-	}
-	l := &listing{s.tab.gen.offers.Catalog(s.tab.offers), s.tab.gen}
-	s.catalog.Store(l)
-	return l
-}
-
-// replacing reports an offer of a child that is being replaced. s.mu is held.
-func (s *Session) replacing(o *catalog.Offer) bool { return !o.By(s.tab.gen.offers) }
-
-// childStatus is one child as this session sees it. offered: the instance that
-// serves the session now has listed its tools, or what it offers is remembered.
-func (s *Session) childStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, known = s.tab.status[name]
-	offer := s.tab.offers[name]
-	return st, known, offer != nil && !s.replacing(offer) && !s.seats.Load().by[name].moved, s.tab.changed
-}
-
-// settled reports whether it is known what a child offers, or will not be soon.
-func settled(st children.Status, known, offered bool) bool {
-	return offered || known && (st.State == children.BackingOff || st.State == children.Stopped)
-}
-
-// listed reports whether a child has listed its tools since it was started for
-// this session, or will not soon.
-func listed(st children.Status, known, offered bool) bool {
-	return st.Listed && offered || known && (st.State == children.BackingOff || st.State == children.Stopped || st.State == children.Cold)
-}
-
-// begun reports whether there is anything to tell of a child: its life has
-// begun, and it is settled.
-func begun(st children.Status, known, offered bool) bool {
-	return known && st.State != children.Configured && settled(st, known, offered)
-}
-
-// awaitBegun waits until there is something to tell of every child, within the
-// time that a list has.
-func (s *Session) awaitBegun(ctx context.Context) {
-	g := s.hub.now()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Limits.ListWait)
-	defer cancel()
-	s.awaitChildren(ctx, g.names(), begun)
-}
-
-// awaitChildren waits until every named child is as wanted, or ctx ends. A
-// child that is not yet configured to run counts as one to wait for.
-func (s *Session) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
-	for _, name := range names {
-		for {
-			st, known, offered, changed := s.childStatus(name)
-			if wanted(st, known, offered) || s.hub.now().byName[name] == nil {
-				break
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
-}
-
-// awaitOffers gives the children that are still starting their time, and no
-// more: a list is answered with what there is by then.
-func (s *Session) awaitOffers(ctx context.Context) {
-	g := s.hub.now()
-	ctx, cancel := context.WithDeadline(ctx, s.listsBy(g.cfg.Limits.ListWait))
-	defer cancel()
-	s.awaitRecalled(ctx)
-	s.awaitChildren(ctx, g.names(), settled)
-}
-
-// listsBy is when the session's lists have waited for starting children for long
-// enough: a child that hangs delays the first of them, and not every one.
-func (s *Session) listsBy(wait time.Duration) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tab.listsBy.IsZero() {
-		s.tab.listsBy = time.Now().Add(wait)
-	}
-	return s.tab.listsBy
 }
 
 // setCaps records what the client declared. Roots that are no object count as
@@ -447,11 +282,11 @@ func (s *Session) setCaps(params []byte) {
 	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
 	s.tab.caps = c
-	if !s.tab.begun {
+	if !s.tab.started {
 		s.inlineFirst.Store(false)
 	}
 	s.mu.Unlock()
-	s.introduce()
+	s.knowClient()
 }
 
 func (s *Session) capabilities() declaration.Client {

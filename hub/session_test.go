@@ -253,7 +253,7 @@ func TestOddEntriesDoNotSpoilTheList(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"get-roots", "call-tool", "list-tools", "kid__echo", "kid__page3_2", "kid__odd"} {
+	for _, want := range []string{"get-roots", "call-tool", "list-tools", "find-tools", "kid__echo", "kid__page3_2", "kid__odd"} {
 		if !names[want] {
 			t.Errorf("%s is not listed", want)
 		}

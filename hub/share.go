@@ -2,47 +2,17 @@ package hub
 
 import (
 	"context"
-	"maps"
 	"strconv"
 	"time"
 
 	"mcphub/children"
+	"mcphub/hub/assignment"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
 
-// This file says which instance of a child serves which session (C5), and
+// This file says which instance of a child serves which session, and
 // moves a session to another one when its roots change.
-
-// seats is where one session is served: an immutable value, replaced under
-// Hub.mu by Hub.seat and Hub.told.
-type seats struct {
-	by   map[string]seat // by name of the child
-	next chan struct{}   // closed when other seats take the place of these
-}
-
-// A seat is one session's place at one instance.
-type seat struct {
-	key    children.Key
-	serial uint64 // what is told of instances before this one is late news
-	// revision of the Spec that the instance runs by: a reload replaces it.
-	revision uint64
-	// moved: this instance has not listed its tools yet, and those on offer are
-	// from the one that served the session before.
-	moved bool
-}
-
-func newSeats(by map[string]seat) *seats { return &seats{by, make(chan struct{})} }
-
-// with returns seats with one of them changed.
-func (s *seats) with(name string, p seat) *seats {
-	by := make(map[string]seat, len(s.by)+1)
-	for k, v := range s.by {
-		by[k] = v
-	}
-	by[name] = p
-	return newSeats(by)
-}
 
 // keyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in that of the session.
@@ -122,7 +92,7 @@ func (s *Session) prestart() {
 	for i := range g.cfg.Children {
 		if c := &g.cfg.Children[i]; c.Spec.Share == children.ShareSession {
 			k := s.keyFor(c, nil)
-			s.sit(c, k, func() { s.hub.sup.Prestart(k) })
+			s.attach(c, k, func() { s.hub.sup.Prestart(k) })
 		}
 	}
 }
@@ -134,14 +104,14 @@ func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 		c := &g.cfg.Children[i]
 		its := view
 		if b, ok := s.broughtTo(c); ok {
-			its = b.view
+			its = b.View
 		}
 		s.serveChild(c, s.rootsFor(g, c, its), first, its.Assumed && c.Spec.Share != children.ShareAll)
 	}
-	for name, at := range s.seats.Load().by {
+	for name, at := range s.assigned.Load().All() {
 		if g.byName[name] == nil {
-			s.hub.rise(s, at.key)
-			s.hub.sup.Leave(at.key)
+			s.hub.detach(s, at.Key)
+			s.hub.sup.Leave(at.Key)
 		}
 	}
 }
@@ -150,64 +120,62 @@ func (s *Session) serve(g *generation, view rootsmgr.View, first bool) {
 // it moves the session there. assumed: the roots stand in for those to come.
 func (s *Session) serveChild(c *Child, roots []rootsmgr.Root, first, assumed bool) {
 	k := s.keyFor(c, roots)
-	at, seated := s.seats.Load().by[k.Child]
+	at, assigned := s.assigned.Load().Of(k.Child)
 	if assumed {
-		s.sit(c, k, func() { s.hub.sup.Assume(k, roots) })
+		s.attach(c, k, func() { s.hub.sup.Assume(k, roots) })
 		return
 	}
-	if first || !seated || at.key != k || at.revision != c.Spec.Revision {
-		s.sit(c, k, func() { s.hub.sup.Ensure(k, roots) })
+	if first || !assigned || at.Key != k || at.Revision != c.Spec.Revision {
+		s.attach(c, k, func() { s.hub.sup.Ensure(k, roots) })
 		return
 	}
 	s.hub.sup.SetRoots(k, roots)
 }
 
-// sit moves the session to an instance: calls that look for it from now on go
+// attach moves the session to an instance: calls that look for it from now on go
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
-func (s *Session) sit(c *Child, k children.Key, start func()) {
-	old, seated := s.seats.Load().by[k.Child]
-	if seated && old.key == k && old.revision == c.Spec.Revision {
+func (s *Session) attach(c *Child, k children.Key, start func()) {
+	old, assigned := s.assigned.Load().Of(k.Child)
+	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()
 		return
 	}
 	serial := s.hub.sup.Join(k)
 	start()
-	s.hub.move(s, seat{key: k, serial: serial, revision: c.Spec.Revision, moved: seated && old.key != k}, old.key)
-	if seated {
-		s.hub.sup.Leave(old.key)
+	s.hub.move(s, assignment.Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, Moved: assigned && old.Key != k}, old.Key)
+	if assigned {
+		s.hub.sup.Leave(old.Key)
 	}
 }
 
 // move enters a session at one instance in place of another, and tells it what
 // is known of it. Both happen under one lock with told, so that the session
 // misses no news and takes none of the former instance for that of the new one.
-func (h *Hub) move(s *Session, to seat, from children.Key) {
+func (h *Hub) move(s *Session, to assignment.Assignment, from children.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unhold(s, from)
-	if h.holders[to.key] == nil {
-		h.holders[to.key] = map[*Session]struct{}{}
+	if h.holders[to.Key] == nil {
+		h.holders[to.Key] = map[*Session]struct{}{}
 	}
-	h.holders[to.key][s] = struct{}{}
-	s.reseat(to)
-	known := h.known[to.key]
-	if known.status.Serial != to.serial {
-		known = knownChild{status: children.Status{Key: to.key, Serial: to.serial, Revision: to.revision}}
+	h.holders[to.Key][s] = struct{}{}
+	s.reassign(to)
+	known := h.known[to.Key]
+	if known.status.Serial != to.Serial {
+		known = knownChild{status: children.Status{Key: to.Key, Serial: to.Serial, Revision: to.Revision}}
 	}
 	s.childChanged(known.status, known.offer)
 }
 
-// rise takes a session from an instance whose child is configured no more.
-func (h *Hub) rise(s *Session, from children.Key) {
+// detach takes a session from an instance whose child is configured no more.
+func (h *Hub) detach(s *Session, from children.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unhold(s, from)
-	old := s.seats.Load()
-	by := maps.Clone(old.by)
-	delete(by, from.Child)
-	s.seats.Store(newSeats(by))
-	close(old.next)
+	old := s.assigned.Load()
+	s.assigned.Store(old.Without(from.Child))
+	old.Replaced()
 }
 
 // unhold is for callers that hold mu.
@@ -224,15 +192,15 @@ func (h *Hub) remove(s *Session) {
 	s.notifier.Leave()
 	h.mu.Lock()
 	delete(h.sessions, s.id)
-	at := s.seats.Load().by
+	at := s.assigned.Load().All()
 	for _, p := range at {
-		h.unhold(s, p.key)
+		h.unhold(s, p.Key)
 	}
 	h.mu.Unlock()
 	for _, p := range at {
-		h.sup.Leave(p.key)
+		h.sup.Leave(p.Key)
 	}
-	h.sup.Drop(s.id) // those of its own that a reload took its seats from
+	h.sup.Drop(s.id) // those of its own that a reload detached it from
 }
 
 // sharing returns how many sessions an instance serves.
@@ -242,11 +210,11 @@ func (h *Hub) sharing(k children.Key) int {
 	return len(h.holders[k])
 }
 
-// reseat replaces the seats; the caller holds Hub.mu.
-func (s *Session) reseat(p seat) {
-	old := s.seats.Load()
-	s.seats.Store(old.with(p.key.Child, p))
-	close(old.next)
+// reassign replaces one assignment; the caller holds Hub.mu.
+func (s *Session) reassign(to assignment.Assignment) {
+	old := s.assigned.Load()
+	s.assigned.Store(old.With(to))
+	old.Replaced()
 }
 
 // acquireFor is acquire for a call, which may hold a lease already; what fits says
@@ -273,11 +241,12 @@ func (s *Session) acquireFor(ctx context.Context, c *Call, lease *children.Lease
 // ready is the right to call a child as g describes it where that takes no
 // waiting; nil where it does.
 func (s *Session) ready(g *generation, name string) *children.Lease {
-	c, at := g.byName[name], s.seats.Load().by[name]
-	if c == nil || at.revision != c.Spec.Revision {
+	c := g.byName[name]
+	at, _ := s.assigned.Load().Of(name)
+	if c == nil || at.Revision != c.Spec.Revision {
 		return nil
 	}
-	lease, ok := s.hub.sup.TryAcquire(at.key)
+	lease, ok := s.hub.sup.TryAcquire(at.Key)
 	switch {
 	case !ok:
 		return nil
@@ -288,26 +257,26 @@ func (s *Session) ready(g *generation, name string) *children.Lease {
 	return lease
 }
 
-// awaitSeat returns the instance that serves the session now. A child that is
+// awaitAssignment returns the instance that serves the session now. A child that is
 // shared by roots has none before the roots are known.
-func (s *Session) awaitSeat(ctx context.Context, g *generation, name string) (children.Key, error) {
+func (s *Session) awaitAssignment(ctx context.Context, g *generation, name string) (children.Key, error) {
 	c := g.byName[name]
-	if p, ok := s.seats.Load().by[name]; ok && p.revision == c.Spec.Revision {
-		return p.key, nil
+	if p, ok := s.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
+		return p.Key, nil
 	}
 	over := time.NewTimer(g.cfg.Roots.Timeout)
 	defer over.Stop()
 	replaced := g.next
 	for {
-		now := s.seats.Load()
-		if p, ok := now.by[name]; ok && p.revision == c.Spec.Revision {
-			return p.key, nil
+		now := s.assigned.Load()
+		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
+			return p.Key, nil
 		}
 		if s.hub.superseded(c) {
 			return children.Key{}, errSuperseded
 		}
 		select {
-		case <-now.next:
+		case <-now.Next():
 		case <-replaced:
 			replaced = nil // by one in which this child is the same
 		case <-over.C:
@@ -326,7 +295,7 @@ func (s *Session) acquire(ctx context.Context, g *generation, name string) (*chi
 	if c == nil {
 		return nil, errSuperseded
 	}
-	lease, err := s.acquireSeat(ctx, g, name)
+	lease, err := s.acquireAssigned(ctx, g, name)
 	switch {
 	case err != nil && s.hub.superseded(c):
 		return nil, errSuperseded
@@ -339,7 +308,7 @@ func (s *Session) acquire(ctx context.Context, g *generation, name string) (*chi
 	return lease, nil
 }
 
-func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (*children.Lease, error) {
+func (s *Session) acquireAssigned(ctx context.Context, g *generation, name string) (*children.Lease, error) {
 	if lease := s.ready(g, name); lease != nil {
 		return lease, nil
 	}
@@ -348,19 +317,19 @@ func (s *Session) acquireSeat(ctx context.Context, g *generation, name string) (
 	ctx, cancel := context.WithTimeout(ctx, g.startLimit(name))
 	defer cancel()
 	for {
-		key, err := s.awaitSeat(ctx, g, name)
+		key, err := s.awaitAssignment(ctx, g, name)
 		if err != nil {
 			return nil, err
 		}
 		lease, err := s.hub.sup.Acquire(ctx, key)
-		at := s.seats.Load()
-		p, ok := at.by[name]
+		at := s.assigned.Load()
+		p, ok := at.Of(name)
 		switch {
-		case !ok, ctx.Err() != nil, p.key == key && (err == nil || s.hub.sup.Home(key) == key):
+		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || s.hub.sup.Home(key) == key):
 			return lease, err
-		case p.key == key: // the session is about to move from there
+		case p.Key == key: // the session is about to move from there
 			select {
-			case <-at.next:
+			case <-at.Next():
 			case <-ctx.Done():
 				return nil, err
 			}
@@ -381,7 +350,7 @@ func (s *Session) byRoots(c *Child) bool {
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
 func (s *Session) toolNow(ctx context.Context, tool listedTool) (listedTool, error) {
-	if s.seats.Load().by[tool.Child].moved {
+	if s.assigned.Load().Moved(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
 			return listedTool{}, err

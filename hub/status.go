@@ -123,7 +123,7 @@ func (s *Session) childRoots(g *generation, name string, view rootsmgr.View) chi
 	share := g.byName[name].Spec.Share
 	r := childRoots{
 		Server: name, State: st.State.String(), Error: st.Err, Asked: st.AskedRoots, Cwd: st.Cwd,
-		Share: share.String(), Sessions: s.hub.sharing(s.seats.Load().by[name].key),
+		Share: share.String(), Sessions: s.hub.sharing(s.assigned.Load().Key(name)),
 	}
 	if share == children.ShareAll || len(g.beside(name, nil)) > 0 {
 		for _, root := range s.rootsFor(g, g.byName[name], view) {

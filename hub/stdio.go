@@ -55,7 +55,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	}
 	how := s.methodOf(m.Method)
 	if !how.early {
-		s.begin()
+		s.start()
 	}
 	if how.handshake == nil {
 		return s.control(ctx, m.Frame)
@@ -97,7 +97,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		s.mu.Unlock()
 		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
 			s.roots.Initialized(caps.Roots, caps.RootsChange)
-			s.begin()
+			s.start()
 		}
 	case "notifications/progress":
 		s.inFlight.Progress(m)

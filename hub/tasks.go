@@ -65,8 +65,8 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 func (s taskSession) Children() []string { return s.hub.now().names() }
 
 func (s taskSession) Serving(child string) (k children.Key, own, ok bool) {
-	at, ok := s.seats.Load().by[child]
-	return at.key, ok && s.hub.owner(at.key) == s.Session, ok
+	at, ok := s.assigned.Load().Of(child)
+	return at.Key, ok && s.hub.owner(at.Key) == s.Session, ok
 }
 
 // aboutTask answers tasks/get, tasks/result and tasks/cancel.

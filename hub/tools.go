@@ -20,6 +20,7 @@ const (
 	toolGetRoots  = "get-roots"
 	toolCallTool  = "call-tool"
 	toolListTools = "list-tools"
+	toolFindTools = "find-tools"
 )
 
 // buildControl makes the MCP server of the control plane with the hub's tools.
@@ -36,8 +37,14 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithString("serverName", mcp.Description("Only this server; all of them when left out")),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: h.listServers},
+		{Tool: mcp.NewTool(toolFindTools,
+			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, and returns their definitions, the best fit first. Few or no tools mean that nothing fits well. A tool that is found is called by its name, or through call-tool."),
+			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words")),
+			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
+			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+		), Handler: h.findTools},
 		{Tool: mcp.NewTool(toolCallTool,
-			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. list-tools tells the names."),
+			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
 			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),
 			mcp.WithObject("toolArgs", mcp.Description("Arguments of the tool")),
@@ -56,7 +63,7 @@ func (h *Hub) buildControl(version string) error {
 }
 
 const instructions = "This hub joins several MCP servers. Their tools are called server__tool. " +
-	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers."
+	"Calls are held to the directories that the client has put in scope; get-roots shows them, list-tools shows the servers, find-tools finds tools by what they do."
 
 // notHere stands where a tool is served on the data plane and never arrives.
 func notHere(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -207,6 +214,48 @@ func (h *Hub) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 	if only != "" && g.byName[only] == nil && g.broken(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", shown(only, 100), quotedList(g.names()))), nil
 	}
-	s.awaitBegun(ctx)
+	s.awaitStarted(ctx)
 	return structured(s.serversReport(only))
+}
+
+// mostFound is how many tools find-tools returns at most.
+const mostFound = 20
+
+// foundTool is one answer of find-tools.
+type foundTool struct {
+	Name        string          `json:"name"` // towards the client
+	ServerName  string          `json:"serverName"`
+	ToolName    string          `json:"toolName"` // the child's own, for call-tool
+	Description json.RawMessage `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+}
+
+func (h *Hub) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s, err := sessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := req.GetString("query", "")
+	if strings.TrimSpace(query) == "" {
+		return mcp.NewToolResultError(`find-tools needs "query": what is to be done, in a few words (a string)`), nil
+	}
+	limit := req.GetInt("limit", 5)
+	if limit < 1 || limit > mostFound {
+		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
+	}
+	s.awaitStarted(ctx)
+	found := struct {
+		Tools []foundTool `json:"tools"`
+	}{Tools: []foundTool{}}
+	for _, t := range s.tools().Find(query, limit) {
+		found.Tools = append(found.Tools, foundTool{
+			Name: t.Name, ServerName: t.Child, ToolName: t.Remote,
+			Description: jsonrpc.Get(t.Def, "description"), InputSchema: jsonrpc.Get(t.Def, "inputSchema"),
+		})
+	}
+	text, err := json.Marshal(found) // compact: the schemas are long
+	if err != nil {
+		return nil, err
+	}
+	return mcp.NewToolResultStructured(found, string(text)), nil
 }

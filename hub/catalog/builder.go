@@ -15,6 +15,7 @@ type Config struct {
 	Limit    int // bytes of what one child offers of each kind
 	Checker  *validate.Checker
 	Own      []Own
+	Expose   Exposure
 	Children []Child // in the order in which they are listed
 }
 
@@ -24,6 +25,7 @@ type Child struct {
 	Prefix   string   // before each tool's name, separator included; "" = unprefixed
 	Include  []string // globs of tool names; empty: all
 	Exclude  []string // globs of tool names, after Include
+	Always   []string // globs of tool names that are listed whatever Config.Expose says
 	Revision uint64   // of how it is run: of another revision it is another server
 }
 
@@ -73,17 +75,19 @@ func (b *Builder) Wants(child, tool string) bool {
 }
 
 func (c *Child) wants(tool string) bool {
+	if len(c.Include) > 0 && !matches(c.Include, tool, false) {
+		return false
+	}
+	return !matches(c.Exclude, tool, true)
+}
+
+// matches reports whether a pattern fits; broken is what one counts that cannot be read.
+func matches(globs []string, tool string, broken bool) bool {
 	flat := strings.NewReplacer("/", "\u2215").Replace
-	match := func(globs []string, broken bool) bool {
-		for _, g := range globs {
-			if ok, err := doublestar.Match(flat(g), flat(tool)); ok || err != nil && broken {
-				return true
-			}
+	for _, g := range globs {
+		if ok, err := doublestar.Match(flat(g), flat(tool)); ok || err != nil && broken {
+			return true
 		}
-		return false
 	}
-	if len(c.Include) > 0 && !match(c.Include, false) {
-		return false
-	}
-	return !match(c.Exclude, true)
+	return false
 }

@@ -15,6 +15,7 @@ type Catalog struct {
 	byChild map[string]map[string]*Tool
 	tools   []*Tool // in the order listed
 	pages   [Kinds]func() *Pages
+	found   func() searched
 	omitted map[string][]Omission
 
 	items        [Kinds]map[string]*Item    // by the name towards the client; none of tools
@@ -98,7 +99,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		}
 	}
 	b.nameTools(c, wanted)
-	all := c.tools // those too that are taken out below
+	all := b.listed(c.tools) // those too that are taken out below
 	c.pages[Tools] = sync.OnceValue(func() *Pages {
 		defs := make([][]byte, len(all))
 		for i, t := range all {
@@ -108,6 +109,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 	})
 	b.addItems(c, offers)
 	c.dropReplaced()
+	c.found = sync.OnceValue(c.makeIndex)
 	return c
 }
 

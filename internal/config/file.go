@@ -115,6 +115,7 @@ type ArgRule struct {
 type Tools struct {
 	Include []string `koanf:"include"`
 	Exclude []string `koanf:"exclude"`
+	Always  []string `koanf:"always"`
 }
 
 // Timeout bounds a server's life. All are above zero but Idle.

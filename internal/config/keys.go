@@ -99,7 +99,7 @@ var table = object(
 		key{name: "max", def: `50`, spec: whole(16, 128), text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
 	)},
 	key{name: "expose", def: `"direct"`, spec: choice("direct", "search", "auto"),
-		text: "`direct` lists every tool of every child. `search` and `auto` have no effect in this version: `mcphub validate` says so."},
+		text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions have more than 80,000 bytes, about 20,000 tokens, and `direct` otherwise."},
 	key{name: "inputs", text: "What `mcphub secret set` asks for, for each `${input:ID}`.", spec: listOf(object(
 		key{name: "id", required: true, spec: secretSpec, text: "The name of the secret; no two alike."},
 		key{name: "description", spec: &spec{kind: kindString}, text: "What the person is asked for."},
@@ -168,6 +168,7 @@ var entryTable = object(
 	key{name: "tools", guard: true, text: "Which of its tools are offered. A plain list is short for `include`.", spec: &spec{kind: kindObject, closed: true, short: "include", keys: []key{
 		{name: "include", guard: true, note: "all", spec: someOf(patternSpec), text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{name: "exclude", guard: true, spec: listOf(patternSpec), text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
+		{name: "always", spec: listOf(patternSpec), text: "Patterns of tools that are listed also where `expose` lists no others; of those that `include` and `exclude` leave."},
 	}}},
 	key{name: "share", note: "session", spec: choice("session", "roots", "all"), text: "Who shares one process: nobody, sessions with exactly the same roots (names and order included), or everybody. A process for everybody is served only the configured roots."},
 	key{name: "start", def: `"lazy"`, spec: choice("lazy", "eager"), text: "When it starts: with its session (`eager`), or when it is first called. A lazy server whose tools are not known yet (the first time, or after a change of its entry or program) starts at once; `mcphub warm` finds them out before."},

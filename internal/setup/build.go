@@ -77,6 +77,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	return hub.Config{
 		Version: s.Version,
 		Names:   catalog.Names{Separator: file.Names.Separator, Max: file.Names.Max},
+		Expose:  exposure(file.Expose),
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
@@ -85,6 +86,20 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 		Approval: approval.Options{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
 	}
+}
+
+// autoBytes is what definitions of tools may have before auto lists them no longer:
+// 20,000 tokens of 4 bytes.
+const autoBytes = 20_000 * 4
+
+func exposure(mode string) catalog.Exposure {
+	switch mode {
+	case "search":
+		return catalog.Exposure{Search: true}
+	case "auto":
+		return catalog.Exposure{Above: autoBytes}
+	}
+	return catalog.Exposure{}
 }
 
 // auditSettings is the audit block of hub.json, without what writes it.

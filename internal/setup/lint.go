@@ -69,8 +69,8 @@ func (l *linter) entry(c *hub.Child) {
 	if doubt := c.Spec.Doubt(); doubt != "" {
 		l.report(config.SeverityWarning, reference.Show(doubt), "", "mcpServers", name, "command")
 	}
-	for k, patterns := range [][]string{c.Include, c.Exclude} {
-		key := []string{"include", "exclude"}[k]
+	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
+		key := []string{"include", "exclude", "always"}[k]
 		for i, pattern := range patterns {
 			l.known([]string{name}, pattern, "mcpServers", name, "tools", key, strconv.Itoa(i))
 		}

@@ -90,7 +90,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		spec.IdleTimeout = sharedIdle
 	}
 	spec.Probe = validate.RootsProbe(s.Command, s.Args)
-	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude})
+	cfg.Children = append(cfg.Children, hub.Child{Spec: spec, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil
 }
 

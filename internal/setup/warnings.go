@@ -28,9 +28,6 @@ func withoutEffect(f *config.File) []config.Problem {
 		out = append(out, p)
 	}
 	def := config.Default()
-	if f.Expose != def.Expose {
-		note("every tool is listed", "expose")
-	}
 	if f.Approval.Local != def.Approval.Local && runtime.GOOS == "windows" {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}

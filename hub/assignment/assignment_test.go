@@ -1,0 +1,111 @@
+package assignment
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children"
+	"mcphub/rootsmgr"
+)
+
+// Whoever holds assignments goes on seeing those, and learns that others took their
+// place.
+func TestAssignmentsAreValues(t *testing.T) {
+	none := None()
+	one := none.With(Assignment{Key: children.Key{Child: "kid", Instance: "a"}, Moved: true})
+	none.Replaced()
+	two := one.With(Assignment{Key: children.Key{Child: "other"}})
+	gone := two.Without("kid")
+	if _, ok := none.Of("kid"); ok || none.Key("kid") != (children.Key{}) || none.Moved("kid") {
+		t.Error("the first value has changed")
+	}
+	if at, ok := one.Of("kid"); !ok || at.Key.Instance != "a" || !one.Moved("kid") || len(one.All()) != 1 {
+		t.Errorf("the second has %v", one.All())
+	}
+	if _, ok := gone.Of("kid"); ok || len(gone.All()) != 1 || len(two.All()) != 2 {
+		t.Errorf("kid is still assigned: %v, %v", gone.All(), two.All())
+	}
+	select {
+	case <-none.Next():
+	default:
+		t.Error("nobody learns that other assignments are in place")
+	}
+	select {
+	case <-one.Next():
+		t.Error("assignments that are in place count as replaced")
+	default:
+	}
+}
+
+func TestAwait(t *testing.T) {
+	given := func(now State) bool { return now.Given && now.Roots >= 2 }
+	t.Run("nothing counts as given before it is", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, start := NewServed(), time.Now()
+			if err := s.Await(t.Context(), time.Second, given); err != nil || time.Since(start) != time.Second {
+				t.Errorf("%v after %v", err, time.Since(start))
+			}
+		})
+	})
+	t.Run("older roots do not end it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, done := NewServed(), make(chan error, 1)
+			go func() { done <- s.Await(t.Context(), -1, given) }()
+			s.Set(State{Given: true, Roots: 1})
+			synctest.Wait()
+			select {
+			case <-done:
+				t.Fatal("it ended with older roots")
+			default:
+			}
+			s.Set(State{Given: true, Roots: 2})
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("the caller has gone", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("gone")
+		cancel(why)
+		if err := NewServed().Await(ctx, -1, given); !errors.Is(err, why) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBring(t *testing.T) {
+	s := NewServed()
+	if !s.GivenBrought("kid") {
+		t.Error("a child for which nothing was brought waits for it")
+	}
+	first := s.Bring("kid", "a", rootsmgr.View{})
+	select {
+	case <-s.Wanted():
+	default:
+		t.Error("nobody is told that roots are to be given")
+	}
+	if again := s.Bring("kid", "a", rootsmgr.View{}); again != first {
+		t.Errorf("the same roots count as others: %d, %d", first, again)
+	}
+	select {
+	case <-s.Wanted():
+		t.Error("the same roots are to be given again")
+	default:
+	}
+	second := s.Bring("kid", "b", rootsmgr.View{})
+	if b, ok := s.Brought("kid"); !ok || b.Set != "b" || b.Number != second || s.LastBrought() != second {
+		t.Errorf("brought %v, the last is %d", b, s.LastBrought())
+	}
+	s.Set(State{Given: true, Brought: first})
+	if s.GivenBrought("kid") {
+		t.Error("the roots before count as these")
+	}
+	s.Set(State{Given: true, Brought: second})
+	if !s.GivenBrought("kid") {
+		t.Error("the roots were given and do not count")
+	}
+}

@@ -1,0 +1,66 @@
+package assignment
+
+import (
+	"maps"
+
+	"mcphub/children"
+)
+
+// Assignments say where one session is served, by the name of the child. They are
+// immutable: another value takes their place.
+type Assignments struct {
+	by   map[string]Assignment
+	next chan struct{}
+}
+
+// An Assignment is one session's place at one instance.
+type Assignment struct {
+	Key    children.Key
+	Serial uint64 // what is told of instances before this one is late news
+	// Revision of the Spec that the instance runs by: a reload replaces it.
+	Revision uint64
+	// Moved: this instance has not listed its tools yet, and those on offer are
+	// from the one that served the session before.
+	Moved bool
+}
+
+// None returns the Assignments of a session that no instance serves.
+func None() *Assignments { return &Assignments{nil, make(chan struct{})} }
+
+// Of returns the assignment to an instance of a child; false where none serves the
+// session.
+func (a *Assignments) Of(child string) (Assignment, bool) {
+	at, ok := a.by[child]
+	return at, ok
+}
+
+// Key returns the instance that serves the session; the zero Key where none does.
+func (a *Assignments) Key(child string) children.Key { return a.by[child].Key }
+
+// Moved reports whether the instance that serves the session has not listed its tools
+// yet.
+func (a *Assignments) Moved(child string) bool { return a.by[child].Moved }
+
+// All returns the assignments by the name of the child. The map must not be changed.
+func (a *Assignments) All() map[string]Assignment { return a.by }
+
+// Next is closed when other Assignments have taken the place of these.
+func (a *Assignments) Next() <-chan struct{} { return a.next }
+
+// Replaced closes Next. The session calls it once, when others are in place.
+func (a *Assignments) Replaced() { close(a.next) }
+
+// With returns assignments with one of them changed.
+func (a *Assignments) With(at Assignment) *Assignments {
+	by := make(map[string]Assignment, len(a.by)+1)
+	maps.Copy(by, a.by)
+	by[at.Key.Child] = at
+	return &Assignments{by, make(chan struct{})}
+}
+
+// Without returns assignments without that to an instance of a child.
+func (a *Assignments) Without(child string) *Assignments {
+	by := maps.Clone(a.by)
+	delete(by, child)
+	return &Assignments{by, make(chan struct{})}
+}

@@ -1,0 +1,132 @@
+package assignment
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"mcphub/rootsmgr"
+)
+
+// A State says what the children of a session were given last. The zero value is
+// that of a session whose children were given nothing yet.
+type State struct {
+	Given         bool
+	Configuration uint64 // number of the one that they were given it by
+	Roots         uint64 // generation of the roots
+	Grants        uint64 // version of what people have granted
+	Brought       uint64 // of what calls have brought the last; see Brought.Number
+}
+
+// Brought are the roots that a call has brought for one child.
+type Brought struct {
+	Set    string // digest
+	View   rootsmgr.View
+	Number uint64 // counts what calls have brought
+}
+
+// Served says which roots the children of one session were given. The session's
+// goroutine for that calls Set; all methods may be called by any goroutine.
+type Served struct {
+	wanted chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	state   State
+	next    chan struct{} // closed and replaced by Set
+	brought map[string]Brought
+	count   uint64 // Number of the last in brought
+}
+
+// NewServed returns a Served of children that were given nothing.
+func NewServed() *Served {
+	return &Served{wanted: make(chan struct{}, 1), next: make(chan struct{})}
+}
+
+// Wanted holds a token while roots that a call has brought are to be given.
+func (s *Served) Wanted() <-chan struct{} { return s.wanted }
+
+// Set says what the children have been given now.
+func (s *Served) Set(now State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = now
+	close(s.next)
+	s.next = make(chan struct{})
+}
+
+// Now returns what the children were given last. next is closed when they have
+// been given something else.
+func (s *Served) Now() (now State, next <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.next
+}
+
+// Await waits until enough accepts what the children were given, or until limit has
+// passed, which is no error. A negative limit has no end. Being given roots is not
+// having applied them: a child's lease waits for that.
+func (s *Served) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
+	var over <-chan time.Time
+	for {
+		now, next := s.Now()
+		if enough(now) {
+			return nil
+		}
+		if over == nil && limit >= 0 {
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			over = timer.C
+		}
+		select {
+		case <-next:
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Bring asks that a child be given the roots that a call has brought. They are given
+// once State.Brought has reached the number.
+func (s *Served) Bring(child, set string, view rootsmgr.View) (number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, ok := s.brought[child]; ok && last.Set == set {
+		return last.Number
+	}
+	if s.brought == nil {
+		s.brought = map[string]Brought{}
+	}
+	s.count++
+	s.brought[child] = Brought{set, view, s.count}
+	select {
+	case s.wanted <- struct{}{}:
+	default:
+	}
+	return s.count
+}
+
+// Brought returns what calls have brought last for a child; false where they have
+// brought nothing.
+func (s *Served) Brought(child string) (Brought, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.brought[child]
+	return b, ok
+}
+
+// GivenBrought reports whether a child was given the roots that calls have brought last for
+// it, if any.
+func (s *Served) GivenBrought(child string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Brought >= s.brought[child].Number
+}
+
+// LastBrought is the Number of the newest roots that calls have brought for any child.
+func (s *Served) LastBrought() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}

@@ -1,0 +1,30 @@
+package catalog
+
+// An Exposure says which tools of children stand on the list of tools. One that does
+// not is found by Find and called like any other. The zero value lists all.
+type Exposure struct {
+	Search bool // list only those that Child.Always names
+	Above  int  // the same where the definitions of all have more bytes than this; 0: never
+}
+
+// listed returns those of all tools that stand on the list.
+func (b *Builder) listed(all []*Tool) []*Tool {
+	if search := b.cfg.Expose; !search.Search && (search.Above == 0 || bytesOf(all) <= search.Above) {
+		return all
+	}
+	var some []*Tool
+	for _, t := range all {
+		if child := b.byName[t.Child]; t.Child == "" || child != nil && matches(child.Always, t.Remote, false) {
+			some = append(some, t)
+		}
+	}
+	return some
+}
+
+func bytesOf(tools []*Tool) int {
+	n := 0
+	for _, t := range tools {
+		n += len(t.Def)
+	}
+	return n
+}
