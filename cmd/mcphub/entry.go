@@ -275,7 +275,8 @@ func (w *entryWork) file() (path string, text []byte, err error) {
 	return path, text, nil
 }
 
-// namesIn lists the servers of a hub.json.
+// namesIn lists the servers of a hub.json: as they are called in the hub, and as
+// they are written where that is something else.
 func namesIn(path string, text []byte) []string {
 	f, _, err := config.Parse(path, text, os.LookupEnv)
 	if err != nil {
@@ -284,6 +285,9 @@ func namesIn(path string, text []byte) []string {
 	var names []string
 	for i := range f.Servers {
 		names = append(names, f.Servers[i].Name)
+		if f.Servers[i].Key != f.Servers[i].Name {
+			names = append(names, f.Servers[i].Key)
+		}
 	}
 	return names
 }
@@ -322,8 +326,8 @@ func newProblems(path string, before, after []byte) []string {
 	}
 	_, problems, _ := config.Parse(path, after, os.LookupEnv) // it was read before it was written
 	for _, p := range problems {
-		if !contains(known, p.Text) {
-			out = append(out, p.String())
+		if p.Severity != config.SeverityNote && !contains(known, p.Text) {
+			out = append(out, p.Text+layout.Suffix("; ", p.Hint))
 		}
 	}
 	return out

@@ -21,6 +21,9 @@ var ErrDisabledOtherwise = errors.New("another key than \"disabled\" and \"enabl
 // AddToHub adds a server to the text of hub.json, which may be empty. Every other
 // byte stays as it is. What config would not read is refused.
 func AddToHub(file string, text []byte, name string, entry edit.Table) ([]byte, error) {
+	if strings.TrimSpace(name) == "" {
+		return nil, errors.New("the name of the server is empty")
+	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(FirstHub)
 	}
@@ -40,9 +43,11 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if s := before.Server(name); s == nil || s.Disabled == disabled {
+	s := serverOf(before, name)
+	if s == nil || s.Disabled == disabled {
 		return text, nil
 	}
+	name = s.Key
 	c := edit.Change{Kind: edit.Set, Name: name, Key: "disabled", Value: disabled}
 	if whole, err := edit.Decode(edit.JSON, text); err == nil {
 		entries, _ := whole.Get(hubContainer(whole).Path[0]).(edit.Table)
@@ -58,7 +63,7 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if s := after.Server(name); s == nil || s.Disabled != disabled {
+	if s := serverOf(after, name); s == nil || s.Disabled != disabled {
 		return nil, fmt.Errorf("%s: server %q: %w", file, name, ErrDisabledOtherwise)
 	}
 	return out, nil
@@ -78,7 +83,10 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := serverNames(before)
+	if s := serverOf(before, c.Name); s != nil {
+		c.Name = s.Key
+	}
+	want := serverKeys(before)
 	switch c.Kind {
 	case edit.Put:
 		want = append(want, c.Name)
@@ -93,22 +101,32 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	got := serverNames(after)
+	got := serverKeys(after)
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
 		return nil, fmt.Errorf("%s: its servers do not stand in one \"mcpServers\", so none can be changed alone; put them there first", file)
 	}
-	if s := after.Server(c.Name); c.Kind == edit.Put && s.Err != nil {
+	if s := serverOf(after, c.Name); c.Kind == edit.Put && s.Err != nil {
 		return nil, errors.New(strings.TrimSpace(s.Err.Text + "; " + s.Err.Hint))
 	}
 	return out, nil
 }
 
-func serverNames(f *config.File) []string {
+// serverOf finds a server by the name that is written, else by what it is called in the hub.
+func serverOf(f *config.File, name string) *config.Server {
+	for i := range f.Servers {
+		if f.Servers[i].Key == name {
+			return &f.Servers[i]
+		}
+	}
+	return f.Server(name)
+}
+
+func serverKeys(f *config.File) []string {
 	var out []string
 	for i := range f.Servers {
-		out = append(out, f.Servers[i].Name)
+		out = append(out, f.Servers[i].Key)
 	}
 	return out
 }
@@ -121,7 +139,7 @@ type PlainSecret struct {
 
 // PlainSecrets lists what looks like a secret in the env, headers and args of an entry.
 func PlainSecrets(server string, entry edit.Table) []PlainSecret {
-	_, all, keys := moveSecrets(server, entry)
+	_, all, keys := moveSecrets(config.ServerName(server), entry)
 	out := make([]PlainSecret, len(all))
 	for i, s := range all {
 		out[i] = PlainSecret{keys[i], s.name}

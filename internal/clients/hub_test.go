@@ -150,8 +150,8 @@ func TestHubEditsRefuse(t *testing.T) {
 		"bare entries": func() ([]byte, error) {
 			return RemoveFromHub("hub.json", []byte(`{"a": {"command": "x"}}`), "a")
 		},
-		"a name that no server can have": func() ([]byte, error) {
-			return AddToHub("hub.json", []byte(`{"mcpServers": {}}`), "", command)
+		"a name that is empty": func() ([]byte, error) {
+			return AddToHub("hub.json", []byte(`{"mcpServers": {}}`), " ", command)
 		},
 		"broken": func() ([]byte, error) {
 			return AddToHub("hub.json", []byte(`{"mcpServers": {`), "b", command)
@@ -170,6 +170,19 @@ func TestHubEditsRefuse(t *testing.T) {
 	out, err := DisableInHub("hub.json", []byte(`{"mcpServers": {"a": {"command": "x", "enabled": true}}}`), "a", true)
 	if err != nil || !strings.Contains(string(out), `"enabled": false`) {
 		t.Errorf("%s, %v", out, err)
+	}
+	// A name with a blank: it may be given as it is written and as the hub calls it.
+	blank, err := AddToHub("hub.json", nil, "my server", command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"my server", "my-server"} {
+		if out, err := DisableInHub("hub.json", blank, name, true); err != nil || !strings.Contains(string(out), `"disabled": true`) {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+		if out, err := RemoveFromHub("hub.json", blank, name); err != nil || strings.Contains(string(out), "my") {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
 	}
 	if _, _, err := config.Parse("hub.json", []byte(FirstHub), os.LookupEnv); err != nil {
 		t.Error(err)
